@@ -1,0 +1,22 @@
+package dev.penstock.actors.dataplane;
+
+import java.util.List;
+
+/**
+ * The data plane of one process: one poller thread, an endpoint per rank that lives here.
+ *
+ * <p>Frames carry the run's identity and epoch; those of another run or epoch are refused and
+ * counted.
+ */
+public interface DataPlane extends AutoCloseable {
+    /**
+     * Opens a rank's endpoint. Returns at once; peers may open theirs later (offers answer {@link
+     * OfferResult#NOT_CONNECTED} until then).
+     *
+     * @param rank the rank that sends and receives here; its inbox is derived from it
+     */
+    Endpoint open(int rank, List<Inbound> inbound, List<Outbound> outbound, FrameListener listener);
+
+    @Override
+    void close();
+}

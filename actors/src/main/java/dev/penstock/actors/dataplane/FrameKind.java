@@ -1,0 +1,13 @@
+package dev.penstock.actors.dataplane;
+
+/** What a frame carries. The wire uses the ordinal: append only. */
+public enum FrameKind {
+    /** A stage's input, travelling to a later stage. */
+    ACTIVATION,
+    /** The gradient of a stage's output, travelling to an earlier stage. */
+    GRADIENT,
+    /**
+     * A part of a gradient whose parameter both stages hold; the slice field carries the sender.
+     */
+    SHARED_GRADIENT
+}

@@ -1,0 +1,28 @@
+package dev.penstock.actors.spi;
+
+import java.util.List;
+
+/**
+ * Durable storage of checkpoints. Shards are written first, each complete on disk when {@link
+ * #writeShard} returns; {@link #publish} makes the whole set visible at once. A set that was not
+ * published is not a checkpoint.
+ */
+public interface CheckpointStore {
+    /**
+     * Writes one stage's state. Called on the shard's thread.
+     *
+     * @return what the manifest needs to know about the file
+     */
+    ShardFile writeShard(long step, int stage, List<NamedTensor> state);
+
+    /** Publishes the checkpoint of a step and drops those beyond the retained number. */
+    void publish(long step, List<ShardFile> shards);
+
+    /**
+     * A written shard.
+     *
+     * @param file name inside the checkpoint's directory
+     * @param sha256 lower-case hexadecimal
+     */
+    record ShardFile(int stage, String file, long bytes, String sha256) {}
+}

@@ -1,0 +1,21 @@
+package dev.penstock.actors.spi;
+
+/**
+ * What one rank did in a step; times on the clock of {@link System#nanoTime} of this host.
+ *
+ * @param opStartNanos and {@code opEndNanos}: entry i is the i-th op of the rank's lowered program;
+ *     for a receive, the start is when the rank began to wait
+ * @param updateStartNanos start of the optimizer
+ * @param updateEndNanos end of the optimizer
+ * @param peakBytes most device memory ever held by this rank
+ * @param allocatedHeapBytes heap bytes allocated by the rank's thread during the step's ops
+ */
+@SuppressWarnings("ArrayRecordComponent") // a value on its way to reports; nobody compares it
+public record RankStep(
+        int rank,
+        long[] opStartNanos,
+        long[] opEndNanos,
+        long updateStartNanos,
+        long updateEndNanos,
+        long peakBytes,
+        long allocatedHeapBytes) {}

@@ -1,0 +1,22 @@
+package dev.penstock.actors.spi;
+
+/**
+ * Watches a run. Called by the supervisor from one thread at a time, in the order of events; must
+ * return quickly and never throw.
+ */
+public interface RunListener {
+    /** A step was committed and applied everywhere. */
+    void onStep(StepReport report);
+
+    /** Held-out loss after {@code step} training steps: the mean over all evaluation batches. */
+    void onEvaluation(long step, double loss);
+
+    /** A checkpoint was published. */
+    void onCheckpoint(long step, long bytes, long nanos);
+
+    /** A checkpoint could not be written; training goes on and the previous one is intact. */
+    void onCheckpointFailed(long step, String reason);
+
+    /** Nothing moved for a while: who waits for what, from whom, since when. */
+    void onStall(String report);
+}

@@ -1,0 +1,90 @@
+package dev.penstock.actors.spi;
+
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.schedules.ir.WorkUnit;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The computation of one stage on one device. Owned by one shard actor and called from its thread
+ * only, in the order of the rank's program. A unit's boundary tensors are F32 {@code [rows of the
+ * slice, width]}; see {@link #boundaryRows} and {@link #boundaryColumns}.
+ *
+ * <p>A step is: {@link #beginStep}, forwards and backwards, {@link #finishStep}; then, once the
+ * supervisor committed, {@link #update}. An evaluation ends with {@code finishStep}.
+ */
+public interface StageProgram extends AutoCloseable {
+
+    /** The global index of this stage. */
+    int stage();
+
+    /** Rows of a boundary tensor of this token slice. */
+    int boundaryRows(int slice);
+
+    /** Columns of every boundary tensor. */
+    int boundaryColumns();
+
+    /**
+     * Starts a step. Reads what the step needs of the data.
+     *
+     * @param step the training step from 1; for an evaluation, the index of the held-out batch from
+     *     0
+     */
+    void beginStep(StepKind kind, long step);
+
+    /**
+     * Runs a unit forward and keeps what its backward needs (in a training step).
+     *
+     * @param input the stage's input, which the caller leaves untouched until the unit's backward
+     *     is done; null on the first stage
+     * @param output receives the stage's output; null on the last stage
+     */
+    void forward(WorkUnit unit, @Nullable Tensor input, @Nullable Tensor output);
+
+    /**
+     * Runs a unit backward; gradients of parameters accumulate.
+     *
+     * @param input as given to the forward; null on the first stage
+     * @param outputGradient gradient of the output, may be overwritten; null on the last stage
+     * @param inputGradient receives the gradient of the input; null on the first stage
+     */
+    void backward(
+            WorkUnit unit,
+            @Nullable Tensor input,
+            @Nullable Tensor outputGradient,
+            @Nullable Tensor inputGradient);
+
+    /**
+     * Gradients that this stage shares with another (tied embeddings): the actor replaces each by
+     * the sum over its sharers, added in rising order of stages, before {@link #finishStep}.
+     */
+    List<SharedGradient> sharedGradients();
+
+    /**
+     * Ends the passes of a step: the loss if this is the last stage, and the norms of the
+     * gradients.
+     */
+    StepResult finishStep();
+
+    /**
+     * Applies the optimizer after the supervisor's commit and clears the gradients.
+     *
+     * @param clipFactor factor on every gradient, 1 for none
+     */
+    void update(long step, double clipFactor);
+
+    /**
+     * Parameters and optimizer state of this stage, for a checkpoint; shared ones on one stage
+     * only.
+     */
+    List<NamedTensor> state();
+
+    /**
+     * Copies the present gradients (of parameters that this stage counts), for tests and dumps:
+     * called between {@link #finishStep} and {@link #update}.
+     */
+    List<NamedTensor> gradients();
+
+    @Override
+    void close();
+}

@@ -1,0 +1,27 @@
+package dev.penstock.actors.spi;
+
+import java.util.List;
+
+/**
+ * One committed training step.
+ *
+ * @param step from 1
+ * @param loss mean over the step's tokens, before the update
+ * @param gradientNorm global L2 norm before clipping
+ * @param clipFactor factor that was applied to the gradients
+ * @param startNanos and {@code endNanos}: from the start order to the last rank's done, on the
+ *     clock of {@link System#nanoTime} of this host
+ * @param ranks entry r is rank r
+ */
+public record StepReport(
+        long step,
+        double loss,
+        double gradientNorm,
+        double clipFactor,
+        long startNanos,
+        long endNanos,
+        List<RankStep> ranks) {
+    public StepReport {
+        ranks = List.copyOf(ranks);
+    }
+}

@@ -1,0 +1,26 @@
+package dev.penstock.cuda.device;
+
+/**
+ * Something that computes: memory and the op table over it. Owned by one shard actor; kernels are
+ * called from that actor's thread only (a device may use further threads inside). Closing frees
+ * everything and ends the device's threads.
+ */
+public interface Device extends AutoCloseable {
+    /** For people, such as {@code cpu (2 threads, AVX-512, oneDNN 3.11)}. */
+    String name();
+
+    /**
+     * What the bits of results depend on: library, instruction set, device, GEMM. Equal
+     * fingerprints give equal bits for equal calls, whatever the number of threads.
+     */
+    String fingerprint();
+
+    /** The root of this device's memory. */
+    DeviceScope memory();
+
+    /** The op table. */
+    Kernels kernels();
+
+    @Override
+    void close();
+}

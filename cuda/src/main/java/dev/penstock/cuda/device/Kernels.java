@@ -1,0 +1,189 @@
+package dev.penstock.cuda.device;
+
+/**
+ * The op table of a device. Legend of shapes, all row-major:
+ *
+ * <pre>
+ *   n     rows of a unit: sequences x tokens of the slice, sequence by sequence
+ *   T     context: tokens of a whole sequence       B  sequences of the micro-batch
+ *   d     model width      h  heads      V  vocabulary
+ * </pre>
+ *
+ * <p>All tensors are F32 unless said otherwise. Forward and backward of an op stand together.
+ * "accumulates" means that the result is added to what the tensor holds. Results are visible to the
+ * caller when the call returns. No call allocates device memory; scratch is held by the device.
+ *
+ * <p>Determinism: for a given fingerprint every element of every result depends only on the inputs,
+ * not on threads, on how rows are split into calls, or on whether code is compiled yet. Sums over
+ * tokens follow {@link TokenBlocks}. Called from one thread at a time.
+ */
+public interface Kernels {
+
+    // ---- matrix products ------------------------------------------------------------------------
+
+    /**
+     * {@code c = op(a) op(b)}, or {@code c += op(a) op(b)}.
+     *
+     * @param multiply type in which factors are multiplied: {@code F32}, or {@code BF16} (F32
+     *     factors are rounded first; sums stay F32). {@code a} and {@code b} may themselves be BF16
+     *     tensors then.
+     * @param c F32 {@code [m, n]}
+     */
+    void gemm(
+            DType multiply,
+            boolean transposeA,
+            Tensor a,
+            boolean transposeB,
+            Tensor b,
+            Tensor c,
+            boolean accumulate);
+
+    /**
+     * {@code dWeight += x^T dy}, block by block in the order of {@code blocks}; x {@code [n, in]},
+     * dy {@code [n, out]}, dWeight {@code [in, out]}.
+     */
+    void weightGradient(DType multiply, Tensor x, Tensor dy, Tensor dWeight, TokenBlocks blocks);
+
+    /**
+     * {@code dBias[j] += sum over rows of dy[., j]}, rows chained in the order of {@code blocks}.
+     */
+    void biasGradient(Tensor dy, Tensor dBias, TokenBlocks blocks);
+
+    /** {@code y += bias} on every row. */
+    void addBias(Tensor y, Tensor bias);
+
+    /** {@code y = (y + bias) + residual}. */
+    void addBiasAndResidual(Tensor y, Tensor bias, Tensor residual);
+
+    // ---- embedding ------------------------------------------------------------------------------
+
+    /**
+     * {@code y[row] = tokenTable[tokens[row]] + positionTable[position of row]}; y {@code [n, d]},
+     * tokens I32 {@code [1, n]}; the position of a row is {@code blocks.firstToken() + row %
+     * blocks.tokens()}.
+     */
+    void embedding(
+            Tensor tokens, Tensor tokenTable, Tensor positionTable, Tensor y, TokenBlocks blocks);
+
+    /** Scatters {@code dy} into both tables' gradients, rows in the order of {@code blocks}. */
+    void embeddingBackward(
+            Tensor dy,
+            Tensor tokens,
+            Tensor dTokenTable,
+            Tensor dPositionTable,
+            TokenBlocks blocks);
+
+    // ---- layer norm, eps 1e-5, biased variance
+    // ----------------------------------------------------
+
+    /** {@code y = (x - mean) * rstd * gain + bias}; keeps mean and rstd, each {@code [1, n]}. */
+    void layerNorm(Tensor x, Tensor gain, Tensor bias, Tensor y, Tensor mean, Tensor rstd);
+
+    /** {@code dx +=} the input gradient (the residual branch already lies in dx). */
+    void layerNormBackwardInput(
+            Tensor dy, Tensor x, Tensor gain, Tensor mean, Tensor rstd, Tensor dx);
+
+    /** {@code dGain +=} and {@code dBias +=}, rows chained in the order of {@code blocks}. */
+    void layerNormBackwardWeight(
+            Tensor dy,
+            Tensor x,
+            Tensor mean,
+            Tensor rstd,
+            Tensor dGain,
+            Tensor dBias,
+            TokenBlocks blocks);
+
+    // ---- GELU, tanh form
+    // --------------------------------------------------------------------------
+
+    /** {@code pre += bias; y = gelu(pre)}; the backward needs {@code pre}. */
+    void biasGelu(Tensor pre, Tensor bias, Tensor y);
+
+    /** {@code dy *= gelu'(pre)} in place. */
+    void geluBackward(Tensor pre, Tensor dy);
+
+    // ---- causal self-attention over a slice
+    // -------------------------------------------------------
+
+    /**
+     * Attention of the slice's queries over all tokens up to their own.
+     *
+     * @param qkv {@code [B*T, 3d]} of the whole micro-batch: row {@code b*T + t}; q, k, v side by
+     *     side, head j in columns {@code j*d/h} on of each. Rows up to the slice's end must be
+     *     filled.
+     * @param y {@code [n, d]} of the unit, heads side by side
+     * @param logSumExp {@code [n, h]} of the unit, kept for the backward
+     * @param context T, rows of one sequence in {@code qkv}
+     * @param blocks the slice: sequences, tokens, first token, grid (query blocks never cross a
+     *     grid line)
+     */
+    void attention(
+            Tensor qkv, Tensor y, Tensor logSumExp, int heads, int context, TokenBlocks blocks);
+
+    /**
+     * The backward of {@link #attention}, slices in reverse order.
+     *
+     * @param dy {@code [n, d]}
+     * @param dQkv {@code [B*T, 3d]} of the whole micro-batch: dq of the slice's rows is written, dk
+     *     and dv of all rows up to the slice's end accumulate (zero them before the last slice)
+     */
+    void attentionBackward(
+            Tensor qkv,
+            Tensor y,
+            Tensor logSumExp,
+            Tensor dy,
+            Tensor dQkv,
+            int heads,
+            int context,
+            TokenBlocks blocks);
+
+    // ---- loss
+    // -------------------------------------------------------------------------------------
+
+    /**
+     * Cross-entropy of each row, natural log: {@code losses[i] = -log
+     * softmax(logits[i])[targets[i]]}.
+     *
+     * @param logits {@code [n, V]}, overwritten by {@code (softmax - onehot) * gradientScale}; a
+     *     scale of 0 leaves them undefined (loss only)
+     * @param targets I32 {@code [1, n]}
+     * @param losses {@code [1, n]}
+     */
+    void crossEntropy(Tensor logits, Tensor targets, Tensor losses, float gradientScale);
+
+    // ---- whole tensors
+    // ------------------------------------------------------------------------------
+
+    /** Sets every element to zero bits. */
+    void zero(Tensor x);
+
+    /** {@code y += x}, same shape. */
+    void add(Tensor x, Tensor y);
+
+    /** {@code y = x}, same shape; F32 to BF16 and back converts. */
+    void copy(Tensor x, Tensor y);
+
+    /**
+     * The sum of squares in double precision over fixed blocks of elements, in a fixed order; not
+     * finite if and only if an element is not finite (squares are taken in double and cannot
+     * overflow).
+     */
+    double squaredNorm(Tensor x);
+
+    /** Whether no element is NaN or infinite. */
+    boolean allFinite(Tensor x);
+
+    /**
+     * AdamW with decoupled decay (arXiv 1711.05101, Algorithm 2, the learning rate multiplying the
+     * decay):
+     *
+     * <pre>
+     *   g = gradient * gradientScale
+     *   w *= 1 - learningRate * decay;  m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
+     *   w -= learningRate / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
+     * </pre>
+     *
+     * The gradient is zeroed for the next step.
+     */
+    void adamW(Tensor weight, Tensor gradient, Tensor m, Tensor v, AdamWStep step);
+}

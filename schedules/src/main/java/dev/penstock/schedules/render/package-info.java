@@ -1,0 +1,5 @@
+/** Pictures of schedules. */
+@NullMarked
+package dev.penstock.schedules.render;
+
+import org.jspecify.annotations.NullMarked;
