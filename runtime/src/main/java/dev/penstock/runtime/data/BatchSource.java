@@ -1,0 +1,23 @@
+package dev.penstock.runtime.data;
+
+import dev.penstock.actors.spi.StepKind;
+
+/**
+ * Where a stage reads its tokens. What a call returns depends on its arguments alone, never on
+ * earlier calls: a resumed run, a second process and a repeated step read the same tokens. Safe to
+ * use from any thread.
+ */
+public interface BatchSource {
+    /**
+     * Fills one micro-batch.
+     *
+     * @param kind training data or held-out data
+     * @param step the training step from 1; for an evaluation, the index of the held-out batch from
+     *     0
+     * @param microBatch from 0 within the step
+     * @param tokens receives {@code [sequences of a micro-batch][context + 1]} row-major: the first
+     *     {@code context} of a row are the input, the last {@code context} the targets; filled to
+     *     its end
+     */
+    void read(StepKind kind, long step, int microBatch, int[] tokens);
+}

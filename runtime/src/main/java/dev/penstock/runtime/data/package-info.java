@@ -1,0 +1,9 @@
+/**
+ * What a run trains on: text or prepared tokens, split into training and held-out parts and handed
+ * out in a fixed order that depends on the seed and the step alone. Start with {@link
+ * dev.penstock.runtime.data.BatchSource}.
+ */
+@NullMarked
+package dev.penstock.runtime.data;
+
+import org.jspecify.annotations.NullMarked;
