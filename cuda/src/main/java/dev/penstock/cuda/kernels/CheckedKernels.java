@@ -1,0 +1,276 @@
+package dev.penstock.cuda.kernels;
+
+import static dev.penstock.cuda.kernels.TensorRules.broken;
+import static dev.penstock.cuda.kernels.TensorRules.dense;
+import static dev.penstock.cuda.kernels.TensorRules.factor;
+import static dev.penstock.cuda.kernels.TensorRules.matrix;
+import static dev.penstock.cuda.kernels.TensorRules.rowsOfUnit;
+import static dev.penstock.cuda.kernels.TensorRules.type;
+import static dev.penstock.cuda.kernels.TensorRules.vector;
+
+import dev.penstock.cuda.device.AdamWStep;
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+
+/**
+ * The shape and type rules of the op table in front of an implementation, which may then trust its
+ * arguments. Costs a few comparisons per op and allocates nothing.
+ */
+public final class CheckedKernels implements Kernels {
+    private final Kernels kernels;
+
+    public CheckedKernels(Kernels kernels) {
+        this.kernels = kernels;
+    }
+
+    @Override
+    public void gemm(
+            DType multiply,
+            boolean transposeA,
+            Tensor a,
+            boolean transposeB,
+            Tensor b,
+            Tensor c,
+            boolean accumulate) {
+        factor("gemm", "a", a, multiply);
+        factor("gemm", "b", b, multiply);
+        int m = transposeA ? a.columns() : a.rows();
+        int k = transposeA ? a.rows() : a.columns();
+        int n = transposeB ? b.rows() : b.columns();
+        matrix("gemm", "b", b, b.type(), transposeB ? n : k, transposeB ? k : n);
+        matrix("gemm", "c", c, m, n);
+        kernels.gemm(multiply, transposeA, a, transposeB, b, c, accumulate);
+    }
+
+    @Override
+    public void weightGradient(
+            DType multiply, Tensor x, Tensor dy, Tensor dWeight, TokenBlocks blocks) {
+        factor("weightGradient", "x", x, multiply);
+        factor("weightGradient", "dy", dy, multiply);
+        rowsOfUnit("weightGradient", "x", x, blocks);
+        rowsOfUnit("weightGradient", "dy", dy, blocks);
+        matrix("weightGradient", "dWeight", dWeight, x.columns(), dy.columns());
+        kernels.weightGradient(multiply, x, dy, dWeight, blocks);
+    }
+
+    @Override
+    public void biasGradient(Tensor dy, Tensor dBias, TokenBlocks blocks) {
+        type("biasGradient", "dy", dy, DType.F32);
+        rowsOfUnit("biasGradient", "dy", dy, blocks);
+        vector("biasGradient", "dBias", dBias, dy.columns());
+        kernels.biasGradient(dy, dBias, blocks);
+    }
+
+    @Override
+    public void addBias(Tensor y, Tensor bias) {
+        type("addBias", "y", y, DType.F32);
+        vector("addBias", "bias", bias, y.columns());
+        kernels.addBias(y, bias);
+    }
+
+    @Override
+    public void addBiasAndResidual(Tensor y, Tensor bias, Tensor residual) {
+        type("addBiasAndResidual", "y", y, DType.F32);
+        vector("addBiasAndResidual", "bias", bias, y.columns());
+        matrix("addBiasAndResidual", "residual", residual, y.rows(), y.columns());
+        kernels.addBiasAndResidual(y, bias, residual);
+    }
+
+    @Override
+    public void embedding(
+            Tensor tokens, Tensor tokenTable, Tensor positionTable, Tensor y, TokenBlocks blocks) {
+        checkEmbedding("embedding", tokens, tokenTable, positionTable, y, blocks);
+        kernels.embedding(tokens, tokenTable, positionTable, y, blocks);
+    }
+
+    @Override
+    public void embeddingBackward(
+            Tensor dy,
+            Tensor tokens,
+            Tensor dTokenTable,
+            Tensor dPositionTable,
+            TokenBlocks blocks) {
+        checkEmbedding("embeddingBackward", tokens, dTokenTable, dPositionTable, dy, blocks);
+        kernels.embeddingBackward(dy, tokens, dTokenTable, dPositionTable, blocks);
+    }
+
+    private static void checkEmbedding(
+            String op,
+            Tensor tokens,
+            Tensor table,
+            Tensor positions,
+            Tensor y,
+            TokenBlocks blocks) {
+        rowsOfUnit(op, "the embedded rows", y, blocks);
+        matrix(op, "the embedded rows", y, y.rows(), table.columns());
+        matrix(op, "tokens", tokens, DType.I32, 1, y.rows());
+        type(op, "the token table", table, DType.F32);
+        matrix(op, "the position table", positions, positions.rows(), table.columns());
+        int end = blocks.firstToken() + blocks.tokens();
+        if (end > positions.rows()) {
+            throw broken(op, "at most " + positions.rows() + " positions", end);
+        }
+    }
+
+    @Override
+    public void layerNorm(Tensor x, Tensor gain, Tensor bias, Tensor y, Tensor mean, Tensor rstd) {
+        checkNorm("layerNorm", x, y, mean, rstd);
+        vector("layerNorm", "gain", gain, x.columns());
+        vector("layerNorm", "bias", bias, x.columns());
+        kernels.layerNorm(x, gain, bias, y, mean, rstd);
+    }
+
+    @Override
+    public void layerNormBackwardInput(
+            Tensor dy, Tensor x, Tensor gain, Tensor mean, Tensor rstd, Tensor dx) {
+        checkNorm("layerNormBackwardInput", x, dy, mean, rstd);
+        vector("layerNormBackwardInput", "gain", gain, x.columns());
+        matrix("layerNormBackwardInput", "dx", dx, x.rows(), x.columns());
+        kernels.layerNormBackwardInput(dy, x, gain, mean, rstd, dx);
+    }
+
+    @Override
+    public void layerNormBackwardWeight(
+            Tensor dy,
+            Tensor x,
+            Tensor mean,
+            Tensor rstd,
+            Tensor dGain,
+            Tensor dBias,
+            TokenBlocks blocks) {
+        checkNorm("layerNormBackwardWeight", x, dy, mean, rstd);
+        rowsOfUnit("layerNormBackwardWeight", "x", x, blocks);
+        vector("layerNormBackwardWeight", "dGain", dGain, x.columns());
+        vector("layerNormBackwardWeight", "dBias", dBias, x.columns());
+        kernels.layerNormBackwardWeight(dy, x, mean, rstd, dGain, dBias, blocks);
+    }
+
+    private static void checkNorm(String op, Tensor x, Tensor y, Tensor mean, Tensor rstd) {
+        type(op, "x", x, DType.F32);
+        matrix(op, "y or dy", y, x.rows(), x.columns());
+        vector(op, "mean", mean, x.rows());
+        vector(op, "rstd", rstd, x.rows());
+    }
+
+    @Override
+    public void biasGelu(Tensor pre, Tensor bias, Tensor y) {
+        type("biasGelu", "pre", pre, DType.F32);
+        vector("biasGelu", "bias", bias, pre.columns());
+        matrix("biasGelu", "y", y, pre.rows(), pre.columns());
+        kernels.biasGelu(pre, bias, y);
+    }
+
+    @Override
+    public void geluBackward(Tensor pre, Tensor dy) {
+        type("geluBackward", "pre", pre, DType.F32);
+        matrix("geluBackward", "dy", dy, pre.rows(), pre.columns());
+        kernels.geluBackward(pre, dy);
+    }
+
+    @Override
+    public void attention(
+            Tensor qkv, Tensor y, Tensor logSumExp, int heads, int context, TokenBlocks blocks) {
+        checkAttention("attention", qkv, y, logSumExp, heads, context, blocks);
+        kernels.attention(qkv, y, logSumExp, heads, context, blocks);
+    }
+
+    @Override
+    public void attentionBackward(
+            Tensor qkv,
+            Tensor y,
+            Tensor logSumExp,
+            Tensor dy,
+            Tensor dQkv,
+            int heads,
+            int context,
+            TokenBlocks blocks) {
+        checkAttention("attentionBackward", qkv, y, logSumExp, heads, context, blocks);
+        matrix("attentionBackward", "dy", dy, y.rows(), y.columns());
+        matrix("attentionBackward", "dQkv", dQkv, qkv.rows(), qkv.columns());
+        kernels.attentionBackward(qkv, y, logSumExp, dy, dQkv, heads, context, blocks);
+    }
+
+    private static void checkAttention(
+            String op,
+            Tensor qkv,
+            Tensor y,
+            Tensor logSumExp,
+            int heads,
+            int context,
+            TokenBlocks blocks) {
+        int d = y.columns();
+        if (heads < 1 || d % heads != 0) {
+            throw broken(op, "a width that " + heads + " heads divide", d);
+        }
+        if (blocks.firstToken() + blocks.tokens() > context) {
+            throw broken(op, "a slice that ends at " + context + " or before", blocks);
+        }
+        matrix(op, "qkv", qkv, blocks.sequences() * context, 3 * d);
+        rowsOfUnit(op, "y", y, blocks);
+        type(op, "y", y, DType.F32);
+        matrix(op, "logSumExp", logSumExp, y.rows(), heads);
+    }
+
+    @Override
+    public void crossEntropy(Tensor logits, Tensor targets, Tensor losses, float gradientScale) {
+        type("crossEntropy", "logits", logits, DType.F32);
+        matrix("crossEntropy", "targets", targets, DType.I32, 1, logits.rows());
+        vector("crossEntropy", "losses", losses, logits.rows());
+        kernels.crossEntropy(logits, targets, losses, gradientScale);
+    }
+
+    @Override
+    public void zero(Tensor x) {
+        kernels.zero(x);
+    }
+
+    @Override
+    public void add(Tensor x, Tensor y) {
+        type("add", "y", y, DType.F32);
+        matrix("add", "x", x, y.rows(), y.columns());
+        kernels.add(x, y);
+    }
+
+    @Override
+    public void copy(Tensor x, Tensor y) {
+        matrix("copy", "x", x, x.type(), y.rows(), y.columns());
+        if ((x.type() == DType.I32) != (y.type() == DType.I32)) {
+            throw broken(
+                    "copy",
+                    "floats to floats or integers to integers",
+                    x.type() + " to " + y.type());
+        }
+        kernels.copy(x, y);
+    }
+
+    @Override
+    public double squaredNorm(Tensor x) {
+        type("squaredNorm", "x", x, DType.F32);
+        dense("squaredNorm", "x", x);
+        return kernels.squaredNorm(x);
+    }
+
+    @Override
+    public boolean allFinite(Tensor x) {
+        type("allFinite", "x", x, DType.F32);
+        return kernels.allFinite(x);
+    }
+
+    @Override
+    public void adamW(Tensor weight, Tensor gradient, Tensor m, Tensor v, AdamWStep step) {
+        type("adamW", "weight", weight, DType.F32);
+        dense("adamW", "weight", weight);
+        matrix("adamW", "gradient", gradient, weight.rows(), weight.columns());
+        dense("adamW", "gradient", gradient);
+        matrix("adamW", "m", m, weight.rows(), weight.columns());
+        dense("adamW", "m", m);
+        matrix("adamW", "v", v, weight.rows(), weight.columns());
+        dense("adamW", "v", v);
+        if (step.t() < 1) {
+            throw broken("adamW", "an update count from 1", step.t());
+        }
+        kernels.adamW(weight, gradient, m, v, step);
+    }
+}

@@ -1,0 +1,144 @@
+package dev.penstock.cuda.kernels;
+
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+
+/**
+ * Causal attention one query at a time, scores in double. For a query with scores {@code s = scale
+ * * q . k} over the keys up to its own:
+ *
+ * <pre>
+ *   p = exp(s - logSumExp)       y = sum p v
+ *   dp = dy . v                  ds = p * (dp - dy . y)
+ *   dq = scale * sum ds k        dk += scale * ds q        dv += p dy
+ * </pre>
+ *
+ * The backward takes queries last first, whatever the slices, so that sums over queries do not
+ * depend on the slicing.
+ */
+final class ReferenceAttention {
+    private final HostMatrix qkv;
+    private final HostMatrix y;
+    private final HostMatrix logSumExp;
+    private final int width;
+    private final int heads;
+    private final int headWidth;
+    private final double scale;
+    private final int context;
+    private final TokenBlocks blocks;
+
+    ReferenceAttention(
+            Tensor qkv, Tensor y, Tensor logSumExp, int heads, int context, TokenBlocks blocks) {
+        this.qkv = HostMatrix.of(qkv);
+        this.y = HostMatrix.of(y);
+        this.logSumExp = HostMatrix.of(logSumExp);
+        this.width = y.columns();
+        this.heads = heads;
+        this.headWidth = width / heads;
+        this.scale = 1 / Math.sqrt(headWidth);
+        this.context = context;
+        this.blocks = blocks;
+    }
+
+    void forward() {
+        for (int sequence = 0; sequence < blocks.sequences(); sequence++) {
+            for (int token = 0; token < blocks.tokens(); token++) {
+                for (int head = 0; head < heads; head++) {
+                    forward(sequence, token, head);
+                }
+            }
+        }
+    }
+
+    private void forward(int sequence, int token, int head) {
+        int row = sequence * blocks.tokens() + token;
+        double[] scores = scores(sequence, token, head);
+        double max = Double.NEGATIVE_INFINITY;
+        for (double score : scores) {
+            max = Math.max(max, score);
+        }
+        double sum = 0;
+        for (double score : scores) {
+            sum += StrictMath.exp(score - max);
+        }
+        double total = max + StrictMath.log(sum);
+        logSumExp.set(row, head, (float) total);
+        for (int j = 0; j < headWidth; j++) {
+            double value = 0;
+            for (int key = 0; key < scores.length; key++) {
+                double probability = StrictMath.exp(scores[key] - total);
+                value += probability * value(sequence, key, head, j);
+            }
+            y.set(row, head * headWidth + j, (float) value);
+        }
+    }
+
+    void backward(Tensor dy, Tensor dQkv) {
+        HostMatrix gradient = HostMatrix.of(dy);
+        HostMatrix out = HostMatrix.of(dQkv);
+        for (int sequence = 0; sequence < blocks.sequences(); sequence++) {
+            for (int token = blocks.tokens() - 1; token >= 0; token--) {
+                for (int head = 0; head < heads; head++) {
+                    backward(sequence, token, head, gradient, out);
+                }
+            }
+        }
+    }
+
+    private void backward(int sequence, int token, int head, HostMatrix gradient, HostMatrix out) {
+        int row = sequence * blocks.tokens() + token;
+        int column = head * headWidth;
+        double[] scores = scores(sequence, token, head);
+        double[] dq = new double[headWidth];
+        double delta = 0;
+        for (int j = 0; j < headWidth; j++) {
+            delta += (double) gradient.get(row, column + j) * y.get(row, column + j);
+        }
+        for (int key = 0; key < scores.length; key++) {
+            double probability = StrictMath.exp(scores[key] - logSumExp.get(row, head));
+            double dp = 0;
+            for (int j = 0; j < headWidth; j++) {
+                dp += (double) gradient.get(row, column + j) * value(sequence, key, head, j);
+            }
+            double ds = probability * (dp - delta) * scale;
+            int keyRow = sequence * context + key;
+            for (int j = 0; j < headWidth; j++) {
+                dq[j] += ds * key(sequence, key, head, j);
+                float dk = (float) (ds * query(sequence, token, head, j));
+                out.add(keyRow, width + column + j, dk);
+                float dv = (float) (probability * gradient.get(row, column + j));
+                out.add(keyRow, 2 * width + column + j, dv);
+            }
+        }
+        int queryRow = sequence * context + blocks.firstToken() + token;
+        for (int j = 0; j < headWidth; j++) {
+            out.set(queryRow, column + j, (float) dq[j]);
+        }
+    }
+
+    /** Scores of a query against all keys up to its own. */
+    private double[] scores(int sequence, int token, int head) {
+        double[] scores = new double[blocks.firstToken() + token + 1];
+        for (int key = 0; key < scores.length; key++) {
+            double dot = 0;
+            for (int j = 0; j < headWidth; j++) {
+                dot += query(sequence, token, head, j) * key(sequence, key, head, j);
+            }
+            scores[key] = dot * scale;
+        }
+        return scores;
+    }
+
+    private double query(int sequence, int token, int head, int j) {
+        int row = sequence * context + blocks.firstToken() + token;
+        return qkv.get(row, head * headWidth + j);
+    }
+
+    private double key(int sequence, int token, int head, int j) {
+        return qkv.get(sequence * context + token, width + head * headWidth + j);
+    }
+
+    private double value(int sequence, int token, int head, int j) {
+        return qkv.get(sequence * context + token, 2 * width + head * headWidth + j);
+    }
+}

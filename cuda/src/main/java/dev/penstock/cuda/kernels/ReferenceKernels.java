@@ -1,0 +1,308 @@
+package dev.penstock.cuda.kernels;
+
+import dev.penstock.cuda.device.AdamWStep;
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+
+/**
+ * The op table in plain scalar code: one loop per sum, nothing clever. Functions come from {@link
+ * StrictMath}, whose bits do not depend on the compiler. Expects arguments that {@link
+ * CheckedKernels} let through.
+ */
+public final class ReferenceKernels implements Kernels {
+
+    @Override
+    public void gemm(
+            DType multiply,
+            boolean transposeA,
+            Tensor a,
+            boolean transposeB,
+            Tensor b,
+            Tensor c,
+            boolean accumulate) {
+        HostMatrix left = HostMatrix.of(a);
+        HostMatrix right = HostMatrix.of(b);
+        HostMatrix result = HostMatrix.of(c);
+        int inner = transposeA ? a.rows() : a.columns();
+        for (int i = 0; i < c.rows(); i++) {
+            for (int j = 0; j < c.columns(); j++) {
+                float sum = accumulate ? result.get(i, j) : 0;
+                for (int p = 0; p < inner; p++) {
+                    float x = transposeA ? left.get(p, i) : left.get(i, p);
+                    float y = transposeB ? right.get(j, p) : right.get(p, j);
+                    sum = Math.fma(factor(multiply, x), factor(multiply, y), sum);
+                }
+                result.set(i, j, sum);
+            }
+        }
+    }
+
+    private static float factor(DType multiply, float value) {
+        return multiply == DType.BF16 ? BFloat16.round(value) : value;
+    }
+
+    @Override
+    public void weightGradient(
+            DType multiply, Tensor x, Tensor dy, Tensor dWeight, TokenBlocks blocks) {
+        for (int i = 0; i < blocks.count(); i++) {
+            Tensor xBlock = x.rows(blocks.firstRow(i), blocks.rowsOf(i));
+            Tensor dyBlock = dy.rows(blocks.firstRow(i), blocks.rowsOf(i));
+            gemm(multiply, true, xBlock, false, dyBlock, dWeight, true);
+        }
+    }
+
+    @Override
+    public void biasGradient(Tensor dy, Tensor dBias, TokenBlocks blocks) {
+        HostMatrix gradient = HostMatrix.of(dy);
+        HostMatrix sum = HostMatrix.of(dBias);
+        for (int row : rowsInOrder(blocks)) {
+            for (int j = 0; j < dy.columns(); j++) {
+                sum.add(0, j, gradient.get(row, j));
+            }
+        }
+    }
+
+    /** All rows of the unit in the order of summation. */
+    static int[] rowsInOrder(TokenBlocks blocks) {
+        int[] rows = new int[blocks.rows()];
+        int next = 0;
+        for (int i = 0; i < blocks.count(); i++) {
+            for (int r = 0; r < blocks.rowsOf(i); r++) {
+                rows[next++] = blocks.firstRow(i) + r;
+            }
+        }
+        return rows;
+    }
+
+    @Override
+    public void addBias(Tensor y, Tensor bias) {
+        HostMatrix out = HostMatrix.of(y);
+        HostMatrix in = HostMatrix.of(bias);
+        for (int i = 0; i < y.rows(); i++) {
+            for (int j = 0; j < y.columns(); j++) {
+                out.add(i, j, in.get(0, j));
+            }
+        }
+    }
+
+    @Override
+    public void addBiasAndResidual(Tensor y, Tensor bias, Tensor residual) {
+        addBias(y, bias);
+        add(residual, y);
+    }
+
+    @Override
+    public void embedding(
+            Tensor tokens, Tensor tokenTable, Tensor positionTable, Tensor y, TokenBlocks blocks) {
+        IndexRules.inRange("embedding", "tokens", tokens, tokenTable.rows());
+        HostMatrix token = HostMatrix.of(tokens);
+        HostMatrix table = HostMatrix.of(tokenTable);
+        HostMatrix positions = HostMatrix.of(positionTable);
+        HostMatrix out = HostMatrix.of(y);
+        for (int row = 0; row < y.rows(); row++) {
+            int position = blocks.firstToken() + row % blocks.tokens();
+            for (int j = 0; j < y.columns(); j++) {
+                out.set(row, j, table.get(token.getInt(0, row), j) + positions.get(position, j));
+            }
+        }
+    }
+
+    @Override
+    public void embeddingBackward(
+            Tensor dy,
+            Tensor tokens,
+            Tensor dTokenTable,
+            Tensor dPositionTable,
+            TokenBlocks blocks) {
+        IndexRules.inRange("embeddingBackward", "tokens", tokens, dTokenTable.rows());
+        HostMatrix token = HostMatrix.of(tokens);
+        HostMatrix table = HostMatrix.of(dTokenTable);
+        HostMatrix positions = HostMatrix.of(dPositionTable);
+        HostMatrix gradient = HostMatrix.of(dy);
+        for (int row : rowsInOrder(blocks)) {
+            int position = blocks.firstToken() + row % blocks.tokens();
+            for (int j = 0; j < dy.columns(); j++) {
+                table.add(token.getInt(0, row), j, gradient.get(row, j));
+                positions.add(position, j, gradient.get(row, j));
+            }
+        }
+    }
+
+    @Override
+    public void layerNorm(Tensor x, Tensor gain, Tensor bias, Tensor y, Tensor mean, Tensor rstd) {
+        ReferenceLayerNorm.forward(x, gain, bias, y, mean, rstd);
+    }
+
+    @Override
+    public void layerNormBackwardInput(
+            Tensor dy, Tensor x, Tensor gain, Tensor mean, Tensor rstd, Tensor dx) {
+        ReferenceLayerNorm.backwardInput(dy, x, gain, mean, rstd, dx);
+    }
+
+    @Override
+    public void layerNormBackwardWeight(
+            Tensor dy,
+            Tensor x,
+            Tensor mean,
+            Tensor rstd,
+            Tensor dGain,
+            Tensor dBias,
+            TokenBlocks blocks) {
+        ReferenceLayerNorm.backwardWeight(dy, x, mean, rstd, dGain, dBias, rowsInOrder(blocks));
+    }
+
+    @Override
+    public void biasGelu(Tensor pre, Tensor bias, Tensor y) {
+        addBias(pre, bias);
+        HostMatrix in = HostMatrix.of(pre);
+        HostMatrix out = HostMatrix.of(y);
+        for (int i = 0; i < y.rows(); i++) {
+            for (int j = 0; j < y.columns(); j++) {
+                out.set(i, j, (float) ReferenceGelu.value(in.get(i, j)));
+            }
+        }
+    }
+
+    @Override
+    public void geluBackward(Tensor pre, Tensor dy) {
+        HostMatrix in = HostMatrix.of(pre);
+        HostMatrix gradient = HostMatrix.of(dy);
+        for (int i = 0; i < dy.rows(); i++) {
+            for (int j = 0; j < dy.columns(); j++) {
+                double slope = ReferenceGelu.slope(in.get(i, j));
+                gradient.set(i, j, (float) (gradient.get(i, j) * slope));
+            }
+        }
+    }
+
+    @Override
+    public void attention(
+            Tensor qkv, Tensor y, Tensor logSumExp, int heads, int context, TokenBlocks blocks) {
+        new ReferenceAttention(qkv, y, logSumExp, heads, context, blocks).forward();
+    }
+
+    @Override
+    public void attentionBackward(
+            Tensor qkv,
+            Tensor y,
+            Tensor logSumExp,
+            Tensor dy,
+            Tensor dQkv,
+            int heads,
+            int context,
+            TokenBlocks blocks) {
+        new ReferenceAttention(qkv, y, logSumExp, heads, context, blocks).backward(dy, dQkv);
+    }
+
+    @Override
+    public void crossEntropy(Tensor logits, Tensor targets, Tensor losses, float gradientScale) {
+        IndexRules.inRange("crossEntropy", "targets", targets, logits.columns());
+        HostMatrix out = HostMatrix.of(logits);
+        HostMatrix target = HostMatrix.of(targets);
+        HostMatrix loss = HostMatrix.of(losses);
+        for (int i = 0; i < logits.rows(); i++) {
+            double max = Double.NEGATIVE_INFINITY;
+            for (int j = 0; j < logits.columns(); j++) {
+                max = Math.max(max, out.get(i, j));
+            }
+            double sum = 0;
+            for (int j = 0; j < logits.columns(); j++) {
+                sum += StrictMath.exp(out.get(i, j) - max);
+            }
+            int right = target.getInt(0, i);
+            loss.set(0, i, (float) (StrictMath.log(sum) + max - out.get(i, right)));
+            for (int j = 0; j < logits.columns(); j++) {
+                double probability = StrictMath.exp(out.get(i, j) - max) / sum;
+                out.set(i, j, (float) ((probability - (j == right ? 1 : 0)) * gradientScale));
+            }
+        }
+    }
+
+    @Override
+    public void zero(Tensor x) {
+        HostMatrix out = HostMatrix.of(x);
+        for (int i = 0; i < x.rows(); i++) {
+            for (int j = 0; j < x.columns(); j++) {
+                out.set(i, j, 0);
+            }
+        }
+    }
+
+    @Override
+    public void add(Tensor x, Tensor y) {
+        HostMatrix in = HostMatrix.of(x);
+        HostMatrix out = HostMatrix.of(y);
+        for (int i = 0; i < x.rows(); i++) {
+            for (int j = 0; j < x.columns(); j++) {
+                out.add(i, j, in.get(i, j));
+            }
+        }
+    }
+
+    @Override
+    public void copy(Tensor x, Tensor y) {
+        HostMatrix in = HostMatrix.of(x);
+        HostMatrix out = HostMatrix.of(y);
+        for (int i = 0; i < x.rows(); i++) {
+            for (int j = 0; j < x.columns(); j++) {
+                if (x.type() == DType.I32) {
+                    out.setInt(i, j, in.getInt(i, j));
+                } else {
+                    out.set(i, j, in.get(i, j));
+                }
+            }
+        }
+    }
+
+    @Override
+    public double squaredNorm(Tensor x) {
+        HostMatrix in = HostMatrix.of(x);
+        double sum = 0;
+        for (int i = 0; i < x.rows(); i++) {
+            for (int j = 0; j < x.columns(); j++) {
+                double value = in.get(i, j);
+                sum += value * value;
+            }
+        }
+        return sum;
+    }
+
+    @Override
+    public boolean allFinite(Tensor x) {
+        HostMatrix in = HostMatrix.of(x);
+        for (int i = 0; i < x.rows(); i++) {
+            for (int j = 0; j < x.columns(); j++) {
+                if (!Float.isFinite(in.get(i, j))) {
+                    return false;
+                }
+            }
+        }
+        return true;
+    }
+
+    @Override
+    public void adamW(Tensor weight, Tensor gradient, Tensor m, Tensor v, AdamWStep step) {
+        HostMatrix weights = HostMatrix.of(weight);
+        HostMatrix gradients = HostMatrix.of(gradient);
+        HostMatrix first = HostMatrix.of(m);
+        HostMatrix second = HostMatrix.of(v);
+        double firstBias = 1 - StrictMath.pow(step.beta1(), step.t());
+        double secondBias = 1 - StrictMath.pow(step.beta2(), step.t());
+        for (int i = 0; i < weight.rows(); i++) {
+            for (int j = 0; j < weight.columns(); j++) {
+                double g = gradients.get(i, j) * step.gradientScale();
+                double mean = step.beta1() * first.get(i, j) + (1 - step.beta1()) * g;
+                double square = step.beta2() * second.get(i, j) + (1 - step.beta2()) * g * g;
+                double update =
+                        mean / firstBias / (Math.sqrt(square / secondBias) + step.epsilon());
+                double kept = weights.get(i, j) * (1 - step.learningRate() * step.decay());
+                weights.set(i, j, (float) (kept - step.learningRate() * update));
+                first.set(i, j, (float) mean);
+                second.set(i, j, (float) square);
+                gradients.set(i, j, 0);
+            }
+        }
+    }
+}
