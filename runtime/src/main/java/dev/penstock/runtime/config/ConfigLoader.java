@@ -1,0 +1,153 @@
+package dev.penstock.runtime.config;
+
+import com.typesafe.config.ConfigObject;
+import com.typesafe.config.ConfigRenderOptions;
+import com.typesafe.config.ConfigValue;
+import com.typesafe.config.ConfigValueType;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Reads a configuration file (HOCON) and overrides into a {@link RunConfig}, or says everything
+ * that is wrong with them.
+ */
+public final class ConfigLoader {
+    private final Places places;
+    private final Problems problems;
+    private final ConfigObject written;
+    private final Set<String> unreadable = new HashSet<>();
+
+    private ConfigLoader(Path file, List<String> overrides) {
+        this.places =
+                new Places(
+                        file.toAbsolutePath().normalize(),
+                        Path.of("").toAbsolutePath().normalize());
+        this.problems = new Problems(places);
+        this.written = new ConfigText(places.mainFile(), problems).read(overrides);
+    }
+
+    /**
+     * Reads a file.
+     *
+     * @param overrides {@code key=value}, later ones win over earlier ones and over the file
+     * @throws ConfigException with all problems at once
+     */
+    public static RunConfig load(Path file, List<String> overrides) {
+        return loadWithOrigins(file, overrides).config();
+    }
+
+    /** As {@link #load}, keeping where each value came from. */
+    public static LoadedConfig loadWithOrigins(Path file, List<String> overrides) {
+        return new ConfigLoader(file, overrides).read();
+    }
+
+    private LoadedConfig read() {
+        reportUnknownKeys();
+        Map<String, @Nullable Object> values = new HashMap<>();
+        Keys.all().forEach(key -> values.put(key.path(), valueOf(key)));
+        RunConfig config = Keys.assemble(key -> values.get(key.path()));
+        reportConflicts(config);
+        problems.throwIfAny();
+        return new LoadedConfig(config, written, places);
+    }
+
+    private void reportUnknownKeys() {
+        Map<String, List<Key>> sections = Keys.bySection();
+        written.forEach(
+                (name, value) -> {
+                    List<Key> keys = sections.get(name);
+                    if (keys == null) {
+                        String known = String.join(", ", sections.keySet());
+                        unknown(name, "one of the sections " + known, value);
+                    } else if (value instanceof ConfigObject entries) {
+                        reportUnknownKeys(name, keys, entries);
+                    } else {
+                        problems.at(
+                                value.origin(),
+                                name,
+                                "a section " + name + " { .. }",
+                                text(value),
+                                "put its keys in braces");
+                    }
+                });
+    }
+
+    private void reportUnknownKeys(String section, List<Key> keys, ConfigObject entries) {
+        List<String> names = keys.stream().map(Key::name).toList();
+        entries.forEach(
+                (name, value) -> {
+                    if (!names.contains(name)) {
+                        unknown(section + "." + name, "a key of section " + section, value);
+                    }
+                });
+    }
+
+    private void unknown(String path, String expected, ConfigValue value) {
+        problems.at(
+                value.origin(),
+                path,
+                expected,
+                "an unknown key",
+                Suggestion.forKey(path)
+                        .map(key -> "did you mean " + key + "?")
+                        .orElse("remove it, or see penstock config keys"));
+    }
+
+    /** The key's value; the default where there is none or where it cannot be read. */
+    private @Nullable Object valueOf(Key key) {
+        ConfigValue value = ConfigText.valueAt(written, key.path());
+        if (value == null || value.valueType() == ConfigValueType.NULL) {
+            return standardOf(key);
+        }
+        try {
+            return key.type().read().apply(value, places);
+        } catch (Mismatch mismatch) {
+            unreadable.add(key.path());
+            problems.at(
+                    value.origin(),
+                    key.path(),
+                    key.takes(),
+                    mismatch.gotOr(text(value)),
+                    mismatch.adviceOr(usual(key)));
+            return key.standard().isEmpty() ? null : standardOf(key);
+        }
+    }
+
+    private @Nullable Object standardOf(Key key) {
+        if (!key.standard().isEmpty()) {
+            return key.type().parse(key.standard());
+        }
+        if (key.path().equals("run.name")) {
+            return String.valueOf(places.mainFile().getFileName()).replaceFirst("\\.[^.]+$", "");
+        }
+        unreadable.add(key.path());
+        problems.inFile(key.path(), key.takes(), "nothing", "add it: " + key.doc());
+        return null;
+    }
+
+    private static String usual(Key key) {
+        return key.standard().isEmpty() ? "it is " + key.doc() : "the default is " + key.standard();
+    }
+
+    private void reportConflicts(RunConfig config) {
+        Consistency.of(config).stream()
+                .filter(conflict -> conflict.keys().stream().noneMatch(unreadable::contains))
+                .forEach(
+                        conflict ->
+                                problems.atKey(
+                                        written,
+                                        conflict.keys().getFirst(),
+                                        conflict.expected(),
+                                        conflict.got(),
+                                        conflict.advice()));
+    }
+
+    private static String text(ConfigValue value) {
+        return value.render(ConfigRenderOptions.concise());
+    }
+}

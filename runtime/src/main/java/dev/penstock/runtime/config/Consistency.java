@@ -1,0 +1,178 @@
+package dev.penstock.runtime.config;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.IntStream;
+
+/** Finds values that are each allowed by their key and do not fit together. */
+final class Consistency {
+    private final RunConfig config;
+    private final List<Conflict> conflicts = new ArrayList<>();
+
+    private Consistency(RunConfig config) {
+        this.config = config;
+    }
+
+    static List<Conflict> of(RunConfig config) {
+        Consistency consistency = new Consistency(config);
+        consistency.headsDivideTheWidth();
+        consistency.vocabularyHoldsTheTokens();
+        consistency.microBatchesDivideTheBatch();
+        consistency.everyStageHasALayer();
+        consistency.partitionMatches();
+        consistency.slicesFillTheContext();
+        consistency.learningRateFalls();
+        consistency.framesFitTheLog();
+        return consistency.conflicts;
+    }
+
+    private void headsDivideTheWidth() {
+        int heads = config.model().heads();
+        int width = config.model().width();
+        require(
+                width % heads == 0,
+                "a multiple of model.heads = " + heads,
+                width,
+                "try " + around(width, heads),
+                "model.width",
+                "model.heads");
+    }
+
+    private void vocabularyHoldsTheTokens() {
+        DataSection data = config.data();
+        int tokens = data.tokenizer().vocabulary();
+        int rows = config.model().vocabularyOr(tokens);
+        require(
+                rows >= tokens || data.format() == DataSection.Format.TOKENS,
+                "at least the %d tokens of data.tokenizer".formatted(tokens),
+                rows,
+                "try model.vocabulary = tokenizer",
+                "model.vocabulary",
+                "data.tokenizer",
+                "data.format");
+    }
+
+    private void microBatchesDivideTheBatch() {
+        int sequences = config.batch().sequences();
+        int microBatches = config.batch().microBatches();
+        require(
+                sequences % microBatches == 0,
+                "a multiple of batch.micro-batches = " + microBatches,
+                sequences,
+                "try " + around(sequences, microBatches),
+                "batch.sequences",
+                "batch.micro-batches");
+    }
+
+    private void everyStageHasALayer() {
+        int layers = config.model().layers();
+        require(
+                config.pipeline().stages() <= layers,
+                "at most one stage per layer, and model.layers = " + layers,
+                config.pipeline().stages(),
+                "try fewer stages or more layers",
+                "pipeline.stages",
+                "model.layers");
+    }
+
+    private void partitionMatches() {
+        List<Integer> partition = config.pipeline().partition().orElse(List.of());
+        int layers = config.model().layers();
+        int stages = config.pipeline().stages();
+        require(
+                partition.isEmpty()
+                        ? config.pipeline().partition().isEmpty()
+                        : partition.size() == stages && sum(partition) == layers,
+                "%d entries (pipeline.stages) that add up to %d (model.layers)"
+                        .formatted(stages, layers),
+                "%s: %d entries, sum %d".formatted(partition, partition.size(), sum(partition)),
+                "try flops, or " + evenly(layers, stages),
+                "pipeline.partition",
+                "pipeline.stages",
+                "model.layers");
+    }
+
+    private void slicesFillTheContext() {
+        ScheduleSection schedule = config.schedule();
+        int context = config.model().context();
+        if (!schedule.kind().sliced() || schedule.file().isPresent()) {
+            return;
+        }
+        if (schedule.sliceLengths().isPresent()) {
+            List<Integer> lengths = schedule.sliceLengths().get();
+            require(
+                    sum(lengths) == context,
+                    "lengths that add up to model.context = " + context,
+                    "%s: sum %d".formatted(lengths, sum(lengths)),
+                    "try schedule.slice-lengths = equal",
+                    "schedule.slice-lengths",
+                    "model.context");
+        } else {
+            require(
+                    schedule.slices() <= context,
+                    "at most one slice per token, and model.context = " + context,
+                    schedule.slices(),
+                    "try fewer slices",
+                    "schedule.slices",
+                    "model.context");
+        }
+    }
+
+    private void learningRateFalls() {
+        OptimizerSection optimizer = config.optimizer();
+        require(
+                optimizer.finalLearningRate() <= optimizer.learningRate(),
+                "at most optimizer.learning-rate = " + optimizer.learningRate(),
+                optimizer.finalLearningRate(),
+                "try auto, a tenth of it",
+                "optimizer.min-learning-rate",
+                "optimizer.learning-rate");
+    }
+
+    private void framesFitTheLog() {
+        long term = config.dataPlane().termLength().count();
+        int mtu = config.dataPlane().mtu();
+        require(
+                Long.bitCount(term) == 1,
+                "a power of two",
+                config.dataPlane().termLength(),
+                "try " + new Bytes(Long.highestOneBit(term)),
+                "data-plane.term-length");
+        require(
+                mtu % 32 == 0,
+                "a multiple of 32",
+                mtu,
+                "try " + Math.max(256, mtu / 32 * 32),
+                "data-plane.mtu");
+        require(
+                mtu <= term / 8,
+                "at most an eighth of data-plane.term-length = " + config.dataPlane().termLength(),
+                mtu,
+                "try a longer term or a smaller mtu",
+                "data-plane.mtu",
+                "data-plane.term-length");
+    }
+
+    private void require(
+            boolean holds, String expected, Object got, String advice, String... keys) {
+        if (!holds) {
+            conflicts.add(new Conflict(List.of(keys), expected, got.toString(), advice));
+        }
+    }
+
+    /** The multiples of {@code unit} next to {@code size}. */
+    private static String around(int size, int unit) {
+        int below = size / unit * unit;
+        return below == 0 ? "" + unit : below + " or " + (below + unit);
+    }
+
+    private static List<Integer> evenly(int layers, int stages) {
+        return IntStream.range(0, stages)
+                .mapToObj(stage -> layers / stages + (stage < layers % stages ? 1 : 0))
+                .toList();
+    }
+
+    private static int sum(List<Integer> values) {
+        return values.stream().mapToInt(Integer::intValue).sum();
+    }
+}

@@ -1,0 +1,28 @@
+package dev.penstock.runtime.config;
+
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * Section {@code pipeline}: how the layers are cut into stages and where the stages run.
+ *
+ * @param partition layers of each stage; empty: cut so that the stages cost about the same FLOPs
+ */
+public record PipelineSection(
+        @Setting(is = "2", range = "[1, )", doc = "stages of the pipeline, one rank each")
+                int stages,
+        @Setting(
+                        is = "flops",
+                        word = "flops",
+                        range = "[1, )",
+                        doc = "layers of each stage, such as [3, 1]; flops: balanced by cost")
+                Optional<List<Integer>> partition,
+        @Setting(is = "single", doc = "all stages in one process, or one process each")
+                Processes processes) {
+
+    /** Where stages run. */
+    public enum Processes {
+        SINGLE,
+        PER_STAGE
+    }
+}

@@ -1,0 +1,29 @@
+package dev.penstock.runtime.config;
+
+/**
+ * Everything that decides a run. Made by {@link ConfigLoader}, which accepts only values that fit
+ * together; immutable.
+ */
+public record RunConfig(
+        RunSection run,
+        ModelSection model,
+        DataSection data,
+        BatchSection batch,
+        PipelineSection pipeline,
+        ScheduleSection schedule,
+        OptimizerSection optimizer,
+        DeviceSection device,
+        EvaluationSection evaluation,
+        CheckpointSection checkpoint,
+        DataPlaneSection dataPlane,
+        TimeoutSection timeouts,
+        ReportSection report) {
+
+    /**
+     * This configuration as HOCON text with every key written out, in the order of declaration.
+     * Loading the text gives a configuration equal to this one.
+     */
+    public String resolved() {
+        return ResolvedText.of(this);
+    }
+}

@@ -1,0 +1,209 @@
+package dev.penstock.runtime.config;
+
+import com.typesafe.config.ConfigFactory;
+import com.typesafe.config.ConfigUtil;
+import com.typesafe.config.ConfigValue;
+import com.typesafe.config.ConfigValueType;
+import java.lang.reflect.ParameterizedType;
+import java.lang.reflect.Type;
+import java.math.BigDecimal;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.function.BiFunction;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+
+/**
+ * How values of one Java type are written in a configuration.
+ *
+ * @param noun what a value is called in a message: {@code an integer, at least 1}
+ * @param read takes a value apart or throws a {@link Mismatch}
+ * @param write gives text that reads back to the same value
+ */
+record ValueType<T>(
+        String noun, BiFunction<ConfigValue, Places, T> read, Function<T, String> write) {
+
+    /** The type of a record component that is declared with {@code setting}. */
+    static ValueType<?> of(Type type, Setting setting) {
+        if (type instanceof ParameterizedType generic) {
+            ValueType<?> inner = of(generic.getActualTypeArguments()[0], setting);
+            return generic.getRawType() == Optional.class
+                    ? optional(inner, setting.word())
+                    : list(inner);
+        }
+        return switch (type.getTypeName()) {
+            case "int", "java.lang.Integer" -> ranged(INTEGER, setting);
+            case "long" -> ranged(LONG, setting);
+            case "double", "java.lang.Double" -> ranged(NUMBER, setting);
+            case "boolean" -> BOOLEAN;
+            case "java.lang.String" -> TEXT;
+            case "java.time.Duration" -> ranged(DURATION, setting);
+            case "dev.penstock.runtime.config.Bytes" -> ranged(BYTES, setting);
+            case "java.nio.file.Path" -> setting.output() ? OUTPUT_PATH : INPUT_PATH;
+            default -> choice(((Class<?>) type).getEnumConstants());
+        };
+    }
+
+    /** Reads a default or a bound, which are written in the source. */
+    T parse(String text) {
+        ConfigValue value = ConfigFactory.parseString("v = " + text).getValue("v");
+        return read.apply(value, new Places(Path.of(""), Path.of("")));
+    }
+
+    @SuppressWarnings("unchecked") // a value of this type's own key
+    String written(Object value) {
+        return write.apply((T) value);
+    }
+
+    private static final ValueType<Integer> INTEGER =
+            new ValueType<>(
+                    "an integer", (v, p) -> number(v, BigDecimal::intValueExact), n -> n + "");
+    private static final ValueType<Long> LONG =
+            new ValueType<>(
+                    "an integer", (v, p) -> number(v, BigDecimal::longValueExact), n -> n + "");
+    private static final ValueType<Double> NUMBER =
+            new ValueType<>(
+                    "a number",
+                    (v, p) -> number(v, BigDecimal::doubleValue),
+                    n -> BigDecimal.valueOf(n).stripTrailingZeros().toString());
+    private static final ValueType<Boolean> BOOLEAN =
+            new ValueType<>(
+                    "true or false",
+                    (v, p) -> lenient(() -> v.atKey("v").getBoolean("v")),
+                    b -> b + "");
+    private static final ValueType<String> TEXT =
+            new ValueType<>(
+                    "text",
+                    (v, p) -> lenient(() -> v.atKey("v").getString("v")),
+                    ConfigUtil::quoteString);
+    private static final ValueType<Bytes> BYTES =
+            new ValueType<>(
+                    "a size such as 8 MiB",
+                    (v, p) -> lenient(() -> new Bytes(v.atKey("v").getBytes("v"))),
+                    Bytes::toString);
+    private static final ValueType<Duration> DURATION =
+            new ValueType<>("a duration such as 5 s", (v, p) -> duration(v), ValueType::seconds);
+    private static final ValueType<Path> OUTPUT_PATH =
+            new ValueType<>(
+                    "a path",
+                    (v, p) -> Path.of(lenient(() -> v.atKey("v").getString("v"))),
+                    path -> ConfigUtil.quoteString(path.toString()));
+    private static final ValueType<Path> INPUT_PATH =
+            new ValueType<>(
+                    "a path to something that exists",
+                    (v, p) -> {
+                        if (v.unwrapped() instanceof List
+                                || v.valueType() == ConfigValueType.OBJECT) {
+                            throw new Mismatch();
+                        }
+                        return p.existing(v);
+                    },
+                    path -> ConfigUtil.quoteString(path.toString()));
+
+    private static <T extends Comparable<T>> ValueType<T> ranged(
+            ValueType<T> type, Setting setting) {
+        Range<T> range = Range.parse(setting.range(), type::parse);
+        String limits = range.describe(type.write);
+        return new ValueType<>(
+                limits.isEmpty() ? type.noun : type.noun + ", " + limits,
+                (value, places) -> {
+                    T read = type.read.apply(value, places);
+                    if (!range.contains(read)) {
+                        throw new Mismatch();
+                    }
+                    return read;
+                },
+                type.write);
+    }
+
+    private static <T> ValueType<Optional<T>> optional(ValueType<T> inner, String word) {
+        return new ValueType<>(
+                word + ", or " + inner.noun,
+                (value, places) ->
+                        value.unwrapped().equals(word)
+                                ? Optional.empty()
+                                : Optional.of(inner.read.apply(value, places)),
+                value -> value.map(inner.write).orElse(word));
+    }
+
+    private static <T> ValueType<List<T>> list(ValueType<T> inner) {
+        return new ValueType<>(
+                "a list [..] of which each entry is " + inner.noun,
+                (value, places) -> {
+                    if (!(value instanceof com.typesafe.config.ConfigList entries)) {
+                        throw new Mismatch();
+                    }
+                    return entries.stream().map(e -> inner.read.apply(e, places)).toList();
+                },
+                values ->
+                        values.stream()
+                                .map(inner.write)
+                                .collect(Collectors.joining(", ", "[", "]")));
+    }
+
+    private static ValueType<Object> choice(Object[] constants) {
+        List<String> words = Arrays.stream(constants).map(ValueType::wordOf).toList();
+        return new ValueType<>(
+                "one of " + String.join(", ", words),
+                (value, places) -> {
+                    String got = value.unwrapped().toString();
+                    int index = words.indexOf(got);
+                    if (index < 0) {
+                        throw new Mismatch(
+                                "",
+                                Suggestion.among(words, got)
+                                        .map(word -> "did you mean " + word + "?")
+                                        .orElse(""));
+                    }
+                    return constants[index];
+                },
+                ValueType::wordOf);
+    }
+
+    private static String wordOf(Object constant) {
+        return constant instanceof Worded worded
+                ? worded.word()
+                : constant.toString().toLowerCase(Locale.ROOT).replace('_', '-');
+    }
+
+    /** Also takes a number in quotes: that is how an environment variable arrives. */
+    private static <T> T number(ConfigValue value, Function<BigDecimal, T> convert) {
+        try {
+            return convert.apply(new BigDecimal(value.unwrapped().toString().strip()));
+        } catch (ArithmeticException | NumberFormatException e) {
+            throw new Mismatch();
+        }
+    }
+
+    private static Duration duration(ConfigValue value) {
+        if (value.valueType() == ConfigValueType.NUMBER) {
+            throw new Mismatch(
+                    value.unwrapped() + " without a unit", "write ms, s or minutes after it");
+        }
+        return lenient(() -> value.atKey("v").getDuration("v"));
+    }
+
+    private static String seconds(Duration duration) {
+        return duration.getNano() == 0
+                ? duration.toSeconds() + " s"
+                : duration.getNano() % 1_000_000 == 0
+                        ? duration.toMillis() + " ms"
+                        : duration.toNanos() + " ns";
+    }
+
+    private interface Getter<T> {
+        T get();
+    }
+
+    private static <T> T lenient(Getter<T> getter) {
+        try {
+            return getter.get();
+        } catch (com.typesafe.config.ConfigException e) {
+            throw new Mismatch();
+        }
+    }
+}

@@ -1,0 +1,248 @@
+package dev.penstock.runtime.config;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class ConfigLoaderTest {
+    @TempDir Path folder;
+
+    @BeforeEach
+    void someText() throws IOException {
+        Files.writeString(folder.resolve("corpus.txt"), "to be or not to be");
+    }
+
+    @Test
+    void everyKeyButTheDataHasADefault() throws IOException {
+        RunConfig config = load("data.source = corpus.txt");
+
+        assertThat(config)
+                .isEqualTo(
+                        new RunConfig(
+                                new RunSection("my-run", 42, 1000, Path.of("runs")),
+                                new ModelSection(256, 256, 4, 4, true, Optional.empty()),
+                                new DataSection(
+                                        folder.resolve("corpus.txt"),
+                                        DataSection.Format.TEXT,
+                                        "text",
+                                        DataSection.Tokenizer.BYTES,
+                                        0.05),
+                                new BatchSection(8, 8),
+                                new PipelineSection(
+                                        2, Optional.empty(), PipelineSection.Processes.SINGLE),
+                                new ScheduleSection(
+                                        ScheduleSection.Kind.ONE_FORWARD_ONE_BACKWARD,
+                                        ScheduleSection.Backward.FIFO,
+                                        4,
+                                        Optional.empty(),
+                                        Optional.empty()),
+                                new OptimizerSection(
+                                        6e-4,
+                                        Optional.empty(),
+                                        50,
+                                        0.9,
+                                        0.95,
+                                        1e-8,
+                                        0.1,
+                                        false,
+                                        1.0),
+                                new DeviceSection(
+                                        DeviceSection.Kind.AUTO,
+                                        Optional.empty(),
+                                        DeviceSection.Gemm.AUTO,
+                                        DeviceSection.Precision.FLOAT32,
+                                        128,
+                                        DeviceSection.VectorBits.AUTO,
+                                        Optional.empty()),
+                                new EvaluationSection(50, 8),
+                                new CheckpointSection(100, 2),
+                                new DataPlaneSection(
+                                        new Bytes(8 << 20),
+                                        65504,
+                                        Optional.empty(),
+                                        DataPlaneSection.Poller.ADAPTIVE,
+                                        false),
+                                new TimeoutSection(
+                                        Duration.ofSeconds(3),
+                                        Duration.ofSeconds(5),
+                                        Duration.ofSeconds(60),
+                                        Duration.ofSeconds(30)),
+                                new ReportSection(List.of(5, 20, 50))));
+    }
+
+    private static final String EVERY_KEY =
+            """
+            run { name = other, seed = -7, steps = 20, directory = /tmp/elsewhere }
+            model { context = 96, width = 48, layers = 5, heads = 3, tied = false, vocabulary = 300 }
+            data {
+              source = "*.txt", format = jsonl, field = body, tokenizer = bytes
+              validation-fraction = 0.25
+            }
+            batch { sequences = 12, micro-batches = 4 }
+            pipeline { stages = 3, partition = [2, 1, 2], processes = per-stage }
+            schedule {
+              kind = seq1f1b, backward = reverse, slices = 3, slice-lengths = [40, 32, 24]
+              file = corpus.txt
+            }
+            optimizer {
+              learning-rate = 0.01, min-learning-rate = 1e-5, warmup-steps = 3
+              beta1 = 0.8, beta2 = 0.99, epsilon = 1e-6
+              weight-decay = 0, decay-all = true, clip-norm = 0
+            }
+            device {
+              kind = cpu, threads = 3, gemm = java, precision = bf16, reduction-block = 8
+              vector-bits = 256, memory-limit = 1.5 GiB
+            }
+            evaluation { every = 0, batches = 1 }
+            checkpoint { every = 7, retain = 5 }
+            data-plane { term-length = 64 KiB, mtu = 8192, in-flight = 9, poller = spinning, crc = true }
+            timeouts { lease = 500 ms, stall-report = 1 minute, start = 2 s, stop = 3 s }
+            report { trace-steps = [] }
+            """;
+
+    @Test
+    void everyKeyCanBeSet() throws IOException {
+        RunConfig config = load(EVERY_KEY);
+
+        assertThat(config)
+                .isEqualTo(
+                        new RunConfig(
+                                new RunSection("other", -7, 20, Path.of("/tmp/elsewhere")),
+                                new ModelSection(96, 48, 5, 3, false, Optional.of(300)),
+                                new DataSection(
+                                        folder.resolve("*.txt"),
+                                        DataSection.Format.JSONL,
+                                        "body",
+                                        DataSection.Tokenizer.BYTES,
+                                        0.25),
+                                new BatchSection(12, 4),
+                                new PipelineSection(
+                                        3,
+                                        Optional.of(List.of(2, 1, 2)),
+                                        PipelineSection.Processes.PER_STAGE),
+                                new ScheduleSection(
+                                        ScheduleSection.Kind.SEQ1F1B,
+                                        ScheduleSection.Backward.REVERSE,
+                                        3,
+                                        Optional.of(List.of(40, 32, 24)),
+                                        Optional.of(folder.resolve("corpus.txt"))),
+                                new OptimizerSection(
+                                        0.01, Optional.of(1e-5), 3, 0.8, 0.99, 1e-6, 0, true, 0),
+                                new DeviceSection(
+                                        DeviceSection.Kind.CPU,
+                                        Optional.of(3),
+                                        DeviceSection.Gemm.JAVA,
+                                        DeviceSection.Precision.BF16,
+                                        8,
+                                        DeviceSection.VectorBits.BITS_256,
+                                        Optional.of(new Bytes(3L << 29))),
+                                new EvaluationSection(0, 1),
+                                new CheckpointSection(7, 5),
+                                new DataPlaneSection(
+                                        new Bytes(64 << 10),
+                                        8192,
+                                        Optional.of(9),
+                                        DataPlaneSection.Poller.SPINNING,
+                                        true),
+                                new TimeoutSection(
+                                        Duration.ofMillis(500),
+                                        Duration.ofMinutes(1),
+                                        Duration.ofSeconds(2),
+                                        Duration.ofSeconds(3)),
+                                new ReportSection(List.of())));
+    }
+
+    @Test
+    void resolvedTextOfDefaultsLoadsBackEqual() throws IOException {
+        RunConfig config = load("data.source = corpus.txt");
+
+        assertThat(reloaded(config)).isEqualTo(config);
+    }
+
+    @Test
+    void resolvedTextOfEveryKeyLoadsBackEqual() throws IOException {
+        RunConfig config = load(EVERY_KEY);
+
+        assertThat(reloaded(config)).isEqualTo(config);
+    }
+
+    @Test
+    void resolvedTextNamesEveryKey() throws IOException {
+        String resolved = load("data.source = corpus.txt").resolved();
+
+        assertThat(Keys.all()).hasSizeGreaterThan(50);
+        assertThat(Keys.all())
+                .allSatisfy(key -> assertThat(resolved).contains("\n  " + key.name() + " = "));
+    }
+
+    @Test
+    void laterOverridesWinOverEarlierOnesAndOverTheFile() throws IOException {
+        RunConfig config =
+                load(
+                        "data.source = corpus.txt, run.steps = 1",
+                        "run.steps=2",
+                        "run.steps=3",
+                        "schedule.kind=terapipe",
+                        "pipeline.partition=[3, 1]");
+
+        assertThat(config.run().steps()).isEqualTo(3);
+        assertThat(config.schedule().kind()).isEqualTo(ScheduleSection.Kind.TERAPIPE);
+        assertThat(config.pipeline().partition()).hasValue(List.of(3, 1));
+    }
+
+    @Test
+    void anOverrideThatIsNotHoconIsTakenAsText() throws IOException {
+        String glob = folder.resolve("*.txt").toString();
+
+        RunConfig config = load("", "data.source=" + glob);
+
+        assertThat(config.data().source()).isEqualTo(Path.of(glob));
+    }
+
+    @Test
+    void pathsOfAnIncludedFileLeadToTheFolderOfThatFile() throws IOException {
+        Path below = Files.createDirectory(folder.resolve("below"));
+        Files.writeString(below.resolve("deep.txt"), "deep");
+        Files.writeString(below.resolve("base.conf"), "data.source = deep.txt");
+
+        RunConfig config = load("include \"below/base.conf\"");
+
+        assertThat(config.data().source()).isEqualTo(below.resolve("deep.txt"));
+    }
+
+    @Test
+    void valuesMayComeFromOtherKeys() throws IOException {
+        RunConfig config =
+                load("data.source = corpus.txt, model.width = 64, model.context = ${model.width}");
+
+        assertThat(config.model().context()).isEqualTo(64);
+    }
+
+    @Test
+    void equalSlicesDifferByAtMostOneToken() throws IOException {
+        RunConfig config =
+                load("data.source = corpus.txt", "schedule.kind=terapipe", "schedule.slices=3");
+
+        assertThat(config.schedule().tokensPerSlice(256)).containsExactly(86, 85, 85);
+        assertThat(load("data.source = corpus.txt").schedule().tokensPerSlice(256))
+                .containsExactly(256);
+    }
+
+    private RunConfig load(String text, String... overrides) throws IOException {
+        Path file = Files.writeString(folder.resolve("my-run.conf"), text);
+        return ConfigLoader.load(file, List.of(overrides));
+    }
+
+    private RunConfig reloaded(RunConfig config) throws IOException {
+        Path file = Files.writeString(folder.resolve("resolved.conf"), config.resolved());
+        return ConfigLoader.load(file, List.of());
+    }
+}

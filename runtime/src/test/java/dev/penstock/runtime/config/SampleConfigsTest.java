@@ -1,0 +1,37 @@
+package dev.penstock.runtime.config;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+class SampleConfigsTest {
+    private static final Path SAMPLES = Path.of("..", "sample-configs");
+
+    static List<Path> samples() throws IOException {
+        try (Stream<Path> files = Files.list(SAMPLES)) {
+            return files.filter(file -> file.toString().endsWith(".conf")).sorted().toList();
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("samples")
+    void loads(Path sample) {
+        RunConfig config = ConfigLoader.load(sample, List.of());
+
+        assertThat(config.data().source()).isReadable();
+    }
+
+    @Test
+    void thereIsOneForEveryKind() throws IOException {
+        assertThat(samples())
+                .map(sample -> ConfigLoader.load(sample, List.of()).schedule().kind())
+                .contains(ScheduleSection.Kind.values());
+    }
+}
