@@ -1,0 +1,37 @@
+package dev.penstock.runtime.data;
+
+import dev.penstock.runtime.tokenizer.Tokenizer;
+import java.nio.file.Path;
+
+/**
+ * What a run wants of its data.
+ *
+ * @param source a file, a folder (all files below it that are not hidden) or a glob
+ * @param field member of a JSON line that holds the text; only for {@link DataFormat#JSONL}
+ * @param tokenizer makes tokens of text; not used by {@link DataFormat#TOKENS}
+ * @param vocabulary rows of the model's token embedding; every token is below it
+ * @param validationFraction share of the text's tokens, at its end, that is held out; 0 for none
+ * @param context tokens of a sequence
+ * @param sequences of a step
+ * @param microBatches of a step; divides {@code sequences}
+ * @param steps of the run
+ * @param seed decides the order of the training windows
+ */
+public record DataSpec(
+        Path source,
+        DataFormat format,
+        String field,
+        Tokenizer tokenizer,
+        int vocabulary,
+        double validationFraction,
+        int context,
+        int sequences,
+        int microBatches,
+        long steps,
+        long seed) {
+
+    /** Sequences of one micro-batch. */
+    public int sequencesPerMicroBatch() {
+        return sequences / microBatches;
+    }
+}

@@ -1,0 +1,130 @@
+package dev.penstock.runtime.data;
+
+import dev.penstock.actors.spi.StepKind;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Text in memory as tokens: the first part to train on, the last held out. Training sequences come
+ * in the order of {@link Windows}; held-out batches are the same in every evaluation and for every
+ * seed, spread over the held-out part, and start again from its first batch when it is exhausted.
+ */
+final class TextCorpus implements TrainingData {
+    private static final long HELD_OUT_ORDER = 0;
+
+    private final DataSpec spec;
+    private final Tokens tokens;
+    private final int files;
+    private final long trainingTokens;
+    private final Windows training;
+    private final Permutation heldOut;
+    private final long heldOutWindows;
+
+    private TextCorpus(DataSpec spec, Tokens tokens, int files, long trainingTokens) {
+        this.spec = spec;
+        this.tokens = tokens;
+        this.files = files;
+        this.trainingTokens = trainingTokens;
+        this.training = new Windows(0, trainingTokens, spec.context(), spec.seed());
+        this.heldOutWindows = Math.max(0, (heldOutTokens() - 1) / spec.context());
+        this.heldOut = new Permutation(Math.max(1, heldOutWindows), HELD_OUT_ORDER);
+    }
+
+    static TextCorpus open(DataSpec spec) {
+        List<Path> files = CorpusFiles.find(spec.source());
+        Tokens tokens = new CorpusReader(spec).read(files);
+        long heldOut = (long) Math.floor(tokens.size() * spec.validationFraction());
+        List<DataProblem> problems = problems(spec, tokens.size(), heldOut);
+        if (!problems.isEmpty()) {
+            throw new DataException(problems);
+        }
+        return new TextCorpus(spec, tokens, files.size(), tokens.size() - heldOut);
+    }
+
+    private static List<DataProblem> problems(DataSpec spec, long size, long heldOut) {
+        List<DataProblem> problems = new ArrayList<>();
+        int wanted = spec.context() + 1;
+        if (size - heldOut < wanted) {
+            problems.add(
+                    new DataProblem(
+                            "data.source",
+                            "at least %d tokens to train on (model.context + 1)".formatted(wanted),
+                            "%s with %d".formatted(spec.source(), size - heldOut),
+                            "use more text or a smaller model.context"));
+        }
+        if (spec.validationFraction() > 0 && heldOut < wanted) {
+            problems.add(
+                    new DataProblem(
+                            "data.validation-fraction",
+                            "at least %d tokens held out (model.context + 1)".formatted(wanted),
+                            "%d of %d".formatted(heldOut, size),
+                            "use a larger fraction or more text, or 0 to hold out none"));
+        }
+        if (spec.vocabulary() < spec.tokenizer().vocabulary()) {
+            problems.add(
+                    new DataProblem(
+                            "model.vocabulary",
+                            "at least %d, as %s has tokens"
+                                    .formatted(
+                                            spec.tokenizer().vocabulary(), spec.tokenizer().name()),
+                            Integer.toString(spec.vocabulary()),
+                            "leave model.vocabulary out"));
+        }
+        return problems;
+    }
+
+    @Override
+    public void read(StepKind kind, long step, int microBatch, int[] batch) {
+        int row = spec.context() + 1;
+        long first =
+                switch (kind) {
+                    case TRAIN -> (step - 1) * spec.sequences();
+                    case EVALUATE -> step * spec.sequences();
+                };
+        first += (long) microBatch * spec.sequencesPerMicroBatch();
+        for (int i = 0; i < batch.length / row; i++) {
+            tokens.copy(start(kind, first + i), batch, i * row, row);
+        }
+    }
+
+    private long start(StepKind kind, long sequence) {
+        return switch (kind) {
+            case TRAIN -> training.start(sequence);
+            case EVALUATE -> {
+                if (!hasHeldOut()) {
+                    throw new IllegalStateException(
+                            "no held-out data: data.validation-fraction is 0");
+                }
+                yield trainingTokens + heldOut.at(sequence % heldOutWindows) * spec.context();
+            }
+        };
+    }
+
+    @Override
+    public boolean hasHeldOut() {
+        return heldOutWindows > 0;
+    }
+
+    @Override
+    public long trainingTokens() {
+        return trainingTokens;
+    }
+
+    @Override
+    public long heldOutTokens() {
+        return tokens.size() - trainingTokens;
+    }
+
+    @Override
+    public String description() {
+        return "%,d tokens (%s) of %d %s: %,d to train on, %,d held out"
+                .formatted(
+                        tokens.size(),
+                        spec.tokenizer().name(),
+                        files,
+                        files == 1 ? "file" : "files",
+                        trainingTokens,
+                        heldOutTokens());
+    }
+}

@@ -1,0 +1,141 @@
+package dev.penstock.runtime.data;
+
+import dev.penstock.actors.spi.StepKind;
+import dev.penstock.runtime.checkpoint.CheckpointException;
+import dev.penstock.runtime.checkpoint.SafetensorsFile;
+import dev.penstock.runtime.checkpoint.StoredTensor;
+import dev.penstock.runtime.checkpoint.StoredType;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Tokens prepared elsewhere, fed in their order: step {@code s} reads {@code tokens[s - 1]}. Holds
+ * out nothing.
+ */
+final class TokenFile implements TrainingData {
+    private static final String TENSOR = "tokens";
+
+    private final DataSpec spec;
+    private final Tokens tokens;
+    private final int steps;
+
+    private TokenFile(DataSpec spec, Tokens tokens, int steps) {
+        this.spec = spec;
+        this.tokens = tokens;
+        this.steps = steps;
+    }
+
+    static TokenFile open(DataSpec spec) {
+        try (SafetensorsFile file = SafetensorsFile.open(spec.source())) {
+            StoredTensor stored = file.tensor(TENSOR);
+            List<DataProblem> problems = problems(spec, stored);
+            Tokens tokens = new Tokens(spec.vocabulary());
+            if (problems.isEmpty()) {
+                problems.addAll(copy(spec, stored, tokens));
+            }
+            if (!problems.isEmpty()) {
+                throw new DataException(problems);
+            }
+            return new TokenFile(spec, tokens, stored.shape().getFirst());
+        } catch (CheckpointException e) {
+            throw new DataException(
+                    List.of(
+                            new DataProblem(
+                                    "data.source",
+                                    "a safetensors file with " + TENSOR,
+                                    String.valueOf(e.getMessage()),
+                                    "check the path, or use data.format = text")));
+        }
+    }
+
+    private static List<DataProblem> problems(DataSpec spec, StoredTensor stored) {
+        List<DataProblem> problems = new ArrayList<>();
+        List<Integer> shape = stored.shape();
+        String got = "%s %s %s".formatted(spec.source(), stored.type(), shape);
+        if (stored.type() != StoredType.I64 || shape.size() != 3) {
+            String expected = TENSOR + " as I64 [step, batch, context + 1]";
+            problems.add(new DataProblem("data.source", expected, got, "store them so"));
+            return problems;
+        }
+        if (shape.get(2) != spec.context() + 1) {
+            String expected = "rows of %d tokens, context + 1".formatted(spec.context() + 1);
+            String advice = "set model.context = " + (shape.get(2) - 1);
+            problems.add(new DataProblem("model.context", expected, got, advice));
+        }
+        if (shape.get(1) != spec.sequences()) {
+            String expected = "%d sequences a step".formatted(spec.sequences());
+            String advice = "set batch.sequences = " + shape.get(1);
+            problems.add(new DataProblem("batch.sequences", expected, got, advice));
+        }
+        if (shape.get(0) < spec.steps()) {
+            String expected = "tokens for %d steps".formatted(spec.steps());
+            String advice = "set run.steps = " + shape.get(0) + " or fewer";
+            problems.add(new DataProblem("run.steps", expected, got, advice));
+        }
+        return problems;
+    }
+
+    private static List<DataProblem> copy(DataSpec spec, StoredTensor stored, Tokens tokens) {
+        long row = stored.shape().get(2);
+        long batch = stored.shape().get(1) * row;
+        for (long i = 0; i < stored.elements(); i++) {
+            long token = stored.integer(i);
+            if (token < 0 || token >= spec.vocabulary()) {
+                return List.of(
+                        new DataProblem(
+                                "model.vocabulary",
+                                "tokens from 0 to %d".formatted(spec.vocabulary() - 1),
+                                "%s: tokens[%d, %d, %d] = %d"
+                                        .formatted(
+                                                spec.source(),
+                                                i / batch,
+                                                i % batch / row,
+                                                i % row,
+                                                token),
+                                "set model.vocabulary to what the file was made for"));
+            }
+            tokens.add((int) token);
+        }
+        return List.of();
+    }
+
+    @Override
+    public void read(StepKind kind, long step, int microBatch, int[] batch) {
+        switch (kind) {
+            case TRAIN -> readStep(step, microBatch, batch);
+            case EVALUATE -> throw new IllegalStateException("a file of tokens holds out no data");
+        }
+    }
+
+    private void readStep(long step, int microBatch, int[] batch) {
+        if (step < 1 || step > steps) {
+            throw new IllegalStateException(
+                    "%s: expected a step from 1 to %d, got %d; set run.steps = %d"
+                            .formatted(spec.source(), steps, step, steps));
+        }
+        long row = spec.context() + 1L;
+        long sequence =
+                (step - 1) * spec.sequences() + (long) microBatch * spec.sequencesPerMicroBatch();
+        tokens.copy(sequence * row, batch, 0, batch.length);
+    }
+
+    @Override
+    public boolean hasHeldOut() {
+        return false;
+    }
+
+    @Override
+    public long trainingTokens() {
+        return tokens.size();
+    }
+
+    @Override
+    public long heldOutTokens() {
+        return 0;
+    }
+
+    @Override
+    public String description() {
+        return "%,d prepared tokens for %d steps".formatted(tokens.size(), steps);
+    }
+}

@@ -1,0 +1,28 @@
+package dev.penstock.runtime.data;
+
+/** An opened source of batches and what is known of it. */
+public interface TrainingData extends BatchSource {
+    /**
+     * Reads the data of a run.
+     *
+     * @throws DataException with all problems: missing, unreadable, too short, not text
+     */
+    static TrainingData open(DataSpec spec) {
+        return switch (spec.format()) {
+            case TEXT, JSONL -> TextCorpus.open(spec);
+            case TOKENS -> TokenFile.open(spec);
+        };
+    }
+
+    /** Whether there is held-out data, so that evaluations can be asked for. */
+    boolean hasHeldOut();
+
+    /** Tokens to train on, in all. */
+    long trainingTokens();
+
+    /** Tokens held out for validation. */
+    long heldOutTokens();
+
+    /** What was read, in a line for people. */
+    String description();
+}

@@ -1,0 +1,42 @@
+package dev.penstock.runtime.data;
+
+/**
+ * The windows of {@code context + 1} tokens in a stretch of text, each starting with the last token
+ * of the one before, so that no token is a target twice in an epoch. From epoch to epoch the grid
+ * of windows is shifted by a random amount below a context, and the windows come in another random
+ * order. Everything follows from the seed and the number of the sequence.
+ */
+final class Windows {
+    private final long first;
+    private final int context;
+    private final long seed;
+    private final long count;
+    private final long shifts;
+
+    /**
+     * @param first where the stretch begins
+     * @param length of the stretch, at least {@code context + 1}
+     */
+    Windows(long first, long length, int context, long seed) {
+        this.first = first;
+        this.context = context;
+        this.seed = seed;
+        // as many as fit whatever the shift, so that every epoch has the same number
+        this.count = Math.max(1, (length - context) / context);
+        this.shifts = Math.min(context, length - count * context);
+    }
+
+    /** Windows of one epoch. */
+    long count() {
+        return count;
+    }
+
+    /** The first token of training sequence {@code sequence} of the run, counted from 0. */
+    long start(long sequence) {
+        long epoch = sequence / count;
+        long key = Permutation.mix(seed) ^ Permutation.mix(~epoch);
+        long window = new Permutation(count, key).at(sequence % count);
+        long shift = Long.remainderUnsigned(Permutation.mix(key), shifts);
+        return first + shift + window * context;
+    }
+}

@@ -1,0 +1,73 @@
+package dev.penstock.runtime.tokenizer;
+
+import com.knuddels.jtokkit.Encodings;
+import com.knuddels.jtokkit.api.Encoding;
+import com.knuddels.jtokkit.api.EncodingType;
+import com.knuddels.jtokkit.api.IntArrayList;
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.function.IntConsumer;
+
+/**
+ * GPT-2's byte-pair encoding (r50k_base); the vocabulary comes with the library, nothing is
+ * downloaded. Text that spells {@code <|endoftext|>} is encoded as text; the token of that name is
+ * only ever the separator of documents.
+ */
+public final class Gpt2Tokenizer implements Tokenizer {
+    static final String NAME = "gpt2";
+
+    private static final int END_OF_TEXT = 50_256;
+
+    private final Encoding encoding;
+
+    private Gpt2Tokenizer(Encoding encoding) {
+        this.encoding = encoding;
+    }
+
+    /** Reads the vocabulary, which takes a few tenths of a second. */
+    public static Gpt2Tokenizer load() {
+        return new Gpt2Tokenizer(
+                Encodings.newLazyEncodingRegistry().getEncoding(EncodingType.R50K_BASE));
+    }
+
+    @Override
+    public String name() {
+        return NAME;
+    }
+
+    @Override
+    public int vocabulary() {
+        return END_OF_TEXT + 1;
+    }
+
+    @Override
+    public int documentSeparator() {
+        return END_OF_TEXT;
+    }
+
+    @Override
+    public int[] encode(String text) {
+        return encoding.encodeOrdinary(text).toArray();
+    }
+
+    @Override
+    public void encode(InputStream text, IntConsumer tokens) throws IOException {
+        Utf8Pieces pieces = new Utf8Pieces(text);
+        for (String piece = pieces.next(); !piece.isEmpty(); piece = pieces.next()) {
+            IntArrayList encoded = encoding.encodeOrdinary(piece);
+            for (int i = 0; i < encoded.size(); i++) {
+                tokens.accept(encoded.get(i));
+            }
+        }
+    }
+
+    @Override
+    public byte[] bytes(int token) {
+        if (token < 0 || token >= vocabulary()) {
+            return Tokenizer.unknown();
+        }
+        IntArrayList one = new IntArrayList(1);
+        one.add(token);
+        return encoding.decodeBytes(one);
+    }
+}

@@ -1,0 +1,71 @@
+package dev.penstock.runtime.tokenizer;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.function.IntConsumer;
+
+/** Turns text into numbers from 0 to {@link #vocabulary()} - 1 and back. Safe to share. */
+public interface Tokenizer {
+    /** The names that {@link #named} knows. */
+    static List<String> names() {
+        return List.of(BytesTokenizer.NAME, Gpt2Tokenizer.NAME);
+    }
+
+    /**
+     * A tokenizer by its name in a configuration.
+     *
+     * @throws IllegalArgumentException if there is none; the message lists those there are
+     */
+    static Tokenizer named(String name) {
+        return switch (name) {
+            case BytesTokenizer.NAME -> new BytesTokenizer();
+            case Gpt2Tokenizer.NAME -> Gpt2Tokenizer.load();
+            default ->
+                    throw new IllegalArgumentException(
+                            "no tokenizer '%s', expected one of %s".formatted(name, names()));
+        };
+    }
+
+    /** The name that {@link #named} takes. */
+    String name();
+
+    /** Number of different tokens. */
+    int vocabulary();
+
+    /** What is put between two documents. */
+    int documentSeparator();
+
+    /** The tokens of a text; of an empty text, none. */
+    int[] encode(String text);
+
+    /**
+     * The tokens of a text of any length, in order; memory does not grow with it. Does not close
+     * the stream.
+     *
+     * @throws NotUtf8Exception if this tokenizer needs UTF-8 and the bytes are not
+     */
+    void encode(InputStream text, IntConsumer tokens) throws IOException;
+
+    /**
+     * The bytes that a token stands for, which need not be whole characters; a number outside the
+     * vocabulary (a model may have more rows than the tokenizer has tokens) gives U+FFFD in UTF-8.
+     */
+    byte[] bytes(int token);
+
+    /** The text of these tokens; bytes that are not UTF-8 come out as U+FFFD. */
+    default String decode(int... tokens) {
+        StreamingDecoder decoder = new StreamingDecoder(this);
+        StringBuilder text = new StringBuilder();
+        for (int token : tokens) {
+            text.append(decoder.next(token));
+        }
+        return text.append(decoder.end()).toString();
+    }
+
+    /** The bytes that stand for a token that does not exist. */
+    static byte[] unknown() {
+        return "\uFFFD".getBytes(StandardCharsets.UTF_8);
+    }
+}

@@ -1,0 +1,74 @@
+package dev.penstock.runtime.data;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.penstock.actors.spi.StepKind;
+import dev.penstock.runtime.checkpoint.SafetensorsFile;
+import dev.penstock.runtime.checkpoint.StoredTensor;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+
+class TokenFileTest {
+    private static final Path GOLDEN = Path.of("src/test/resources/golden/tokens.safetensors");
+    private final Specs golden = Specs.of(GOLDEN).format(DataFormat.TOKENS).shape(64, 16, 4, 20);
+
+    @Test
+    void feedsTheTokensOfTheFileInTheirOrder() {
+        TrainingData data = TrainingData.open(golden.spec());
+
+        try (SafetensorsFile file = SafetensorsFile.open(GOLDEN)) {
+            StoredTensor tokens = file.tensor("tokens");
+            for (int step = 1; step <= 20; step++) {
+                for (int microBatch = 0; microBatch < 2; microBatch++) {
+                    int[] batch = new int[2 * 17];
+                    data.read(StepKind.TRAIN, step, microBatch, batch);
+                    for (int i = 0; i < batch.length; i++) {
+                        long at = ((step - 1) * 2L + microBatch) * 34 + i;
+                        assertThat(batch[i]).isEqualTo((int) tokens.integer(at));
+                    }
+                }
+            }
+        }
+        assertThat(data.hasHeldOut()).isFalse();
+        assertThat(data.description()).isEqualTo("1,360 prepared tokens for 20 steps");
+    }
+
+    @Test
+    void saysAllThatDoesNotFitTheRun() {
+        assertThatThrownBy(() -> TrainingData.open(golden.shape(64, 8, 6, 21).spec()))
+                .isInstanceOf(DataException.class)
+                .hasMessageContaining("model.context: expected rows of 9 tokens")
+                .hasMessageContaining("set model.context = 16")
+                .hasMessageContaining("batch.sequences: expected 6 sequences a step")
+                .hasMessageContaining("run.steps: expected tokens for 21 steps")
+                .hasMessageContaining("I64 [20, 4, 17]");
+    }
+
+    @Test
+    void namesTheFirstTokenOutsideTheVocabulary() {
+        assertThatThrownBy(() -> TrainingData.open(golden.shape(60, 16, 4, 20).spec()))
+                .isInstanceOf(DataException.class)
+                .hasMessageMatching(
+                        "(?s)model.vocabulary: expected tokens from 0 to 59,"
+                                + " got .*tokens\\[\\d+, \\d, \\d+] = 6[0-3];.*");
+    }
+
+    @Test
+    void refusesAFileOfOtherTensors() {
+        Path weights = GOLDEN.resolveSibling("tied.init.safetensors");
+
+        assertThatThrownBy(
+                        () -> TrainingData.open(Specs.of(weights).format(DataFormat.TOKENS).spec()))
+                .isInstanceOf(DataException.class)
+                .hasMessageContaining("no tensor 'tokens'");
+    }
+
+    @Test
+    void refusesAStepBeyondTheFile() {
+        TrainingData data = TrainingData.open(golden.spec());
+
+        assertThatThrownBy(() -> data.read(StepKind.TRAIN, 21, 0, new int[34]))
+                .hasMessageContaining("expected a step from 1 to 20, got 21");
+    }
+}
