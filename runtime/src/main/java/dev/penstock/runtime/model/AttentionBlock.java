@@ -1,0 +1,87 @@
+package dev.penstock.runtime.model;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+
+/**
+ * The first half of a transformer block over a token slice: {@code middle = x +
+ * proj(attention(norm(x)))}.
+ *
+ * <p>Queries, keys and values lie in a tensor of the whole micro-batch {@code [B*T, 3d]}: a slice
+ * adds its rows and attends to all rows before them. Backward, slices come in reverse order: each
+ * finds in the micro-batch's gradient what later slices left for its keys and values.
+ */
+final class AttentionBlock {
+    private final Kernels kernels;
+    private final LayerNorm norm;
+    private final Linear queryKeyValue;
+    private final Linear output;
+    private final MicroBatchRows microBatchRows;
+    private final int heads;
+    private final int context;
+
+    AttentionBlock(Compute compute, GptShape shape, LayerParameters parameters) {
+        kernels = compute.kernels();
+        norm = new LayerNorm(compute, parameters.norm1());
+        queryKeyValue = new Linear(compute, parameters.queryKeyValue());
+        output = new Linear(compute, parameters.attentionOutput());
+        microBatchRows = new MicroBatchRows(shape.context());
+        heads = shape.heads();
+        context = shape.context();
+    }
+
+    /**
+     * @param qkv of the micro-batch; the unit's rows are written
+     */
+    void forward(Tensor x, LayerActivations a, Tensor qkv, TokenBlocks blocks) {
+        norm.forward(x, a.norm1(), a.moments1());
+        if (microBatchRows.adjacent(blocks)) {
+            project(a.norm1(), microBatchRows.of(qkv, blocks));
+        } else {
+            for (int b = 0; b < blocks.sequences(); b++) {
+                project(
+                        MicroBatchRows.inUnit(a.norm1(), blocks, b),
+                        microBatchRows.of(qkv, blocks, b));
+            }
+        }
+        kernels.attention(qkv, a.attended(), a.logSumExp(), heads, context, blocks);
+        output.multiply(a.attended(), a.middle());
+        kernels.addBiasAndResidual(a.middle(), output.bias(), x);
+    }
+
+    private void project(Tensor x, Tensor qkv) {
+        queryKeyValue.multiply(x, qkv);
+        kernels.addBias(qkv, queryKeyValue.bias());
+    }
+
+    /**
+     * @param dQkv of the micro-batch; keys' and values' rows hold what later slices added
+     * @param dStream the gradient of {@code middle} on entry, of {@code x} on return
+     */
+    void backward(
+            Tensor x,
+            LayerActivations a,
+            Tensor qkv,
+            Tensor dQkv,
+            Tensor dStream,
+            Workspace work,
+            TokenBlocks blocks) {
+        output.backward(a.attended(), dStream, work.dModel(), blocks);
+        kernels.attentionBackward(
+                qkv, a.attended(), a.logSumExp(), work.dModel(), dQkv, heads, context, blocks);
+        queryKeyValue.backward(a.norm1(), unitRows(dQkv, work, blocks), work.dModel(), blocks);
+        norm.backward(work.dModel(), x, a.moments1(), dStream, blocks);
+    }
+
+    private Tensor unitRows(Tensor dQkv, Workspace work, TokenBlocks blocks) {
+        if (microBatchRows.adjacent(blocks)) {
+            return microBatchRows.of(dQkv, blocks);
+        }
+        Tensor gathered = requireNonNull(work.dQueryKeyValue());
+        microBatchRows.gather(kernels, dQkv, blocks, gathered);
+        return gathered;
+    }
+}

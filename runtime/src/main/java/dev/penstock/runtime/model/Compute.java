@@ -1,0 +1,11 @@
+package dev.penstock.runtime.model;
+
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.Kernels;
+
+/**
+ * What every layer computes with.
+ *
+ * @param multiply type in which factors of matrix products are multiplied
+ */
+record Compute(Kernels kernels, DType multiply, FiniteGuard guard) {}

@@ -1,0 +1,331 @@
+package dev.penstock.runtime.model;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.SharedGradient;
+import dev.penstock.actors.spi.StageProgram;
+import dev.penstock.actors.spi.StepKind;
+import dev.penstock.actors.spi.StepResult;
+import dev.penstock.actors.spi.TensorNorm;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.runtime.data.BatchSource;
+import dev.penstock.schedules.ir.WorkUnit;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.OptionalDouble;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A stage of a GPT-2 on one device: some blocks, the embedding if it is the first, the head if it
+ * is the last. All its memory is allocated when it is built and freed when it is closed.
+ */
+public final class GptStage implements StageProgram {
+    private final GptSettings settings;
+    private final StageRole role;
+    private final Kernels kernels;
+    private final FiniteGuard guard;
+    private final StageScopes scopes;
+    private final StageBuffers buffers;
+    private final StageLayers layers;
+    private final StepData data;
+    private final StageOptimizer optimizer;
+    private final List<TokenBlocks> blocksBySlice;
+    private StepKind kind = StepKind.EVALUATE;
+    private boolean gradientsDirty;
+
+    /**
+     * @param scopes where {@code buffers} lie; closed with this stage
+     */
+    private GptStage(
+            GptSettings settings,
+            StageRole role,
+            Kernels kernels,
+            StageScopes scopes,
+            StageBuffers buffers,
+            BatchSource batches) {
+        this.settings = settings;
+        this.role = role;
+        this.kernels = kernels;
+        this.scopes = scopes;
+        this.buffers = buffers;
+        guard = new FiniteGuard(kernels);
+        Compute compute = new Compute(kernels, settings.precision().multiply(), guard);
+        StageParameters parameters = buffers.parameters();
+        layers = new StageLayers(compute, settings.shape(), role, parameters, buffers.logits());
+        data = new StepData(batches, settings.batch(), buffers.inputs(), buffers.ledger());
+        optimizer = new StageOptimizer(kernels, settings.optimizer(), parameters.all());
+        blocksBySlice =
+                IntStream.range(0, settings.batch().slices())
+                        .mapToObj(settings.batch()::blocks)
+                        .toList();
+    }
+
+    /**
+     * Allocates a stage in {@code device}'s memory and gives its parameters their values; frees
+     * what it allocated if that fails.
+     */
+    static GptStage build(
+            GptSettings settings,
+            int stage,
+            StageBudget budget,
+            Device device,
+            BatchSource batches,
+            ParameterSource source) {
+        StageRole role = settings.partition().role(stage);
+        StageScopes scopes = new StageScopes(device.memory(), "stage " + stage);
+        try {
+            StageBuffers buffers = StageBuffers.allocate(scopes, settings, role, budget);
+            new ParameterInit(source, settings.seed(), settings.shape().layers())
+                    .fill(buffers.parameters().all(), device.kernels());
+            return new GptStage(settings, role, device.kernels(), scopes, buffers, batches);
+        } catch (RuntimeException e) {
+            scopes.close();
+            throw e;
+        }
+    }
+
+    /** Bytes held on the device. */
+    public StageMemory memory() {
+        return scopes.memory();
+    }
+
+    @Override
+    public int stage() {
+        return role.stage();
+    }
+
+    @Override
+    public int boundaryRows(int slice) {
+        return settings.batch().rows(slice);
+    }
+
+    @Override
+    public int boundaryColumns() {
+        return settings.shape().width();
+    }
+
+    @Override
+    public void beginStep(StepKind newKind, long step) {
+        kind = newKind;
+        guard.atStep(step);
+        buffers.stash().clear();
+        if (kind == StepKind.TRAIN) {
+            if (gradientsDirty) { // a step was abandoned before its update
+                clearGradients();
+            }
+            gradientsDirty = true;
+        }
+        data.read(kind, step);
+    }
+
+    @Override
+    public void forward(WorkUnit unit, @Nullable Tensor input, @Nullable Tensor output) {
+        guard.atUnit(unit);
+        StageStash stash = buffers.stash();
+        TokenBlocks blocks = blocksBySlice.get(unit.slice());
+        UnitActivations a = stash.takeUnit(unit);
+        if (unit.slice() == 0) {
+            stash.takeQueryKeyValues(unit);
+        }
+        layers.forward(tokens(unit), input, a, stash.queryKeyValues(unit), output, blocks);
+        if (kind == StepKind.EVALUATE) {
+            evaluate(unit, a, blocks);
+        }
+    }
+
+    private void evaluate(WorkUnit unit, UnitActivations a, TokenBlocks blocks) {
+        LossHead head = layers.head();
+        if (head != null) {
+            head.evaluate(
+                    requireNonNull(a.head()),
+                    requireNonNull(buffers.ledger()),
+                    unit.microBatch(),
+                    blocks);
+        }
+        buffers.stash().freeUnit(unit);
+        if (unit.slice() == lastSlice()) {
+            buffers.stash().freeQueryKeyValues(unit);
+        }
+    }
+
+    @Override
+    public void backward(
+            WorkUnit unit,
+            @Nullable Tensor input,
+            @Nullable Tensor outputGradient,
+            @Nullable Tensor inputGradient) {
+        guard.atUnit(unit);
+        StageStash stash = buffers.stash();
+        TokenBlocks blocks = blocksBySlice.get(unit.slice());
+        Workspace work = buffers.workspaces().get(unit.slice());
+        UnitActivations a = stash.unit(unit);
+        Tensor dStream = beginBackward(unit, a, input, outputGradient, inputGradient, work, blocks);
+        if (settings.batch().sliced() && unit.slice() == lastSlice()) {
+            stash.takeGradients(unit).forEach(kernels::zero);
+        }
+        for (int i = layers.size() - 1; i >= 0; i--) {
+            Tensor qkv = stash.queryKeyValues(unit).get(i);
+            layers.backward(i, input, a, qkv, dQkv(unit, i), dStream, work, blocks);
+        }
+        if (role.first()) {
+            layers.embeddingBackward(dStream, requireNonNull(tokens(unit)), blocks);
+        }
+        endBackward(unit);
+    }
+
+    /** Brings the gradient of the last block's output to where the blocks work on it in place. */
+    private Tensor beginBackward(
+            WorkUnit unit,
+            UnitActivations a,
+            @Nullable Tensor input,
+            @Nullable Tensor outputGradient,
+            @Nullable Tensor inputGradient,
+            Workspace work,
+            TokenBlocks blocks) {
+        LossHead head = layers.head();
+        if (head != null) {
+            Tensor dStream = requireNonNull(role.first() ? work.dStream() : inputGradient);
+            head.backward(
+                    a.stream(layers.size(), input),
+                    requireNonNull(a.head()),
+                    requireNonNull(buffers.ledger()),
+                    unit.microBatch(),
+                    1f / settings.batch().tokensPerStep(),
+                    dStream,
+                    work,
+                    blocks);
+            return dStream;
+        }
+        if (role.first()) {
+            return requireNonNull(outputGradient);
+        }
+        kernels.copy(requireNonNull(outputGradient), requireNonNull(inputGradient));
+        return inputGradient;
+    }
+
+    /** Where attention's backward adds: kept across slices, or scratch for a whole micro-batch. */
+    private Tensor dQkv(WorkUnit unit, int layer) {
+        Tensor scratch = buffers.dQueryKeyValue();
+        if (scratch == null) {
+            return buffers.stash().gradients(unit).get(layer);
+        }
+        kernels.zero(scratch);
+        return scratch;
+    }
+
+    private void endBackward(WorkUnit unit) {
+        StageStash stash = buffers.stash();
+        stash.freeUnit(unit);
+        if (unit.slice() == 0) {
+            stash.freeQueryKeyValues(unit);
+            if (settings.batch().sliced()) {
+                stash.freeGradients(unit);
+            }
+        }
+    }
+
+    @Override
+    public List<SharedGradient> sharedGradients() {
+        if (!settings.shape().tied() || role.first() == role.last()) {
+            return List.of();
+        }
+        List<Integer> sharers = List.of(0, settings.partition().stages() - 1);
+        return List.of(
+                new SharedGradient(StageParameters.TOKEN_TABLE, sharers, tokenTableGradient()));
+    }
+
+    private Tensor tokenTableGradient() {
+        return buffers.parameters().all().stream()
+                .filter(p -> p.name().equals(StageParameters.TOKEN_TABLE))
+                .findFirst()
+                .orElseThrow()
+                .gradient();
+    }
+
+    @Override
+    public StepResult finishStep() {
+        LossLedger ledger = buffers.ledger();
+        OptionalDouble loss =
+                ledger == null ? OptionalDouble.empty() : OptionalDouble.of(ledger.mean());
+        if (kind == StepKind.EVALUATE) {
+            return new StepResult(loss, List.of());
+        }
+        Tensor headPart = ownHeadGradient();
+        if (headPart != null) {
+            kernels.add(headPart, tokenTableGradient());
+        }
+        List<TensorNorm> norms =
+                buffers.parameters().counted().stream()
+                        .map(p -> new TensorNorm(p.name(), kernels.squaredNorm(p.gradient())))
+                        .toList();
+        return new StepResult(loss, norms);
+    }
+
+    /** The head's part of a tied gradient when the embedding is on this stage too. */
+    private @Nullable Tensor ownHeadGradient() {
+        StageParameters.Head head = buffers.parameters().head();
+        return head != null && settings.shape().tied() && role.first()
+                ? head.matrixGradient()
+                : null;
+    }
+
+    @Override
+    public void update(long step, double clipFactor) {
+        optimizer.update(step, clipFactor);
+        Tensor headPart = ownHeadGradient();
+        if (headPart != null) {
+            kernels.zero(headPart);
+        }
+        gradientsDirty = false;
+    }
+
+    private void clearGradients() {
+        buffers.parameters().all().forEach(p -> kernels.zero(p.gradient()));
+        Tensor headPart = ownHeadGradient();
+        if (headPart != null) {
+            kernels.zero(headPart);
+        }
+    }
+
+    @Override
+    public List<NamedTensor> state() {
+        List<NamedTensor> state = new ArrayList<>();
+        for (Parameter p : buffers.parameters().counted()) {
+            Parameter.Training training = p.trained();
+            state.add(named(p.name(), p, p.weight()));
+            state.add(named("optimizer.m." + p.name(), p, training.m()));
+            state.add(named("optimizer.v." + p.name(), p, training.v()));
+        }
+        return state;
+    }
+
+    @Override
+    public List<NamedTensor> gradients() {
+        return buffers.parameters().counted().stream()
+                .map(p -> named(p.name(), p, p.gradient()))
+                .toList();
+    }
+
+    private static NamedTensor named(String name, Parameter p, Tensor tensor) {
+        return new NamedTensor(name, p.spec().shape(), tensor);
+    }
+
+    private @Nullable Tensor tokens(WorkUnit unit) {
+        InputTokens inputs = buffers.inputs();
+        return inputs == null ? null : inputs.of(unit.microBatch(), unit.slice());
+    }
+
+    private int lastSlice() {
+        return settings.batch().slices() - 1;
+    }
+
+    @Override
+    public void close() {
+        scopes.close();
+    }
+}

@@ -1,0 +1,48 @@
+package dev.penstock.runtime.model;
+
+import dev.penstock.actors.spi.StageProgramFactory;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.runtime.data.BatchSource;
+import java.util.List;
+
+/** Builds the stages of a run. Safe to use from any thread; each stage belongs to its caller's. */
+public final class GptStageFactory implements StageProgramFactory {
+    private final GptSettings settings;
+    private final List<StageBudget> budgets;
+    private final BatchSource batches;
+    private final ParameterSource source;
+
+    /**
+     * @param budgets entry s is what stage s must be able to hold
+     * @param batches tokens of every step
+     * @param source first values of parameters and optimizer; what it lacks starts from its default
+     */
+    public GptStageFactory(
+            GptSettings settings,
+            List<StageBudget> budgets,
+            BatchSource batches,
+            ParameterSource source) {
+        if (budgets.size() != settings.partition().stages()) {
+            throw new IllegalArgumentException(
+                    "%d stages need a budget each, got %d"
+                            .formatted(settings.partition().stages(), budgets.size()));
+        }
+        this.settings = settings;
+        this.budgets = List.copyOf(budgets);
+        this.batches = batches;
+        this.source = source;
+    }
+
+    @Override
+    public GptStage create(int stage, Device device) {
+        return GptStage.build(settings, stage, budgets.get(stage), device, batches, source);
+    }
+
+    /** Device memory that a stage will hold from its creation to its end; nothing is allocated. */
+    public StageMemory predictedMemory(int stage) {
+        StageRole role = settings.partition().role(stage);
+        StageScopes scopes = new StageScopes(new CountingScope("prediction"), "stage " + stage);
+        StageBuffers.allocate(scopes, settings, role, budgets.get(stage));
+        return scopes.memory();
+    }
+}

@@ -1,0 +1,37 @@
+package dev.penstock.runtime.model;
+
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+
+/** {@code y = x weight + bias}, in pieces, because what follows is fused with the bias. */
+final class Linear {
+    private final Compute compute;
+    private final Parameter weight;
+    private final Parameter bias;
+    private final String gradientPlace;
+
+    Linear(Compute compute, LinearParameters parameters) {
+        this.compute = compute;
+        weight = parameters.weight();
+        bias = parameters.bias();
+        gradientPlace = "gradient of " + bias.name() + " (backward)";
+    }
+
+    /** {@code y = x weight}, without the bias. */
+    void multiply(Tensor x, Tensor y) {
+        compute.kernels().gemm(compute.multiply(), false, x, false, weight.factor(), y, false);
+    }
+
+    /** The bias {@code [1, out]}. */
+    Tensor bias() {
+        return bias.weight();
+    }
+
+    /** {@code dx = dy weight^T}; both parameters' gradients accumulate. */
+    void backward(Tensor x, Tensor dy, Tensor dx, TokenBlocks blocks) {
+        compute.kernels().biasGradient(dy, bias.gradient(), blocks);
+        compute.guard().check(bias.gradient(), gradientPlace);
+        compute.kernels().gemm(compute.multiply(), false, dy, true, weight.factor(), dx, false);
+        compute.kernels().weightGradient(compute.multiply(), x, dy, weight.gradient(), blocks);
+    }
+}

@@ -1,0 +1,38 @@
+package dev.penstock.runtime.model;
+
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+
+/** The second half of a transformer block: {@code y = middle + proj(gelu(fc(norm(middle))))}. */
+final class MlpBlock {
+    private final Kernels kernels;
+    private final LayerNorm norm;
+    private final Linear hidden;
+    private final Linear output;
+
+    MlpBlock(Compute compute, LayerParameters parameters) {
+        kernels = compute.kernels();
+        norm = new LayerNorm(compute, parameters.norm2());
+        hidden = new Linear(compute, parameters.hidden());
+        output = new Linear(compute, parameters.mlpOutput());
+    }
+
+    void forward(LayerActivations a, Tensor y) {
+        norm.forward(a.middle(), a.norm2(), a.moments2());
+        hidden.multiply(a.norm2(), a.hidden());
+        kernels.biasGelu(a.hidden(), hidden.bias(), a.activated());
+        output.multiply(a.activated(), y);
+        kernels.addBiasAndResidual(y, output.bias(), a.middle());
+    }
+
+    /**
+     * @param dStream the gradient of {@code y} on entry, of {@code middle} on return
+     */
+    void backward(LayerActivations a, Tensor dStream, Workspace work, TokenBlocks blocks) {
+        output.backward(a.activated(), dStream, work.dHidden(), blocks);
+        kernels.geluBackward(a.hidden(), work.dHidden());
+        hidden.backward(a.norm2(), work.dHidden(), work.dModel(), blocks);
+        norm.backward(work.dModel(), a.middle(), a.moments2(), dStream, blocks);
+    }
+}

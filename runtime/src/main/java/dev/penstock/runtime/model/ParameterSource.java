@@ -1,0 +1,27 @@
+package dev.penstock.runtime.model;
+
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+
+/**
+ * Where a stage takes the first values of its tensors from: a checkpoint, a file in Hugging Face's
+ * format, or nowhere. Called on the shard's thread while the stage is built.
+ */
+@FunctionalInterface
+public interface ParameterSource {
+    /**
+     * Copies a tensor if this source has it.
+     *
+     * @param name a parameter in Hugging Face's GPT-2 naming, or {@code optimizer.m.NAME} / {@code
+     *     optimizer.v.NAME}
+     * @param shape as the stage expects it; a source that has another shape throws, naming both
+     * @param destination receives the elements as F32, row-major, in native byte order
+     * @return false if this source does not have the tensor: it starts from its default
+     */
+    boolean fill(String name, List<Integer> shape, MemorySegment destination);
+
+    /** A source that has nothing: a fresh model. */
+    static ParameterSource none() {
+        return (name, shape, destination) -> false;
+    }
+}

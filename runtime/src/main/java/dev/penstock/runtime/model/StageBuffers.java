@@ -1,0 +1,71 @@
+package dev.penstock.runtime.model;
+
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.Tensor;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Everything that a training stage allocates on its device, all of it when the stage is built.
+ *
+ * @param stash what units in flight keep
+ * @param workspaces entry s: scratch of a backward of slice s
+ * @param dQueryKeyValue scratch {@code [B*T, 3d]} where sequences are not cut
+ * @param logits on the last stage, one block of the reduction grid
+ * @param inputs on the first stage
+ * @param ledger on the last stage
+ */
+record StageBuffers(
+        StageParameters parameters,
+        StageStash stash,
+        List<Workspace> workspaces,
+        @Nullable Tensor dQueryKeyValue,
+        @Nullable Tensor logits,
+        @Nullable InputTokens inputs,
+        @Nullable LossLedger ledger) {
+
+    static StageBuffers allocate(
+            StageScopes scopes, GptSettings settings, StageRole role, StageBudget budget) {
+        GptShape shape = settings.shape();
+        BatchShape batch = settings.batch();
+        StageParameters parameters =
+                StageParameters.allocate(
+                        new ParameterAllocator(scopes, settings.precision(), true), shape, role);
+        StageStash stash = new StageStash(scopes.activations(), settings, role, budget);
+        Tensor dQueryKeyValue =
+                batch.sliced()
+                        ? null
+                        : scopes.scratch()
+                                .tensor(
+                                        "gradient of queries, keys and values",
+                                        DType.F32,
+                                        batch.microBatchRows(),
+                                        3 * shape.width());
+        Tensor logits =
+                role.last() ? LossHead.logitsScratch(scopes.scratch(), shape, batch.grid()) : null;
+        return new StageBuffers(
+                parameters,
+                stash,
+                workspaces(scopes, settings, role),
+                dQueryKeyValue,
+                logits,
+                role.first() ? new InputTokens(scopes.activations(), batch) : null,
+                role.last() ? new LossLedger(scopes.activations(), batch) : null);
+    }
+
+    private static List<Workspace> workspaces(
+            StageScopes scopes, GptSettings settings, StageRole role) {
+        BatchShape batch = settings.batch();
+        Workspace largest =
+                Carver.carve(
+                        scopes.scratch(),
+                        "gradients of a unit",
+                        carver -> Workspace.carve(carver, settings.shape(), batch, role));
+        List<Workspace> workspaces = new ArrayList<>();
+        for (int s = 0; s < batch.slices(); s++) {
+            workspaces.add(largest.first(batch.rows(s)));
+        }
+        return List.copyOf(workspaces);
+    }
+}

@@ -1,0 +1,121 @@
+package dev.penstock.runtime.model;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The layers of a stage in order, over any token slice. Training and generation run the same ones.
+ */
+final class StageLayers {
+    private final Compute compute;
+    private final StageParameters.@Nullable Embedding embedding;
+    private final List<AttentionBlock> attentions = new ArrayList<>();
+    private final List<MlpBlock> mlps = new ArrayList<>();
+    private final @Nullable LossHead head;
+    private final List<String> inputGradientPlaces = new ArrayList<>();
+
+    /**
+     * @param logits scratch of {@link LossHead#logitsScratch}; null on stages without a head
+     */
+    StageLayers(
+            Compute compute,
+            GptShape shape,
+            StageRole role,
+            StageParameters parameters,
+            @Nullable Tensor logits) {
+        this.compute = compute;
+        embedding = parameters.embedding();
+        for (int i = 0; i < role.layers(); i++) {
+            attentions.add(new AttentionBlock(compute, shape, parameters.layers().get(i)));
+            mlps.add(new MlpBlock(compute, parameters.layers().get(i)));
+            inputGradientPlaces.add(
+                    "gradient of the input of h.%d (backward)".formatted(role.firstLayer() + i));
+        }
+        head =
+                parameters.head() == null
+                        ? null
+                        : new LossHead(compute, parameters.head(), requireNonNull(logits));
+    }
+
+    int size() {
+        return attentions.size();
+    }
+
+    @Nullable LossHead head() {
+        return head;
+    }
+
+    /**
+     * Runs a slice through the blocks, and through the final norm on the last stage.
+     *
+     * @param tokens {@code [1, n]} on the first stage
+     * @param input the stage's input elsewhere
+     * @param qkv entry i: queries, keys and values of the micro-batch in block i
+     * @param output the stage's output, except on the last stage
+     */
+    void forward(
+            @Nullable Tensor tokens,
+            @Nullable Tensor input,
+            UnitActivations a,
+            List<Tensor> qkv,
+            @Nullable Tensor output,
+            TokenBlocks blocks) {
+        if (embedding != null) {
+            compute.kernels()
+                    .embedding(
+                            requireNonNull(tokens),
+                            embedding.tokens().weight(),
+                            embedding.positions().weight(),
+                            a.stream(0, size() == 0 ? output : null),
+                            blocks);
+        }
+        for (int i = 0; i < size(); i++) {
+            LayerActivations layer = a.layers().get(i);
+            attentions.get(i).forward(a.stream(i, input), layer, qkv.get(i), blocks);
+            mlps.get(i).forward(layer, a.stream(i + 1, output));
+        }
+        if (head != null) {
+            head.normalise(a.stream(size(), input), requireNonNull(a.head()));
+        }
+    }
+
+    /**
+     * Runs one block of a slice backward.
+     *
+     * @param i the block's index in the stage
+     * @param input as given to the forward
+     * @param dQkv gradient of queries, keys and values of the micro-batch in this block
+     * @param dStream the gradient of the block's output on entry, of its input on return
+     */
+    void backward(
+            int i,
+            @Nullable Tensor input,
+            UnitActivations a,
+            Tensor qkv,
+            Tensor dQkv,
+            Tensor dStream,
+            Workspace work,
+            TokenBlocks blocks) {
+        LayerActivations layer = a.layers().get(i);
+        mlps.get(i).backward(layer, dStream, work, blocks);
+        attentions.get(i).backward(a.stream(i, input), layer, qkv, dQkv, dStream, work, blocks);
+        compute.guard().check(dStream, inputGradientPlaces.get(i));
+    }
+
+    /** Ends a backward on the first stage: scatters the gradient into both tables. */
+    void embeddingBackward(Tensor dStream, Tensor tokens, TokenBlocks blocks) {
+        StageParameters.Embedding tables = requireNonNull(embedding);
+        compute.kernels()
+                .embeddingBackward(
+                        dStream,
+                        tokens,
+                        tables.tokens().gradient(),
+                        tables.positions().gradient(),
+                        blocks);
+    }
+}

@@ -1,0 +1,17 @@
+package dev.penstock.runtime.model;
+
+/**
+ * Bytes of device memory of a stage, by use.
+ *
+ * @param parameters master weights and their BF16 copies
+ * @param gradients accumulated gradients
+ * @param optimizer both moments
+ * @param activations what the units in flight keep, and the step's tokens
+ * @param scratch reused by every op
+ */
+public record StageMemory(
+        long parameters, long gradients, long optimizer, long activations, long scratch) {
+    public long total() {
+        return parameters + gradients + optimizer + activations + scratch;
+    }
+}

@@ -1,0 +1,79 @@
+package dev.penstock.runtime.model;
+
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.runtime.model.ParameterSpec.Initial;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The parameters of a stage.
+ *
+ * @param all every parameter once, in the model's order
+ */
+record StageParameters(
+        @Nullable Embedding embedding,
+        List<LayerParameters> layers,
+        @Nullable Head head,
+        List<Parameter> all) {
+
+    static final String TOKEN_TABLE = "wte.weight";
+    static final String HEAD_MATRIX = "lm_head.weight";
+
+    /** Token and position tables: {@code [V, d]} and {@code [T, d]}. */
+    record Embedding(Parameter tokens, Parameter positions) {}
+
+    /**
+     * Final norm and the matrix {@code [V, d]} of the logits.
+     *
+     * @param matrixGradient where the head's part of the gradient accumulates. A tied matrix has
+     *     one buffer for the embedding's part and one for the head's on every layout, and the sum
+     *     is taken at the end of the step, so that the bits do not depend on the number of stages.
+     *     Null without training.
+     */
+    record Head(NormParameters norm, Parameter matrix, @Nullable Tensor matrixGradient) {}
+
+    static StageParameters allocate(ParameterAllocator allocator, GptShape shape, StageRole role) {
+        Embedding embedding = role.first() ? embedding(allocator, shape, role) : null;
+        List<LayerParameters> layers = new ArrayList<>();
+        for (int i = 0; i < role.layers(); i++) {
+            layers.add(LayerParameters.allocate(allocator, shape, role.firstLayer() + i));
+        }
+        Head head = role.last() ? head(allocator, shape, embedding) : null;
+        return new StageParameters(embedding, List.copyOf(layers), head, allocator.allocated());
+    }
+
+    private static Embedding embedding(
+            ParameterAllocator allocator, GptShape shape, StageRole role) {
+        ParameterSpec tokens = ParameterSpec.table(TOKEN_TABLE, shape.vocabulary(), shape.width());
+        return new Embedding(
+                allocator.allocate(role.last() && shape.tied() ? tokens.asFactor() : tokens),
+                allocator.allocate(
+                        ParameterSpec.table("wpe.weight", shape.context(), shape.width())));
+    }
+
+    private static Head head(
+            ParameterAllocator allocator, GptShape shape, @Nullable Embedding embedding) {
+        NormParameters norm = LayerParameters.norm(allocator, "ln_f", shape.width());
+        if (shape.tied() && embedding != null) {
+            Parameter matrix = embedding.tokens();
+            return new Head(
+                    norm,
+                    matrix,
+                    allocator.training() ? allocator.secondGradient(matrix.spec()) : null);
+        }
+        ParameterSpec spec =
+                ParameterSpec.matrix(
+                        shape.tied() ? TOKEN_TABLE : HEAD_MATRIX,
+                        shape.vocabulary(),
+                        shape.width(),
+                        Initial.NORMAL);
+        Parameter matrix = allocator.allocate(shape.tied() ? spec.uncounted() : spec);
+        return new Head(norm, matrix, allocator.training() ? matrix.gradient() : null);
+    }
+
+    /** The parameters that this stage reports. */
+    List<Parameter> counted() {
+        return all.stream().filter(p -> p.spec().counted()).toList();
+    }
+}

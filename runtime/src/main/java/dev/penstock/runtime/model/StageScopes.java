@@ -1,0 +1,62 @@
+package dev.penstock.runtime.model;
+
+import dev.penstock.cuda.device.DeviceScope;
+
+/** The memory of a stage by use, so that each can be told apart in reports. */
+final class StageScopes implements AutoCloseable {
+    private final DeviceScope whole;
+    private final DeviceScope parameters;
+    private final DeviceScope gradients;
+    private final DeviceScope optimizer;
+    private final DeviceScope activations;
+    private final DeviceScope scratch;
+
+    /** Opens a scope of this name and its parts below {@code parent}. */
+    StageScopes(DeviceScope parent, String name) {
+        whole = parent.child(name, Long.MAX_VALUE);
+        parameters = whole.child("parameters", Long.MAX_VALUE);
+        gradients = whole.child("gradients", Long.MAX_VALUE);
+        optimizer = whole.child("optimizer", Long.MAX_VALUE);
+        activations = whole.child("activations", Long.MAX_VALUE);
+        scratch = whole.child("scratch", Long.MAX_VALUE);
+    }
+
+    DeviceScope parameters() {
+        return parameters;
+    }
+
+    DeviceScope gradients() {
+        return gradients;
+    }
+
+    DeviceScope optimizer() {
+        return optimizer;
+    }
+
+    DeviceScope activations() {
+        return activations;
+    }
+
+    DeviceScope scratch() {
+        return scratch;
+    }
+
+    StageMemory memory() {
+        return new StageMemory(
+                parameters.liveBytes(),
+                gradients.liveBytes(),
+                optimizer.liveBytes(),
+                activations.liveBytes(),
+                scratch.liveBytes());
+    }
+
+    @Override
+    public void close() {
+        scratch.close();
+        activations.close();
+        optimizer.close();
+        gradients.close();
+        parameters.close();
+        whole.close();
+    }
+}

@@ -1,0 +1,154 @@
+package dev.penstock.runtime.model;
+
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.schedules.ir.WorkUnit;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.IntStream;
+
+/**
+ * What a stage keeps between ops, in slots allocated once: activations per unit; queries, keys and
+ * values per micro-batch; and, where sequences are cut, their gradients per micro-batch whose
+ * backward is under way.
+ */
+final class StageStash {
+    private final BatchShape batch;
+    private final List<SlotPool<UnitSlot>> unitsBySlice;
+    private final SlotPool<List<Tensor>> queryKeyValues;
+    private final SlotPool<List<Tensor>> gradients;
+
+    /** Allocates all slots of a stage's budget. */
+    StageStash(DeviceScope scope, GptSettings settings, StageRole role, StageBudget budget) {
+        batch = settings.batch();
+        unitsBySlice = unitPools(scope, settings, role, budget);
+        int columns = 3 * settings.shape().width();
+        queryKeyValues =
+                microBatchPool(
+                        scope, "queries, keys and values", role, budget.microBatches(), columns);
+        gradients =
+                microBatchPool(
+                        scope,
+                        "gradients of queries, keys and values",
+                        role,
+                        batch.sliced() ? budget.backwardMicroBatches() : 0,
+                        columns);
+    }
+
+    /** One pool for all slices, or one for each where that is smaller. */
+    private static List<SlotPool<UnitSlot>> unitPools(
+            DeviceScope scope, GptSettings settings, StageRole role, StageBudget budget) {
+        BatchShape batch = settings.batch();
+        if (budget.unitsPerSlice().size() != batch.slices()) {
+            throw new IllegalArgumentException(
+                    "the budget of stage %d speaks of %d slices, but sequences are cut into %d"
+                            .formatted(
+                                    role.stage(), budget.unitsPerSlice().size(), batch.slices()));
+        }
+        long shared = (long) budget.units() * batch.largestRows();
+        long apart =
+                IntStream.range(0, batch.slices())
+                        .mapToLong(s -> (long) budget.unitsPerSlice().get(s) * batch.rows(s))
+                        .sum();
+        if (shared <= apart) {
+            SlotPool<UnitSlot> pool =
+                    unitPool(scope, settings, role, budget.units(), batch.largestRows());
+            return IntStream.range(0, batch.slices()).mapToObj(s -> pool).toList();
+        }
+        return IntStream.range(0, batch.slices())
+                .mapToObj(
+                        s ->
+                                unitPool(
+                                        scope,
+                                        settings,
+                                        role,
+                                        budget.unitsPerSlice().get(s),
+                                        batch.rows(s)))
+                .toList();
+    }
+
+    private static SlotPool<UnitSlot> unitPool(
+            DeviceScope scope, GptSettings settings, StageRole role, int count, int rows) {
+        BatchShape batch = settings.batch();
+        List<UnitSlot> slots = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            UnitActivations largest =
+                    Carver.carve(
+                            scope,
+                            "activations of a unit of %d rows, slot %d".formatted(rows, i),
+                            carver -> UnitActivations.carve(carver, settings.shape(), role, rows));
+            slots.add(UnitSlot.of(largest, batch, rows));
+        }
+        return new SlotPool<>("activations of units", slots, batch.microBatches() * batch.slices());
+    }
+
+    private SlotPool<List<Tensor>> microBatchPool(
+            DeviceScope scope, String content, StageRole role, int count, int columns) {
+        List<List<Tensor>> slots = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            List<Tensor> layers = new ArrayList<>();
+            for (int layer = 0; layer < role.layers(); layer++) {
+                layers.add(
+                        scope.tensor(
+                                "%s of a micro-batch, h.%d, slot %d"
+                                        .formatted(content, role.firstLayer() + layer, i),
+                                DType.F32,
+                                batch.microBatchRows(),
+                                columns));
+            }
+            slots.add(List.copyOf(layers));
+        }
+        return new SlotPool<>(content, slots, batch.microBatches());
+    }
+
+    /** Activations for a unit's forward. */
+    UnitActivations takeUnit(WorkUnit unit) {
+        return unitsBySlice.get(unit.slice()).take(key(unit)).at(unit.slice());
+    }
+
+    UnitActivations unit(WorkUnit unit) {
+        return unitsBySlice.get(unit.slice()).get(key(unit)).at(unit.slice());
+    }
+
+    void freeUnit(WorkUnit unit) {
+        unitsBySlice.get(unit.slice()).free(key(unit));
+    }
+
+    /** Queries, keys and values of a micro-batch, per layer; taken by the first slice's forward. */
+    List<Tensor> queryKeyValues(WorkUnit unit) {
+        return queryKeyValues.get(unit.microBatch());
+    }
+
+    void takeQueryKeyValues(WorkUnit unit) {
+        queryKeyValues.take(unit.microBatch());
+    }
+
+    void freeQueryKeyValues(WorkUnit unit) {
+        queryKeyValues.free(unit.microBatch());
+    }
+
+    /** Gradients of a micro-batch, per layer, not zeroed; only where sequences are cut. */
+    List<Tensor> takeGradients(WorkUnit unit) {
+        return gradients.take(unit.microBatch());
+    }
+
+    List<Tensor> gradients(WorkUnit unit) {
+        return gradients.get(unit.microBatch());
+    }
+
+    void freeGradients(WorkUnit unit) {
+        gradients.free(unit.microBatch());
+    }
+
+    /** Forgets everything: the step before was abandoned. */
+    void clear() {
+        unitsBySlice.forEach(SlotPool::freeAll);
+        queryKeyValues.freeAll();
+        gradients.freeAll();
+    }
+
+    private int key(WorkUnit unit) {
+        return unit.microBatch() * batch.slices() + unit.slice();
+    }
+}

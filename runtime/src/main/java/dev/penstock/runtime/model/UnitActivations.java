@@ -1,0 +1,86 @@
+package dev.penstock.runtime.model;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.penstock.cuda.device.Tensor;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a stage keeps of one unit. The residual stream of a stage of L blocks has L + 1 places:
+ *
+ * <pre>
+ *   place      0         1               L-1          L
+ *          in ---> block 0 ---> ... ---> block L-1 ---> out
+ *   owned by   the caller, or the      the unit       the caller, or the unit
+ *              unit on stage 0                         on the last stage
+ * </pre>
+ *
+ * @param layers entry i is block i of the stage
+ * @param firstOwned the first place of the stream that the unit itself holds: 0 or 1
+ * @param stream the places that the unit itself holds, each {@code [n, d]}
+ * @param head on the last stage
+ */
+record UnitActivations(
+        List<LayerActivations> layers,
+        int firstOwned,
+        List<Tensor> stream,
+        @Nullable HeadActivations head) {
+
+    static UnitActivations carve(Carver carver, GptShape shape, StageRole role, int rows) {
+        List<LayerActivations> layers = new ArrayList<>();
+        for (int i = 0; i < role.layers(); i++) {
+            layers.add(LayerActivations.carve(carver, shape, rows));
+        }
+        int firstOwned = role.first() ? 0 : 1;
+        int lastOwned = role.last() ? role.layers() : role.layers() - 1;
+        List<Tensor> stream = new ArrayList<>();
+        for (int place = firstOwned; place <= lastOwned; place++) {
+            stream.add(carver.matrix(rows, shape.width()));
+        }
+        HeadActivations head = role.last() ? HeadActivations.carve(carver, shape, rows) : null;
+        return new UnitActivations(layers, firstOwned, stream, head);
+    }
+
+    /**
+     * For passes without a backward: all blocks share one set of activations and the stream
+     * alternates between two places.
+     */
+    static UnitActivations carveForwardOnly(Carver carver, GptShape shape, int rows) {
+        LayerActivations shared = LayerActivations.carve(carver, shape, rows);
+        Tensor even = carver.matrix(rows, shape.width());
+        Tensor odd = carver.matrix(rows, shape.width());
+        List<Tensor> stream = new ArrayList<>();
+        for (int place = 0; place <= shape.layers(); place++) {
+            stream.add(place % 2 == 0 ? even : odd);
+        }
+        return new UnitActivations(
+                Collections.nCopies(shape.layers(), shared),
+                0,
+                stream,
+                HeadActivations.carve(carver, shape, rows));
+    }
+
+    /** The same memory for a unit of fewer rows. */
+    UnitActivations first(int rows) {
+        return new UnitActivations(
+                layers.stream().map(layer -> layer.first(rows)).toList(),
+                firstOwned,
+                stream.stream().map(place -> place.rows(0, rows)).toList(),
+                head == null ? null : head.first(rows));
+    }
+
+    /**
+     * A place of the residual stream.
+     *
+     * @param boundary the caller's tensor, used where the unit does not hold the place itself
+     */
+    Tensor stream(int place, @Nullable Tensor boundary) {
+        int own = place - firstOwned;
+        return own >= 0 && own < stream.size()
+                ? stream.get(own)
+                : requireNonNull(boundary, "a stage in the middle needs a boundary tensor");
+    }
+}

@@ -1,0 +1,245 @@
+package dev.penstock.runtime.model;
+
+import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.SharedGradient;
+import dev.penstock.actors.spi.StepKind;
+import dev.penstock.actors.spi.StepResult;
+import dev.penstock.actors.spi.TensorNorm;
+import dev.penstock.cuda.Devices;
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.runtime.data.BatchSource;
+import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.WorkUnit;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalDouble;
+import java.util.TreeMap;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+
+/** Runs a pipeline of stages on one thread and one device, each op as soon as its inputs exist. */
+final class PipelineDriver implements AutoCloseable {
+    private final Device device;
+    private final GptSettings settings;
+    private final List<List<Op>> order;
+    private final List<GptStage> stages;
+    private final DeviceScope boundaries;
+    private final Map<WorkUnit, Tensor> inputs = new HashMap<>();
+    private final Map<WorkUnit, Tensor> outputGradients = new HashMap<>();
+    private double clipNorm;
+    private double gradientNorm;
+    private Map<String, float[]> gradients = Map.of();
+
+    PipelineDriver(
+            GptSettings settings,
+            List<List<Op>> order,
+            BatchSource batches,
+            ParameterSource source) {
+        this(
+                Devices.open(DeviceSettings.DEFAULTS.withKind(DeviceSettings.Kind.REFERENCE)),
+                settings,
+                order,
+                batches,
+                source);
+    }
+
+    PipelineDriver(
+            Device device,
+            GptSettings settings,
+            List<List<Op>> order,
+            BatchSource batches,
+            ParameterSource source) {
+        this.device = device;
+        this.settings = settings;
+        this.order = order;
+        List<StageBudget> budgets =
+                order.stream().map(ops -> Budgets.of(ops, settings.batch().slices())).toList();
+        GptStageFactory factory = new GptStageFactory(settings, budgets, batches, source);
+        stages =
+                IntStream.range(0, order.size())
+                        .mapToObj(stage -> factory.create(stage, device))
+                        .toList();
+        boundaries = device.memory().child("boundaries", Long.MAX_VALUE);
+    }
+
+    /** Clips gradients to this global norm. */
+    PipelineDriver clippingTo(double norm) {
+        clipNorm = norm;
+        return this;
+    }
+
+    /** Runs a training step; its loss. */
+    double train(long step) {
+        stages.forEach(stage -> stage.beginStep(StepKind.TRAIN, step));
+        run(order);
+        sumSharedGradients();
+        List<StepResult> results = stages.stream().map(GptStage::finishStep).toList();
+        gradientNorm = norm(results);
+        gradients = copy(GptStage::gradients);
+        double clip = clipNorm > 0 ? Math.min(1, clipNorm / (gradientNorm + 1e-6)) : 1;
+        stages.forEach(stage -> stage.update(step, clip));
+        return loss(results);
+    }
+
+    /** Runs a forward pass over held-out data; its loss. */
+    double evaluate(long index) {
+        BatchShape batch = settings.batch();
+        stages.forEach(stage -> stage.beginStep(StepKind.EVALUATE, index));
+        run(Orders.evaluation(stages.size(), batch.microBatches(), batch.slices()));
+        return loss(stages.stream().map(GptStage::finishStep).toList());
+    }
+
+    double gradientNorm() {
+        return gradientNorm;
+    }
+
+    /** Gradients of the last training step, before clipping. */
+    Map<String, float[]> gradients() {
+        return gradients;
+    }
+
+    /** Parameters and optimizer state. */
+    Map<String, float[]> state() {
+        return copy(GptStage::state);
+    }
+
+    List<GptStage> stages() {
+        return stages;
+    }
+
+    private void run(List<List<Op>> programs) {
+        inputs.clear();
+        outputGradients.clear();
+        int[] next = new int[programs.size()];
+        boolean moved = true;
+        while (moved) {
+            moved = false;
+            for (int rank = 0; rank < next.length; rank++) {
+                while (next[rank] < programs.get(rank).size()
+                        && runIfReady(programs.get(rank).get(next[rank]))) {
+                    next[rank]++;
+                    moved = true;
+                }
+            }
+        }
+        for (int rank = 0; rank < next.length; rank++) {
+            if (next[rank] < programs.get(rank).size()) {
+                throw new AssertionError("deadlock at " + programs.get(rank).get(next[rank]));
+            }
+        }
+    }
+
+    private boolean runIfReady(Op op) {
+        return switch (op) {
+            case Op.Forward f -> forward(f.unit());
+            case Op.Backward b -> backward(b.unit());
+            case Op.Transfer t -> throw new AssertionError("compute ops only, got " + t);
+            case Op.ReduceGradients r -> throw new AssertionError("compute ops only, got " + r);
+        };
+    }
+
+    private boolean forward(WorkUnit unit) {
+        Tensor input = inputs.get(unit);
+        if (unit.stage() > 0 && input == null) {
+            return false;
+        }
+        Tensor output = isLast(unit) ? null : boundary("output of " + unit, unit);
+        stages.get(unit.stage()).forward(unit, input, output);
+        if (output != null) {
+            inputs.put(unit.onStage(unit.stage() + 1), output);
+        }
+        return true;
+    }
+
+    private boolean backward(WorkUnit unit) {
+        Tensor outputGradient = outputGradients.get(unit);
+        if (!isLast(unit) && outputGradient == null) {
+            return false;
+        }
+        Tensor inputGradient = unit.stage() == 0 ? null : boundary("gradient of " + unit, unit);
+        stages.get(unit.stage()).backward(unit, inputs.get(unit), outputGradient, inputGradient);
+        if (inputGradient != null) {
+            outputGradients.put(unit.onStage(unit.stage() - 1), inputGradient);
+        }
+        return true;
+    }
+
+    private Tensor boundary(String name, WorkUnit unit) {
+        GptStage stage = stages.get(unit.stage());
+        return boundaries.tensor(
+                name, DType.F32, stage.boundaryRows(unit.slice()), stage.boundaryColumns());
+    }
+
+    private boolean isLast(WorkUnit unit) {
+        return unit.stage() == stages.size() - 1;
+    }
+
+    private void sumSharedGradients() {
+        Map<String, List<Tensor>> shared = new TreeMap<>();
+        for (GptStage stage : stages) {
+            for (SharedGradient gradient : stage.sharedGradients()) {
+                shared.computeIfAbsent(gradient.name(), name -> new ArrayList<>())
+                        .add(gradient.gradient());
+            }
+        }
+        for (List<Tensor> parts : shared.values()) {
+            Tensor sum = parts.getFirst();
+            for (Tensor part : parts.subList(1, parts.size())) {
+                device.kernels().add(part, sum);
+            }
+            for (Tensor part : parts.subList(1, parts.size())) {
+                device.kernels().copy(sum, part);
+            }
+        }
+    }
+
+    private static double norm(List<StepResult> results) {
+        Map<String, Double> squares = new TreeMap<>();
+        for (StepResult result : results) {
+            for (TensorNorm norm : result.norms()) {
+                @Nullable Double twice = squares.put(norm.parameter(), norm.squaredNorm());
+                if (twice != null) {
+                    throw new AssertionError(norm.parameter() + " is counted twice");
+                }
+            }
+        }
+        return Math.sqrt(squares.values().stream().mapToDouble(Double::doubleValue).sum());
+    }
+
+    private static double loss(List<StepResult> results) {
+        List<OptionalDouble> losses =
+                results.stream().map(StepResult::loss).filter(OptionalDouble::isPresent).toList();
+        if (losses.size() != 1) {
+            throw new AssertionError("one stage knows the loss, got " + losses);
+        }
+        return losses.getFirst().getAsDouble();
+    }
+
+    private interface Tensors {
+        List<NamedTensor> of(GptStage stage);
+    }
+
+    private Map<String, float[]> copy(Tensors tensors) {
+        Map<String, float[]> copies = new TreeMap<>();
+        for (GptStage stage : stages) {
+            for (NamedTensor t : tensors.of(stage)) {
+                copies.put(t.name(), t.tensor().segment().toArray(ValueLayout.JAVA_FLOAT));
+            }
+        }
+        return copies;
+    }
+
+    @Override
+    public void close() {
+        boundaries.close();
+        stages.forEach(GptStage::close);
+        device.close();
+    }
+}
