@@ -1,0 +1,18 @@
+package dev.penstock.runtime.cli;
+
+import picocli.AutoComplete;
+import picocli.CommandLine.Command;
+
+/** Prints a completion script. */
+@Command(
+        name = "completion",
+        description = "Prints a script that completes commands and options in bash and zsh.",
+        footer = "  source <(penstock completion)")
+final class CompletionCommand extends PenstockCommand {
+    @Override
+    public Integer call() {
+        out().print(AutoComplete.bash("penstock", spec().root().commandLine()));
+        out().flush();
+        return ExitCode.OK;
+    }
+}

@@ -1,0 +1,42 @@
+package dev.penstock.runtime.cli;
+
+import dev.penstock.runtime.config.ConfigLoader;
+import dev.penstock.runtime.config.LoadedConfig;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** The arguments of commands that read a configuration. */
+final class ConfigArguments {
+    @Parameters(
+            index = "0",
+            paramLabel = "CONFIG",
+            description = "A configuration file, such as sample-configs/quickstart.conf.")
+    @SuppressWarnings("NullAway.Init") // required: set by picocli
+    private Path file;
+
+    @Option(
+            names = "--set",
+            paramLabel = "KEY=VALUE",
+            description = "Overrides a key of the configuration; may be repeated.")
+    private List<String> overrides = new ArrayList<>();
+
+    Path file() {
+        return file;
+    }
+
+    List<String> overrides() {
+        return overrides;
+    }
+
+    /**
+     * Reads the configuration.
+     *
+     * @throws dev.penstock.runtime.config.ConfigException with all problems
+     */
+    LoadedConfig load() {
+        return ConfigLoader.loadWithOrigins(file, overrides);
+    }
+}

@@ -1,0 +1,71 @@
+package dev.penstock.runtime.cli;
+
+import dev.penstock.actors.dataplane.DataPlaneException;
+import dev.penstock.cuda.device.DeviceException;
+import dev.penstock.runtime.checkpoint.CheckpointException;
+import dev.penstock.runtime.config.ConfigException;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
+import picocli.CommandLine.IExecutionExceptionHandler;
+import picocli.CommandLine.ParseResult;
+
+/**
+ * Says why a command failed. Exceptions that were made for people are printed as they are; of all
+ * others one sentence, and the trace goes to a file.
+ */
+final class FailureHandler implements IExecutionExceptionHandler {
+    private static final Map<Class<? extends Exception>, Integer> FOR_PEOPLE =
+            Map.of(
+                    ConfigException.class, ExitCode.BAD_INPUT,
+                    BadInputException.class, ExitCode.BAD_INPUT,
+                    CheckpointException.class, ExitCode.BAD_INPUT,
+                    DeviceException.class, ExitCode.FAILURE,
+                    DataPlaneException.class, ExitCode.FAILURE);
+
+    @Override
+    public int handleExecutionException(
+            Exception exception, CommandLine command, @Nullable ParseResult parsed) {
+        PrintWriter err = command.getErr();
+        Integer known = FOR_PEOPLE.get(exception.getClass());
+        if (known != null) {
+            print(err, exception);
+            return known;
+        }
+        err.printf(
+                "penstock: unexpected %s: %s; %s%n",
+                exception.getClass().getSimpleName(),
+                exception.getMessage(),
+                whereIsTheTrace(exception));
+        err.flush();
+        return ExitCode.FAILURE;
+    }
+
+    private static void print(PrintWriter err, Exception exception) {
+        if (exception instanceof ConfigException config) {
+            int count = config.problems().size();
+            err.println(count == 1 ? "penstock: one problem" : "penstock: " + count + " problems");
+            config.problems().forEach(problem -> err.println("  " + problem));
+        } else {
+            err.println("penstock: " + exception.getMessage());
+        }
+        err.flush();
+    }
+
+    private static String whereIsTheTrace(Exception exception) {
+        StringWriter trace = new StringWriter();
+        exception.printStackTrace(new PrintWriter(trace));
+        try {
+            Path file = Files.createTempFile("penstock-error-", ".log");
+            Files.writeString(file, trace.toString());
+            return "the full trace is in " + file;
+        } catch (IOException e) {
+            return "the full trace could not be written:\n" + trace;
+        }
+    }
+}

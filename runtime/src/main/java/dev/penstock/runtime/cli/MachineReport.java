@@ -1,0 +1,112 @@
+package dev.penstock.runtime.cli;
+
+import com.sun.management.OperatingSystemMXBean;
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.stream.Stream;
+import jdk.incubator.vector.FloatVector;
+
+/** What this machine offers to a run. */
+record MachineReport(String penstock, Java java, Cpu cpu, Memory memory) {
+    private static final Path SHARED_MEMORY = Path.of("/dev/shm");
+
+    /** The Java machine that runs this. */
+    record Java(String version, String vendor, String home) {}
+
+    /**
+     * @param cores that this process may use
+     * @param vectorBits width of vectors that Java prefers
+     */
+    record Cpu(String model, String architecture, int cores, int vectorBits) {}
+
+    /**
+     * @param sharedFreeBytes free space in /dev/shm, where tensors travel; -1 where there is none
+     */
+    record Memory(long machineBytes, long freeBytes, long heapLimitBytes, long sharedFreeBytes) {}
+
+    static MachineReport ofThisMachine() {
+        return new MachineReport(VersionProvider.version(), thisJava(), thisCpu(), memoryNow());
+    }
+
+    private static Java thisJava() {
+        return new Java(
+                System.getProperty("java.version", "?"),
+                System.getProperty("java.vendor", "?"),
+                System.getProperty("java.home", "?"));
+    }
+
+    private static Cpu thisCpu() {
+        return new Cpu(
+                cpuModel(),
+                System.getProperty("os.arch", "?"),
+                Runtime.getRuntime().availableProcessors(),
+                FloatVector.SPECIES_PREFERRED.vectorBitSize());
+    }
+
+    private static String cpuModel() {
+        Path file = Path.of("/proc/cpuinfo");
+        if (!Files.isReadable(file)) {
+            return "unknown";
+        }
+        try (Stream<String> lines = Files.lines(file)) {
+            return lines.filter(line -> line.startsWith("model name"))
+                    .findFirst()
+                    .map(line -> line.substring(line.indexOf(':') + 1).strip())
+                    .orElse("unknown");
+        } catch (IOException e) {
+            return "unknown";
+        }
+    }
+
+    private static Memory memoryNow() {
+        OperatingSystemMXBean system =
+                (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+        return new Memory(
+                system.getTotalMemorySize(),
+                system.getFreeMemorySize(),
+                Runtime.getRuntime().maxMemory(),
+                sharedFreeBytes());
+    }
+
+    private static long sharedFreeBytes() {
+        try {
+            return Files.isDirectory(SHARED_MEMORY)
+                    ? Files.getFileStore(SHARED_MEMORY).getUsableSpace()
+                    : -1;
+        } catch (IOException e) {
+            return -1;
+        }
+    }
+
+    /** For people: one line per topic. */
+    String text() {
+        return """
+                Penstock  %s
+                Java      %s, %s, %s
+                CPU       %s (%s), %d cores, vectors of %d bits
+                Memory    %s, %s of it free; Java heap up to %s
+                /dev/shm  %s
+                """
+                .formatted(
+                        penstock,
+                        java.version,
+                        java.vendor,
+                        java.home,
+                        cpu.model,
+                        cpu.architecture,
+                        cpu.cores,
+                        cpu.vectorBits,
+                        gib(memory.machineBytes),
+                        gib(memory.freeBytes),
+                        gib(memory.heapLimitBytes),
+                        memory.sharedFreeBytes < 0
+                                ? "none: tensors travel through files in the temporary folder"
+                                : gib(memory.sharedFreeBytes) + " free for tensors on their way");
+    }
+
+    private static String gib(long bytes) {
+        return "%.1f GiB".formatted(bytes / (double) (1L << 30));
+    }
+}

@@ -1,0 +1,33 @@
+package dev.penstock.runtime.cli;
+
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+/** The program itself: what it can do is in its subcommands. */
+@Command(
+        name = "penstock",
+        description = "Trains GPTs through a pipeline of actors.",
+        versionProvider = VersionProvider.class,
+        subcommands = {
+            ConfigCommand.class,
+            DoctorCommand.class,
+            CompletionCommand.class,
+        },
+        footerHeading = "%nStart here:%n",
+        footer = {
+            "  penstock doctor",
+            "  penstock config check sample-configs/quickstart.conf",
+        })
+final class PenstockCli {
+    @Option(
+            names = {"-h", "--help"},
+            usageHelp = true,
+            description = "Show this help; every command has its own.")
+    private boolean help;
+
+    @Option(
+            names = {"-V", "--version"},
+            versionHelp = true,
+            description = "Show the version and the commit it was built from.")
+    private boolean version;
+}
