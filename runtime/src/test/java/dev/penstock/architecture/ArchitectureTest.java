@@ -1,0 +1,89 @@
+package dev.penstock.architecture;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.importer.ClassFileImporter;
+import com.tngtech.archunit.core.importer.ImportOption;
+import com.tngtech.archunit.lang.ArchRule;
+import java.util.Map;
+import java.util.function.Function;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestInstance;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Holds the rules of the house, and shows of each that it would notice. */
+@TestInstance(TestInstance.Lifecycle.PER_CLASS)
+class ArchitectureTest {
+    private static final String HOUSE = "dev.penstock";
+    private static final String BROKEN_HOUSE = "dev.penstock.architecture.fixture";
+
+    private static final Map<String, Function<HouseRules, ArchRule>> RULES =
+            Map.ofEntries(
+                    Map.entry("packagesHaveNoCycles", HouseRules::packagesHaveNoCycles),
+                    Map.entry("theJudgeKnowsNoGenerator", HouseRules::theJudgeKnowsNoGenerator),
+                    Map.entry("generatorsKnowNoSimulator", HouseRules::generatorsKnowNoSimulator),
+                    Map.entry(
+                            "devicesKnowNoSchedulesAndNoActors",
+                            HouseRules::devicesKnowNoSchedulesAndNoActors),
+                    Map.entry("actorsKnowNoApplication", HouseRules::actorsKnowNoApplication),
+                    Map.entry("cpuAndGpuNeverSeeEachOther", HouseRules::cpuAndGpuNeverSeeEachOther),
+                    Map.entry("onlyTheGpuPackageSeesJcuda", HouseRules::onlyTheGpuPackageSeesJcuda),
+                    Map.entry(
+                            "onlyTheAeronPackageSeesAeron",
+                            HouseRules::onlyTheAeronPackageSeesAeron),
+                    Map.entry("onlySerializationSeesKryo", HouseRules::onlySerializationSeesKryo),
+                    Map.entry(
+                            "onlyTheCommandLineWritesToTheTerminal",
+                            HouseRules::onlyTheCommandLineWritesToTheTerminal),
+                    Map.entry("nothingStaticChanges", HouseRules::nothingStaticChanges));
+
+    private JavaClasses house = new ClassFileImporter().importClasses();
+    private JavaClasses brokenHouse = house;
+
+    @BeforeAll
+    void readClasses() {
+        house =
+                new ClassFileImporter()
+                        .withImportOption(new ImportOption.DoNotIncludeTests())
+                        .importPackages(HOUSE);
+        brokenHouse = new ClassFileImporter().importPackages(BROKEN_HOUSE);
+    }
+
+    static Stream<String> rules() {
+        return RULES.keySet().stream().sorted();
+    }
+
+    @ParameterizedTest
+    @MethodSource("rules")
+    void theHouseKeeps(String rule) {
+        ruleFor(rule, HOUSE).check(house);
+    }
+
+    @ParameterizedTest
+    @MethodSource("rules")
+    void aBrokenHouseIsNoticedBy(String rule) {
+        assertThatThrownBy(() -> ruleFor(rule, BROKEN_HOUSE).check(brokenHouse))
+                .isInstanceOf(AssertionError.class)
+                .hasMessageContaining(BROKEN_HOUSE);
+    }
+
+    @Test
+    void allModulesAreLookedAt() {
+        assertThat(house.stream().map(type -> type.getPackageName()))
+                .contains(
+                        "dev.penstock.schedules.ir",
+                        "dev.penstock.cuda.device",
+                        "dev.penstock.actors.spi",
+                        "dev.penstock.runtime.cli")
+                .noneMatch(name -> name.startsWith(BROKEN_HOUSE));
+    }
+
+    private static ArchRule ruleFor(String name, String root) {
+        return RULES.get(name).apply(new HouseRules(root)).allowEmptyShould(true);
+    }
+}

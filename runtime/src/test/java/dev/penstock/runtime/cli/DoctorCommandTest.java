@@ -1,0 +1,31 @@
+package dev.penstock.runtime.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import java.io.IOException;
+import org.junit.jupiter.api.Test;
+
+class DoctorCommandTest {
+    @Test
+    void showsWhatTheMachineOffers() {
+        Cli doctor = Cli.run("doctor");
+
+        assertThat(doctor.exitCode()).isEqualTo(ExitCode.OK);
+        assertThat(doctor.out())
+                .contains(System.getProperty("java.version"))
+                .contains(Runtime.getRuntime().availableProcessors() + " cores");
+    }
+
+    @Test
+    void answersProgramsInJson() throws IOException {
+        JsonNode report = JsonMapper.builder().build().readTree(Cli.run("doctor", "--json").out());
+
+        assertThat(report.at("/cpu/cores").asInt())
+                .isEqualTo(Runtime.getRuntime().availableProcessors());
+        assertThat(report.at("/cpu/vectorBits").asInt()).isIn(128, 256, 512);
+        assertThat(report.at("/memory/heapLimitBytes").asLong())
+                .isEqualTo(Runtime.getRuntime().maxMemory());
+    }
+}

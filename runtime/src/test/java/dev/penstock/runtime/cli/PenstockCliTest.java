@@ -1,0 +1,92 @@
+package dev.penstock.runtime.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import picocli.CommandLine;
+
+class PenstockCliTest {
+    static Stream<String> everyCommand() {
+        return below(Main.commandLine()).map(command -> command.getCommandSpec().qualifiedName());
+    }
+
+    private static Stream<CommandLine> below(CommandLine command) {
+        return command.getSubcommands().values().stream()
+                .distinct()
+                .flatMap(child -> Stream.concat(Stream.of(child), below(child)));
+    }
+
+    @ParameterizedTest
+    @MethodSource("everyCommand")
+    void hasHelpWithAnExample(String qualifiedName) {
+        List<String> words = List.of(qualifiedName.split(" "));
+        String[] arguments =
+                Stream.concat(words.stream().skip(1), Stream.of("--help")).toArray(String[]::new);
+
+        Cli help = Cli.run(arguments);
+
+        assertThat(help.exitCode()).isEqualTo(ExitCode.OK);
+        assertThat(help.out())
+                .startsWith("Usage: " + qualifiedName)
+                .containsPattern("Example:\\s+[^\\n]*penstock ");
+    }
+
+    @Test
+    void helpListsTheCommands() {
+        Cli help = Cli.run("--help");
+
+        assertThat(help.out()).contains("config", "doctor", "completion");
+    }
+
+    @Test
+    void versionIsFilledInByTheBuild() {
+        Cli version = Cli.run("--version");
+
+        assertThat(version.exitCode()).isEqualTo(ExitCode.OK);
+        assertThat(version.out()).matches("(?s)penstock \\d+\\.\\d+\\.\\d+.*").doesNotContain("$");
+    }
+
+    @Test
+    void anUnknownCommandIsAnsweredWithTheNearest() {
+        Cli wrong = Cli.run("docter");
+
+        assertThat(wrong.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(wrong.err()).contains("docter", "penstock doctor", "--help");
+    }
+
+    @Test
+    void anUnknownOptionIsAnsweredWithTheNearest() {
+        Cli wrong = Cli.run("doctor", "--jsn");
+
+        assertThat(wrong.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(wrong.err()).contains("--jsn", "--json", "try penstock doctor --help");
+    }
+
+    @Test
+    void aMissingArgumentIsNamed() {
+        Cli wrong = Cli.run("config", "check");
+
+        assertThat(wrong.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(wrong.err()).contains("CONFIG", "try penstock config check --help");
+    }
+
+    @Test
+    void aGroupAloneAsksForItsCommand() {
+        Cli wrong = Cli.run("config");
+
+        assertThat(wrong.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(wrong.err()).contains("subcommand");
+    }
+
+    @Test
+    void completionIsAScriptThatKnowsTheCommands() {
+        Cli completion = Cli.run("completion");
+
+        assertThat(completion.exitCode()).isEqualTo(ExitCode.OK);
+        assertThat(completion.out()).contains("complete -F", "doctor", "--set");
+    }
+}
