@@ -13,12 +13,26 @@ import java.util.List;
  *     first slice first; one entry means that sequences are not cut
  */
 public record PipelineShape(int ranks, int chunks, int microBatches, List<Integer> sliceLengths) {
+    /** The most work units (stages x micro-batches x slices) of a step: {@value}. */
+    public static final int MAX_UNITS = 1 << 28;
+
     public PipelineShape {
         sliceLengths = List.copyOf(sliceLengths);
         if (ranks < 1 || chunks < 1 || microBatches < 1 || sliceLengths.isEmpty()) {
             throw new IllegalArgumentException(
                     "a pipeline needs at least 1 rank, chunk, micro-batch and slice, got %d, %d, %d, %d"
                             .formatted(ranks, chunks, microBatches, sliceLengths.size()));
+        }
+        if (sliceLengths.stream().anyMatch(length -> length < 1)) {
+            throw new IllegalArgumentException(
+                    "every slice needs a length of at least 1, got " + sliceLengths);
+        }
+        double units = (double) ranks * chunks * microBatches * sliceLengths.size();
+        if (units > MAX_UNITS) {
+            throw new IllegalArgumentException(
+                    "%d ranks x %d chunks x %d micro-batches x %d slices are more than %d units of work"
+                            .formatted(
+                                    ranks, chunks, microBatches, sliceLengths.size(), MAX_UNITS));
         }
     }
 
@@ -38,5 +52,35 @@ public record PipelineShape(int ranks, int chunks, int microBatches, List<Intege
 
     public int slices() {
         return sliceLengths.size();
+    }
+
+    /** All units of a step. */
+    public int units() {
+        return stages() * unitsPerStage();
+    }
+
+    /** Units of one stage: micro-batches x slices. */
+    public int unitsPerStage() {
+        return microBatches * slices();
+    }
+
+    /** Whether this shape has such a unit. */
+    public boolean contains(WorkUnit unit) {
+        return unit.stage() < stages()
+                && unit.microBatch() < microBatches
+                && unit.slice() < slices();
+    }
+
+    /**
+     * A dense number of a unit that this shape contains: by stage, then micro-batch, then slice.
+     */
+    public int indexOf(WorkUnit unit) {
+        return (unit.stage() * microBatches + unit.microBatch()) * slices() + unit.slice();
+    }
+
+    /** The unit of a dense number; inverse of {@link #indexOf}. */
+    public WorkUnit unitAt(int index) {
+        int inStage = index % unitsPerStage();
+        return new WorkUnit(index / unitsPerStage(), inStage / slices(), inStage % slices());
     }
 }

@@ -32,4 +32,14 @@ public record Placement(List<Integer> rankOfStage) {
     public List<Integer> stagesOf(int rank) {
         return IntStream.range(0, stages()).filter(s -> rankOf(s) == rank).boxed().toList();
     }
+
+    /** Whether the stage's input comes from another rank. */
+    public boolean crossesBefore(int stage) {
+        return stage > 0 && rankOf(stage - 1) != rankOf(stage);
+    }
+
+    /** Whether the stage's output goes to another rank. */
+    public boolean crossesAfter(int stage) {
+        return stage < stages() - 1 && rankOf(stage) != rankOf(stage + 1);
+    }
 }

@@ -1,21 +1,92 @@
 package dev.penstock.schedules.ir;
 
 import java.util.List;
+import java.util.regex.Pattern;
 
 /**
  * An order of work for every rank, as data. Generators emit compute ops only; passes of {@code
  * lower} add transfers and reductions; judge, simulator and runtime read the same lowered schedule.
  *
+ * <p>The constructor checks only that the parts fit together; whether the order can run is for the
+ * judge to say.
+ *
  * @param name what a reader calls it, such as {@code 1f1b}; no influence on meaning
  * @param programs entry r is the program of rank r
+ * @param sharedGroups groups of stages that hold the same parameters (tied embeddings) and sum
+ *     their gradients with {@link Op.ReduceGradients}; no stage is in two groups
  */
 public record Schedule(
-        String name, PipelineShape shape, Placement placement, List<RankProgram> programs) {
+        String name,
+        PipelineShape shape,
+        Placement placement,
+        List<RankProgram> programs,
+        List<List<Integer>> sharedGroups) {
+    private static final Pattern NAME = Pattern.compile("[^\\s#]+( [^\\s#]+)*");
+
     public Schedule {
         programs = List.copyOf(programs);
+        sharedGroups = sharedGroups.stream().map(List::copyOf).toList();
+        if (!NAME.matcher(name).matches()) {
+            throw new IllegalArgumentException(
+                    "a schedule's name is words on one line without #, got '" + name + "'");
+        }
+        if (programs.size() != shape.ranks()) {
+            throw new IllegalArgumentException(
+                    "%d ranks need a program each, got %d programs"
+                            .formatted(shape.ranks(), programs.size()));
+        }
+        for (int rank = 0; rank < programs.size(); rank++) {
+            if (programs.get(rank).rank() != rank) {
+                throw new IllegalArgumentException(
+                        "program %d must be that of rank %d, got rank %d"
+                                .formatted(rank, rank, programs.get(rank).rank()));
+            }
+        }
+        if (placement.stages() != shape.stages()) {
+            throw new IllegalArgumentException(
+                    "%d ranks of %d chunks have %d stages, but %d are placed"
+                            .formatted(
+                                    shape.ranks(),
+                                    shape.chunks(),
+                                    shape.stages(),
+                                    placement.stages()));
+        }
+        for (int rank : placement.rankOfStage()) {
+            if (rank < 0 || rank >= shape.ranks()) {
+                throw new IllegalArgumentException(
+                        "stages are placed on ranks 0 to %d, got rank %d"
+                                .formatted(shape.ranks() - 1, rank));
+            }
+        }
+    }
+
+    /** A schedule whose stages share no parameters. */
+    public Schedule(
+            String name, PipelineShape shape, Placement placement, List<RankProgram> programs) {
+        this(name, shape, placement, programs, List.of());
     }
 
     public RankProgram program(int rank) {
         return programs.get(rank);
+    }
+
+    /** The same pipeline with other programs. */
+    public Schedule withPrograms(List<RankProgram> otherPrograms) {
+        return new Schedule(name, shape, placement, otherPrograms, sharedGroups);
+    }
+
+    /**
+     * Whether tensors travel by transfer ops. Where no program has one, a tensor reaches the next
+     * stage by itself when the op that makes it ends.
+     */
+    public boolean hasTransfers() {
+        return programs.stream()
+                .anyMatch(p -> p.ops().stream().anyMatch(op -> op instanceof Op.Transfer));
+    }
+
+    /** Whether it is forwards and backwards alone, as a generator makes it. */
+    public boolean isComputeOnly() {
+        return programs.stream()
+                .allMatch(p -> p.ops().stream().allMatch(op -> op instanceof Op.Compute));
     }
 }
