@@ -1,0 +1,87 @@
+package dev.penstock.schedules.lower;
+
+import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.RankProgram;
+import dev.penstock.schedules.ir.Schedule;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+
+/**
+ * Ends the program of every rank that holds a member of a shared group with {@link
+ * Op.ReduceGradients}, one for each member, in rising order of stages. Members on one rank get
+ * theirs as well: their gradients too must be summed.
+ */
+public final class InsertReductions {
+    private InsertReductions() {}
+
+    /**
+     * The schedule with these groups beside its own, and their reductions where it has none yet.
+     * Groups that have a stage in common become one.
+     */
+    public static Schedule into(
+            Schedule schedule, Collection<? extends Collection<Integer>> sharedGroups) {
+        List<List<Integer>> groups = merged(schedule, sharedGroups);
+        Set<Integer> missing = new TreeSet<>();
+        groups.forEach(missing::addAll);
+        missing.removeAll(reduced(schedule));
+        var programs = new ArrayList<RankProgram>();
+        for (RankProgram program : schedule.programs()) {
+            var ops = new ArrayList<>(program.ops());
+            for (int stage : missing) {
+                if (schedule.placement().rankOf(stage) == program.rank()) {
+                    ops.add(new Op.ReduceGradients(stage));
+                }
+            }
+            programs.add(new RankProgram(program.rank(), ops));
+        }
+        return new Schedule(
+                schedule.name(), schedule.shape(), schedule.placement(), programs, groups);
+    }
+
+    private static Set<Integer> reduced(Schedule schedule) {
+        Set<Integer> stages = new HashSet<>();
+        for (RankProgram program : schedule.programs()) {
+            for (Op op : program.ops()) {
+                if (op instanceof Op.ReduceGradients(int stage)) {
+                    stages.add(stage);
+                }
+            }
+        }
+        return stages;
+    }
+
+    private static List<List<Integer>> merged(
+            Schedule schedule, Collection<? extends Collection<Integer>> more) {
+        List<Set<Integer>> groups = new ArrayList<>();
+        schedule.sharedGroups().forEach(group -> merge(groups, group));
+        more.forEach(group -> merge(groups, group));
+        groups.removeIf(group -> group.size() < 2);
+        for (Set<Integer> group : groups) {
+            for (int stage : group) {
+                if (stage < 0 || stage >= schedule.shape().stages()) {
+                    throw new IllegalArgumentException(
+                            "stages 0 to %d can share parameters, got %s"
+                                    .formatted(schedule.shape().stages() - 1, group));
+                }
+            }
+        }
+        return groups.stream().map(List::copyOf).toList();
+    }
+
+    private static void merge(List<Set<Integer>> groups, Collection<Integer> added) {
+        Set<Integer> group = new TreeSet<>(added);
+        groups.removeIf(
+                other -> {
+                    boolean common = other.stream().anyMatch(added::contains);
+                    if (common) {
+                        group.addAll(other);
+                    }
+                    return common;
+                });
+        groups.add(group);
+    }
+}
