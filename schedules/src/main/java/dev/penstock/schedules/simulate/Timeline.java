@@ -1,0 +1,94 @@
+package dev.penstock.schedules.simulate;
+
+import dev.penstock.schedules.ir.Schedule;
+import java.util.Arrays;
+
+/**
+ * When every op of a schedule started and ended: simulated, or measured in a run. Times of a
+ * simulation count from 0; measured ones are on the clock that they were taken from.
+ *
+ * <p>In a simulation an op starts when it no longer waits. A measured receive may contain its wait.
+ * If a simulation got stuck, the timeline holds a prefix of each program.
+ */
+public final class Timeline {
+    private final Schedule schedule;
+    private final long[][] starts;
+    private final long[][] ends;
+    private final long firstStart;
+    private final long lastEnd;
+
+    /** Keeps the arrays: the caller gives them away. */
+    Timeline(Schedule schedule, long[][] starts, long[][] ends) {
+        this.schedule = schedule;
+        this.starts = starts;
+        this.ends = ends;
+        this.firstStart = Arrays.stream(starts).flatMapToLong(Arrays::stream).min().orElse(0);
+        this.lastEnd = Arrays.stream(ends).flatMapToLong(Arrays::stream).max().orElse(0);
+    }
+
+    /**
+     * A measured step.
+     *
+     * @param startNanos entry [r][i] is the start of op i of rank r
+     * @param endNanos entry [r][i] is its end
+     * @throws IllegalArgumentException if the arrays do not fit the programs
+     */
+    public static Timeline measured(Schedule schedule, long[][] startNanos, long[][] endNanos) {
+        int ranks = schedule.shape().ranks();
+        if (startNanos.length != ranks || endNanos.length != ranks) {
+            throw new IllegalArgumentException(
+                    "expected the times of %d ranks, got starts of %d and ends of %d"
+                            .formatted(ranks, startNanos.length, endNanos.length));
+        }
+        for (int rank = 0; rank < ranks; rank++) {
+            int ops = schedule.program(rank).ops().size();
+            if (startNanos[rank].length != ops || endNanos[rank].length != ops) {
+                throw new IllegalArgumentException(
+                        "expected the times of %d ops of rank %d, got %d starts and %d ends"
+                                .formatted(
+                                        ops, rank, startNanos[rank].length, endNanos[rank].length));
+            }
+        }
+        return new Timeline(schedule, copy(startNanos), copy(endNanos));
+    }
+
+    private static long[][] copy(long[][] times) {
+        return Arrays.stream(times).map(long[]::clone).toArray(long[][]::new);
+    }
+
+    public Schedule schedule() {
+        return schedule;
+    }
+
+    /** How many ops of a rank are in this timeline, from its first on. */
+    public int opsRun(int rank) {
+        return starts[rank].length;
+    }
+
+    public long startNanos(int rank, int position) {
+        return starts[rank][position];
+    }
+
+    public long endNanos(int rank, int position) {
+        return ends[rank][position];
+    }
+
+    public long durationNanos(int rank, int position) {
+        return ends[rank][position] - starts[rank][position];
+    }
+
+    /** When the first op of all started. */
+    public long startNanos() {
+        return firstStart;
+    }
+
+    /** From the first start to the last end. */
+    public long makespanNanos() {
+        return Math.max(0, lastEnd - firstStart);
+    }
+
+    /** Where the time of the ranks went. */
+    public BubbleReport bubble() {
+        return BubbleReport.of(this);
+    }
+}
