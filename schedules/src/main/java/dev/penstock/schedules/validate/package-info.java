@@ -1,6 +1,6 @@
 /**
- * The judge: proves a lowered schedule complete, consistent, free of deadlock and within memory;
- * knows no generator.
+ * The judge: proves a schedule complete, consistent, free of deadlock and within memory; knows no
+ * generator and no pass. Start with {@link dev.penstock.schedules.validate.ScheduleValidator}.
  */
 @NullMarked
 package dev.penstock.schedules.validate;

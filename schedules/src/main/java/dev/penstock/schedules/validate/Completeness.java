@@ -1,0 +1,136 @@
+package dev.penstock.schedules.validate;
+
+import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.OpPlace;
+import dev.penstock.schedules.ir.OpText;
+import dev.penstock.schedules.ir.PassKind;
+import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.Placement;
+import dev.penstock.schedules.ir.RankProgram;
+import dev.penstock.schedules.ir.Schedule;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
+
+/** Every op that belongs in the schedule is there once, on its rank, and no other is. */
+final class Completeness {
+    private final Schedule schedule;
+    private final PipelineShape shape;
+    private final Placement placement;
+    private final OpIndex index;
+    private final boolean training;
+    private final boolean lowered;
+    private final Set<Integer> sharing;
+    private final List<Violation> violations = new ArrayList<>();
+
+    Completeness(Schedule schedule, PassKind passKind, OpIndex index) {
+        this.schedule = schedule;
+        this.shape = schedule.shape();
+        this.placement = schedule.placement();
+        this.index = index;
+        this.training = passKind == PassKind.TRAINING;
+        this.lowered = !schedule.isComputeOnly();
+        this.sharing =
+                schedule.sharedGroups().stream()
+                        .flatMap(List::stream)
+                        .collect(Collectors.toUnmodifiableSet());
+    }
+
+    List<Violation> violations() {
+        for (RankProgram program : schedule.programs()) {
+            for (int i = 0; i < program.ops().size(); i++) {
+                present(new OpPlace(program.rank(), i, program.ops().get(i)));
+            }
+        }
+        for (int unit = 0; unit < shape.units(); unit++) {
+            for (OpKind kind : OpKind.values()) {
+                if (index.isMissing(kind, unit) && belongs(kind, unit / shape.unitsPerStage())) {
+                    missing(kind.on(shape.unitAt(unit)));
+                }
+            }
+        }
+        if (training && lowered) {
+            sharing.stream()
+                    .sorted()
+                    .filter(index::isReductionMissing)
+                    .forEach(stage -> missing(new Op.ReduceGradients(stage)));
+        }
+        return violations;
+    }
+
+    private void present(OpPlace place) {
+        Op op = place.op();
+        if (!index.exists(op)) {
+            violations.add(new Violation.UnknownUnit(place, at(place) + unknown()));
+            return;
+        }
+        int rightRank = placement.rankOf(op.stage());
+        if (!belongs(op)) {
+            violations.add(new Violation.Unexpected(place, at(place) + needless(op)));
+        } else if (rightRank != place.rank()) {
+            violations.add(
+                    new Violation.WrongRank(
+                            place,
+                            rightRank,
+                            at(place)
+                                    + "is of stage %d, which is placed on rank %d"
+                                            .formatted(op.stage(), rightRank)));
+        } else if (index.positionOf(op) != place.position()) {
+            violations.add(
+                    new Violation.Duplicate(
+                            place,
+                            at(place)
+                                    + "stands a second time, first at op %d"
+                                            .formatted(index.positionOf(op))));
+        }
+    }
+
+    private void missing(Op op) {
+        int rank = placement.rankOf(op.stage());
+        var place = new OpPlace(rank, schedule.program(rank).ops().size(), op);
+        violations.add(
+                new Violation.Missing(
+                        place, "rank %d has no %s".formatted(rank, OpText.print(op, shape))));
+    }
+
+    private boolean belongs(Op op) {
+        return switch (op) {
+            case Op.UnitOp unitOp -> belongs(OpKind.of(unitOp), op.stage());
+            case Op.ReduceGradients(int stage) -> training && sharing.contains(stage);
+        };
+    }
+
+    private boolean belongs(OpKind kind, int stage) {
+        return switch (kind) {
+            case FORWARD -> true;
+            case BACKWARD -> training;
+            case SEND_ACTIVATION -> lowered && placement.crossesAfter(stage);
+            case RECEIVE_ACTIVATION -> lowered && placement.crossesBefore(stage);
+            case SEND_GRADIENT -> lowered && training && placement.crossesBefore(stage);
+            case RECEIVE_GRADIENT -> lowered && training && placement.crossesAfter(stage);
+        };
+    }
+
+    private String unknown() {
+        return "does not exist: stages are 0 to %d, micro-batches 0 to %d, slices 0 to %d"
+                .formatted(shape.stages() - 1, shape.microBatches() - 1, shape.slices() - 1);
+    }
+
+    private String needless(Op op) {
+        return switch (op) {
+            case Op.Compute _ -> "has no place in a forward-only schedule";
+            case Op.SendGradient _, Op.ReceiveGradient _ when !training ->
+                    "has no place in a forward-only schedule";
+            case Op.Transfer _ -> "has no partner: that neighbour is on the same rank, or is none";
+            case Op.ReduceGradients _ when !training -> "has no place in a forward-only schedule";
+            case Op.ReduceGradients(int stage) ->
+                    "has nothing to sum: stage %d shares no parameters".formatted(stage);
+        };
+    }
+
+    private String at(OpPlace place) {
+        return "rank %d, op %d: %s "
+                .formatted(place.rank(), place.position(), OpText.print(place.op(), shape));
+    }
+}
