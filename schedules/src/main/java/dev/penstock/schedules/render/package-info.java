@@ -1,4 +1,4 @@
-/** Pictures of schedules. */
+/** Pictures of schedules and of runs, as text: grid, SVG, Chrome trace. */
 @NullMarked
 package dev.penstock.schedules.render;
 
