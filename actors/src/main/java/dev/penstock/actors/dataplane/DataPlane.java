@@ -14,9 +14,14 @@ public interface DataPlane extends AutoCloseable {
      * OfferResult#NOT_CONNECTED} until then).
      *
      * @param rank the rank that sends and receives here; its inbox is derived from it
+     * @param inbound the channels that end here, each at most once
+     * @param outbound the channels that begin here, each at most once
+     * @param listener told of arrivals by the poller's thread
+     * @throws DataPlaneException listing everything wrong with the channels, or if the rank is open
      */
     Endpoint open(int rank, List<Inbound> inbound, List<Outbound> outbound, FrameListener listener);
 
+    /** Closes all endpoints and the poller. Idempotent. */
     @Override
     void close();
 }

@@ -4,23 +4,29 @@ import java.lang.foreign.MemorySegment;
 
 /**
  * A rank's place in the data plane. {@link #offer}, {@link #take} and {@link #release} are called
- * from the rank's own thread only.
+ * from the rank's own thread only; the others from any. A channel or slot that was not opened here,
+ * or a slot released twice, is a {@link DataPlaneException}.
  */
 public interface Endpoint extends AutoCloseable {
     /**
      * Moves a tensor towards its receiver. Resumable: after {@link OfferResult.BackPressured} the
      * same tensor is offered again and goes on where it stopped. One tensor at a time per channel.
      *
-     * @param tensor whole frame's payload, at most as long as the receiver's slots
+     * <p>A credit is used up when the tensor's first bytes enter the log. Nothing is kept of the
+     * tensor after {@link OfferResult.Sent}.
+     *
+     * @param tensor the whole payload, not empty, at most as long as the receiver's slots; left
+     *     unchanged until it is sent
      */
     OfferResult offer(FrameKey key, MemorySegment tensor);
 
-    /** Credits left on an outbound channel. */
+    /** Credits left on an outbound channel: tensors that may be begun now. */
     int credits(ChannelKey channel);
 
     /**
      * Takes an arrived tensor and gives the sender one credit back; the caller holds the slot until
-     * {@link #release}.
+     * {@link #release}. While the caller holds more slots than it announced (slots less credits),
+     * credits wait for a release instead, so that no tensor ever arrives without a slot.
      *
      * @return index of the slot in {@link Inbound#slots}, or -1 if the tensor has not arrived
      *     completely
@@ -30,9 +36,16 @@ public interface Endpoint extends AutoCloseable {
     /** Gives a slot back for later arrivals. */
     void release(ChannelKey channel, int slot);
 
-    /** What lies here and what is missing, for stall reports: one line per channel. */
+    /**
+     * What lies here, what is under way and what was refused, for stall reports: one line per
+     * channel. From any thread; a snapshot that may be torn.
+     */
     String describe();
 
+    /**
+     * Tells the peers that nothing more will come and stops. After this returns, the slots' memory
+     * is not touched any more and may be freed; before, it must not be.
+     */
     @Override
     void close();
 }

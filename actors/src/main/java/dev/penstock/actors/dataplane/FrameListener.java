@@ -1,13 +1,24 @@
 package dev.penstock.actors.dataplane;
 
-/** Told by the poller's thread; must return at once. */
+/**
+ * Hears what arrives for one rank. Called by the data plane's poller thread only, which serves all
+ * ranks of the process: must return at once and never throw.
+ */
 public interface FrameListener {
     /** The whole tensor lies in its slot: {@link Endpoint#take} will find it. */
     void onFrame(FrameKey key);
 
-    /** The channel has credit again. */
+    /** The outbound channel had run out of credit and has some again. */
     void onCredit(ChannelKey channel);
 
-    /** The transport broke; nothing more will arrive. */
+    /**
+     * A peer closed its endpoint in good order: what it sent before has arrived, nothing more will.
+     */
+    default void onPeerClosed(int rank) {}
+
+    /**
+     * The transport broke, or a peer vanished without closing; nothing more will arrive. Told once;
+     * every later offer answers {@link OfferResult.Failed}.
+     */
     void onFailure(DataPlaneException failure);
 }

@@ -10,7 +10,8 @@ import java.util.List;
  * @param credits how many tensors the sender may have under way and not taken: the proved in-flight
  *     count
  * @param slots destination memory, one tensor each; credits plus the most slots that the receiver
- *     holds between take and release
+ *     holds between take and release. Owned by the caller, who frees it after the endpoint was
+ *     closed
  */
 public record Inbound(ChannelKey channel, int fromRank, int credits, List<MemorySegment> slots) {
     public Inbound {

@@ -1,0 +1,251 @@
+package dev.penstock.actors.dataplane;
+
+import static java.nio.ByteOrder.LITTLE_ENDIAN;
+
+import org.agrona.DirectBuffer;
+import org.agrona.MutableDirectBuffer;
+import org.agrona.concurrent.UnsafeBuffer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The header of a frame on the wire: a view over bytes that it does not own, for one thread at a
+ * time. Little-endian, {@value #HEADER_BYTES} bytes, followed by the chunk of a data frame:
+ *
+ * <pre>
+ *  0 int  magic        4 byte version    5 byte type       6 byte kind      7 byte flags
+ *  8 long runId       16 int  epoch     20 int  fromRank  24 int fromStage 28 int  stage
+ * 32 long step        40 int  microBatch 44 int slice
+ * 48 long totalBytes (data) or tensors taken so far (credit)
+ * 56 long offset      64 int  chunkBytes 68 int crc32c    72 24 bytes of zero
+ * </pre>
+ *
+ * <p>A tensor travels as chunks in rising order of offset. A credit carries the number of tensors
+ * taken since the channel was opened, so a later credit makes up for one that could not be sent.
+ * Nothing of a frame may be used before {@link #check} returned null.
+ */
+public final class TensorFrame {
+    /** Bytes before the payload; 96 and Aeron's own 32 put the payload on a cache line. */
+    public static final int HEADER_BYTES = 96;
+
+    /** The version written and accepted. */
+    public static final int VERSION = 1;
+
+    /** What a frame is. The wire uses the ordinal: append only. */
+    public enum Type {
+        /** A chunk of a tensor. */
+        DATA,
+        /** The receiver took tensors. */
+        CREDIT,
+        /** The sender closed its endpoint in good order. */
+        END_OF_STREAM
+    }
+
+    /** Flag: the field crc32c holds the checksum of the chunk. */
+    private static final int WITH_CRC = 1;
+
+    private static final int MAGIC = 0x4B545350; // "PSTK"
+    private static final Type[] TYPES = Type.values();
+    private static final FrameKind[] KINDS = FrameKind.values();
+
+    private static final int MAGIC_AT = 0;
+    private static final int VERSION_AT = 4;
+    private static final int TYPE_AT = 5;
+    private static final int KIND_AT = 6;
+    private static final int FLAGS_AT = 7;
+    private static final int RUN_AT = 8;
+    private static final int EPOCH_AT = 16;
+    private static final int FROM_RANK_AT = 20;
+    private static final int FROM_STAGE_AT = 24;
+    private static final int STAGE_AT = 28;
+    private static final int STEP_AT = 32;
+    private static final int MICRO_BATCH_AT = 40;
+    private static final int SLICE_AT = 44;
+    private static final int TOTAL_AT = 48;
+    private static final int OFFSET_AT = 56;
+    private static final int CHUNK_AT = 64;
+    private static final int CRC_AT = 68;
+    private static final int RESERVED_AT = 72;
+
+    private final UnsafeBuffer header = new UnsafeBuffer(0, 0);
+
+    /** Points this view at a frame's first byte, for reading. */
+    public TensorFrame wrap(DirectBuffer buffer, int offset, int length) {
+        header.wrap(buffer, offset, Math.min(length, HEADER_BYTES));
+        return this;
+    }
+
+    /** Points this view at a frame to be written and fills in what all frames carry. */
+    public TensorFrame begin(
+            MutableDirectBuffer buffer, int at, Type type, long runId, int epoch, int fromRank) {
+        header.wrap(buffer, at, HEADER_BYTES);
+        header.setMemory(0, HEADER_BYTES, (byte) 0);
+        header.putInt(MAGIC_AT, MAGIC, LITTLE_ENDIAN);
+        header.putByte(VERSION_AT, (byte) VERSION);
+        header.putByte(TYPE_AT, (byte) type.ordinal());
+        header.putLong(RUN_AT, runId, LITTLE_ENDIAN);
+        header.putInt(EPOCH_AT, epoch, LITTLE_ENDIAN);
+        header.putInt(FROM_RANK_AT, fromRank, LITTLE_ENDIAN);
+        return this;
+    }
+
+    /** Writes the channel: of a data frame, or of the tensors that a credit frame is about. */
+    public TensorFrame channel(ChannelKey channel) {
+        header.putByte(KIND_AT, (byte) channel.kind().ordinal());
+        header.putInt(FROM_STAGE_AT, channel.fromStage(), LITTLE_ENDIAN);
+        header.putInt(STAGE_AT, channel.stage(), LITTLE_ENDIAN);
+        return this;
+    }
+
+    /** Writes which part of which tensor follows the header. */
+    public TensorFrame chunk(FrameKey key, long totalBytes, long offset, int chunkBytes) {
+        channel(key.channel());
+        header.putLong(STEP_AT, key.step(), LITTLE_ENDIAN);
+        header.putInt(MICRO_BATCH_AT, key.microBatch(), LITTLE_ENDIAN);
+        header.putInt(SLICE_AT, key.slice(), LITTLE_ENDIAN);
+        header.putLong(TOTAL_AT, totalBytes, LITTLE_ENDIAN);
+        header.putLong(OFFSET_AT, offset, LITTLE_ENDIAN);
+        header.putInt(CHUNK_AT, chunkBytes, LITTLE_ENDIAN);
+        return this;
+    }
+
+    /** Adds a checksum of the chunk. */
+    public TensorFrame crc32c(int crc) {
+        header.putByte(FLAGS_AT, (byte) WITH_CRC);
+        header.putInt(CRC_AT, crc, LITTLE_ENDIAN);
+        return this;
+    }
+
+    /** Writes how many tensors of the channel were taken since it was opened. */
+    public TensorFrame taken(long tensors) {
+        header.putLong(TOTAL_AT, tensors, LITTLE_ENDIAN);
+        return this;
+    }
+
+    /**
+     * Judges the header by itself; channels, slots and credits are the receiver's to judge.
+     *
+     * @param length of the whole frame, header included
+     * @return null if every field may be used
+     */
+    public @Nullable FrameRefusal check(int length, long runId, int epoch) {
+        if (length < HEADER_BYTES || header.getInt(MAGIC_AT, LITTLE_ENDIAN) != MAGIC) {
+            return FrameRefusal.NOT_A_FRAME;
+        }
+        if (header.getByte(VERSION_AT) != VERSION) {
+            return FrameRefusal.VERSION;
+        }
+        if (!knownValues()) {
+            return FrameRefusal.UNKNOWN_VALUE;
+        }
+        if (header.getLong(RUN_AT, LITTLE_ENDIAN) != runId) {
+            return FrameRefusal.OTHER_RUN;
+        }
+        if (header.getInt(EPOCH_AT, LITTLE_ENDIAN) != epoch) {
+            return FrameRefusal.OTHER_EPOCH;
+        }
+        if (anyNegative()) {
+            return FrameRefusal.NEGATIVE_FIELD;
+        }
+        return lengthsAgree(length) ? null : FrameRefusal.BAD_LENGTH;
+    }
+
+    private boolean knownValues() {
+        return Byte.toUnsignedInt(header.getByte(TYPE_AT)) < TYPES.length
+                && Byte.toUnsignedInt(header.getByte(KIND_AT)) < KINDS.length
+                && (header.getByte(FLAGS_AT) & ~WITH_CRC) == 0
+                && header.getLong(RESERVED_AT, LITTLE_ENDIAN) == 0
+                && header.getLong(RESERVED_AT + 8, LITTLE_ENDIAN) == 0
+                && header.getLong(RESERVED_AT + 16, LITTLE_ENDIAN) == 0;
+    }
+
+    private boolean anyNegative() {
+        return (fromRank() | fromStage() | stage() | microBatch() | slice() | chunkBytes()) < 0
+                || (step() | totalBytes() | offset()) < 0;
+    }
+
+    private boolean lengthsAgree(int length) {
+        return switch (type()) {
+            case DATA ->
+                    chunkBytes() > 0
+                            && chunkBytes() == length - HEADER_BYTES
+                            && offset() < totalBytes()
+                            && chunkBytes() <= totalBytes() - offset();
+            case CREDIT, END_OF_STREAM -> length == HEADER_BYTES;
+        };
+    }
+
+    /** Whether the header is of this tensor; spares a key per chunk. */
+    public boolean isOf(FrameKey key) {
+        return step() == key.step()
+                && microBatch() == key.microBatch()
+                && slice() == key.slice()
+                && isOf(key.channel());
+    }
+
+    /** Whether the header is of this channel. */
+    public boolean isOf(ChannelKey channel) {
+        return stage() == channel.stage()
+                && fromStage() == channel.fromStage()
+                && kind() == channel.kind();
+    }
+
+    public Type type() {
+        return TYPES[header.getByte(TYPE_AT)];
+    }
+
+    public FrameKind kind() {
+        return KINDS[header.getByte(KIND_AT)];
+    }
+
+    public int fromRank() {
+        return header.getInt(FROM_RANK_AT, LITTLE_ENDIAN);
+    }
+
+    public int fromStage() {
+        return header.getInt(FROM_STAGE_AT, LITTLE_ENDIAN);
+    }
+
+    public int stage() {
+        return header.getInt(STAGE_AT, LITTLE_ENDIAN);
+    }
+
+    public long step() {
+        return header.getLong(STEP_AT, LITTLE_ENDIAN);
+    }
+
+    public int microBatch() {
+        return header.getInt(MICRO_BATCH_AT, LITTLE_ENDIAN);
+    }
+
+    public int slice() {
+        return header.getInt(SLICE_AT, LITTLE_ENDIAN);
+    }
+
+    /** Bytes of the whole tensor. */
+    public long totalBytes() {
+        return header.getLong(TOTAL_AT, LITTLE_ENDIAN);
+    }
+
+    /** Of a credit frame: tensors taken since the channel was opened. */
+    public long taken() {
+        return header.getLong(TOTAL_AT, LITTLE_ENDIAN);
+    }
+
+    /** Where the chunk belongs in the tensor. */
+    public long offset() {
+        return header.getLong(OFFSET_AT, LITTLE_ENDIAN);
+    }
+
+    /** Bytes of the chunk. */
+    public int chunkBytes() {
+        return header.getInt(CHUNK_AT, LITTLE_ENDIAN);
+    }
+
+    public boolean hasCrc() {
+        return (header.getByte(FLAGS_AT) & WITH_CRC) != 0;
+    }
+
+    public int crc32c() {
+        return header.getInt(CRC_AT, LITTLE_ENDIAN);
+    }
+}

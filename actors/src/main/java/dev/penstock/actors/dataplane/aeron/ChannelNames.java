@@ -1,0 +1,23 @@
+package dev.penstock.actors.dataplane.aeron;
+
+import dev.penstock.actors.dataplane.ChannelKey;
+import dev.penstock.actors.dataplane.FrameKey;
+import java.util.Locale;
+
+/** Channels and tensors as stall reports and errors name them. */
+final class ChannelNames {
+    private ChannelNames() {}
+
+    static String of(ChannelKey channel) {
+        return "%s %d->%d"
+                .formatted(
+                        channel.kind().name().toLowerCase(Locale.ROOT).replace('_', ' '),
+                        channel.fromStage(),
+                        channel.stage());
+    }
+
+    static String of(FrameKey key) {
+        return "(step %d, micro-batch %d, slice %d)"
+                .formatted(key.step(), key.microBatch(), key.slice());
+    }
+}

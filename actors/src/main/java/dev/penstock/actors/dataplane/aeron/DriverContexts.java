@@ -1,0 +1,40 @@
+package dev.penstock.actors.dataplane.aeron;
+
+import io.aeron.driver.MediaDriver;
+import io.aeron.driver.ThreadingMode;
+import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
+import org.agrona.concurrent.BackoffIdleStrategy;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** How every driver of ours is set up. */
+final class DriverContexts {
+    private static final Logger LOG = LoggerFactory.getLogger(DriverContexts.class);
+
+    private DriverContexts() {}
+
+    /**
+     * One thread, for over IPC no data passes through the driver; but it moves the senders' limit,
+     * so it stays awake while data flows and parks up to a millisecond otherwise.
+     */
+    static MediaDriver.Context of(Path directory, int termLengthBytes) {
+        return new MediaDriver.Context()
+                .aeronDirectoryName(directory.toString())
+                .warnIfDirectoryExists(false)
+                .dirDeleteOnShutdown(true)
+                .threadingMode(ThreadingMode.SHARED)
+                .sharedIdleStrategy(
+                        new BackoffIdleStrategy(
+                                20,
+                                10,
+                                TimeUnit.MICROSECONDS.toNanos(10),
+                                TimeUnit.MILLISECONDS.toNanos(1)))
+                .ipcTermBufferLength(termLengthBytes)
+                .publicationTermBufferLength(termLengthBytes)
+                .clientLivenessTimeoutNs(AeronDataPlane.DRIVER_TIMEOUT.toNanos())
+                .lowStorageWarningThreshold(0)
+                .spiesSimulateConnection(false)
+                .errorHandler(error -> LOG.warn("the media driver reports an error", error));
+    }
+}

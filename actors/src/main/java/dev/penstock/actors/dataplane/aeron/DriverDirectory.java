@@ -1,0 +1,103 @@
+package dev.penstock.actors.dataplane.aeron;
+
+import dev.penstock.actors.dataplane.DataPlaneException;
+import io.aeron.CommonContext;
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.Comparator;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A directory of its own for each media driver, in shared memory: {@code
+ * penstock-RUN-PID-NUMBER/driver}. The outer one is for this user's eyes only, since tensors lie in
+ * it, and is never taken over: starting a driver in the directory of a live one would break both.
+ */
+final class DriverDirectory {
+    private static final Logger LOG = LoggerFactory.getLogger(DriverDirectory.class);
+    private static final Pattern NAME = Pattern.compile("penstock-.*-(\\d+)-\\d+");
+    private static final long HEARTBEAT_MS = 10_000;
+
+    private DriverDirectory() {}
+
+    /** Shared memory of this machine, or the temporary directory where there is none. */
+    static Path sharedMemory() {
+        Path memory = Path.of("/dev/shm");
+        return Files.isDirectory(memory) && Files.isWritable(memory)
+                ? memory
+                : Path.of(System.getProperty("java.io.tmpdir", "/tmp"));
+    }
+
+    /** Makes a directory that no other driver has, after removing those of dead processes. */
+    static Path create(Path parent, String run) {
+        sweep(parent);
+        String prefix =
+                "penstock-%s-%d-"
+                        .formatted(
+                                run.replaceAll("[^A-Za-z0-9_.]", "_"),
+                                ProcessHandle.current().pid());
+        try {
+            return Files.createTempDirectory(parent, prefix).resolve("driver");
+        } catch (IOException e) {
+            throw new DataPlaneException(
+                    "cannot make a directory for the media driver in %s: %s".formatted(parent, e),
+                    e);
+        }
+    }
+
+    /** Removes a directory made by {@link #create}, with everything in it. */
+    static void delete(Path directory) {
+        Path outer = directory.getParent();
+        if (outer == null) {
+            throw new IllegalArgumentException("not a driver's directory: " + directory);
+        }
+        deleteTree(outer);
+    }
+
+    private static void deleteTree(Path root) {
+        try (Stream<Path> files = Files.walk(root)) {
+            List<Path> deepestFirst = files.sorted(Comparator.reverseOrder()).toList();
+            for (Path file : deepestFirst) {
+                Files.deleteIfExists(file);
+            }
+        } catch (NoSuchFileException e) {
+            LOG.debug("{} is gone already", root);
+        } catch (IOException | java.io.UncheckedIOException e) {
+            LOG.warn("cannot remove {}; remove it by hand to free its memory", root, e);
+        }
+    }
+
+    /**
+     * A killed process cannot clean up after itself; the next one does. A directory counts as dead
+     * only if its process is gone and its driver shows no heartbeat, since processes of another
+     * container may share the memory but not the process numbers.
+     */
+    private static void sweep(Path parent) {
+        try (DirectoryStream<Path> found = Files.newDirectoryStream(parent, "penstock-*")) {
+            for (Path directory : found) {
+                Matcher name = NAME.matcher(directory.getFileName().toString());
+                if (name.matches() && Files.isReadable(directory) && isDead(directory, name)) {
+                    LOG.info("removing {}, left by a process that was killed", directory);
+                    deleteTree(directory);
+                }
+            }
+        } catch (IOException e) {
+            LOG.warn("cannot look for old driver directories in {}", parent, e);
+        }
+    }
+
+    private static boolean isDead(Path directory, Matcher name) {
+        File driver = directory.resolve("driver").toFile();
+        return ProcessHandle.of(Long.parseLong(name.group(1))).isEmpty()
+                && driver.isDirectory()
+                && !CommonContext.isDriverActive(driver, HEARTBEAT_MS, line -> LOG.debug(line));
+    }
+}

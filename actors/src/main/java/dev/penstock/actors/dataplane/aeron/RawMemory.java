@@ -1,0 +1,23 @@
+package dev.penstock.actors.dataplane.aeron;
+
+import java.lang.foreign.MemorySegment;
+import org.agrona.DirectBuffer;
+
+/**
+ * Copies between segments and Aeron's mapped logs without an object per chunk. The segment's bounds
+ * and life are checked; the log's are Aeron's promise.
+ */
+final class RawMemory {
+    private static final MemorySegment EVERYTHING = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
+
+    private RawMemory() {}
+
+    static void copyFrom(
+            DirectBuffer log, int index, MemorySegment target, long offset, int bytes) {
+        MemorySegment.copy(EVERYTHING, log.addressOffset() + index, target, offset, bytes);
+    }
+
+    static void copyTo(DirectBuffer log, int index, MemorySegment source, long offset, int bytes) {
+        MemorySegment.copy(source, offset, EVERYTHING, log.addressOffset() + index, bytes);
+    }
+}
