@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.security.MessageDigest;
@@ -36,6 +37,13 @@ final class Sha256 {
     /** Ends the hash. */
     String hex() {
         return HexFormat.of().formatHex(digest.digest());
+    }
+
+    /** The hash of a text in UTF-8. */
+    static String of(String text) {
+        Sha256 hash = new Sha256();
+        hash.digest.update(text.getBytes(StandardCharsets.UTF_8));
+        return hash.hex();
     }
 
     /** The hash of a file's bytes as the disk gives them back. */

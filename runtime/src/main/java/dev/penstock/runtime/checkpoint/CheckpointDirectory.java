@@ -1,0 +1,215 @@
+package dev.penstock.runtime.checkpoint;
+
+import dev.penstock.actors.spi.CheckpointStore;
+import dev.penstock.actors.spi.NamedTensor;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.stream.Stream;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Writes the checkpoints of a run so that a kill or a full disk at any moment leaves the ones that
+ * exist as they are. Shards are collected in {@code step-000100.incomplete}; the manifest comes
+ * last, each file flushed; one rename makes {@code step-000100} of it. Then, on a thread of its own
+ * (hashing is slow), the new set is read back, and only when it is whole the older ones beyond the
+ * retained number go.
+ *
+ * <p>{@link #writeShard} is called by the shards' threads, in their processes; {@link #publish} by
+ * the one supervisor. A shard's hash is taken on another thread while it is written. Failures are
+ * {@link CheckpointException}s; the run may go on after one.
+ */
+public final class CheckpointDirectory implements CheckpointStore, AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(CheckpointDirectory.class);
+
+    private final Path root;
+    private final CheckpointIdentity identity;
+    private final int retained;
+    private final ExecutorService housekeeper =
+            Executors.newSingleThreadExecutor(
+                    Thread.ofPlatform().name("checkpoint-housekeeper").daemon().factory());
+
+    /**
+     * @param root of the checkpoints, made when the first one is written
+     * @param retained newest checkpoints to keep, at least 1
+     */
+    public CheckpointDirectory(Path root, CheckpointIdentity identity, int retained) {
+        if (retained < 1) {
+            throw new IllegalArgumentException(
+                    "expected at least 1 retained checkpoint, got " + retained);
+        }
+        this.root = root;
+        this.identity = identity;
+        this.retained = retained;
+    }
+
+    /**
+     * Removes what a crash left behind: unfinished and half removed sets, and sets that were
+     * replaced by a whole one. Only for a time when nobody writes, before the run starts.
+     */
+    public void sweep() {
+        for (CheckpointFolders.Folder folder : CheckpointFolders.newestFirst(root)) {
+            switch (folder.state()) {
+                case CheckpointFolders.INCOMPLETE, CheckpointFolders.REMOVED ->
+                        remove(folder.path());
+                case CheckpointFolders.REPLACED -> removeIfWhole(folder);
+                default -> {}
+            }
+        }
+    }
+
+    private void removeIfWhole(CheckpointFolders.Folder replaced) {
+        Path newer = CheckpointFolders.of(root, replaced.step());
+        if (Files.exists(newer) && isWhole(newer)) {
+            remove(replaced.path());
+        }
+    }
+
+    @Override
+    public ShardFile writeShard(long step, int stage, List<NamedTensor> state) {
+        Path folder = CheckpointFolders.of(root, step, CheckpointFolders.INCOMPLETE);
+        Path file = folder.resolve("stage-%d.safetensors".formatted(stage));
+        List<StoredTensor> tensors = state.stream().map(CheckpointDirectory::stored).toList();
+        Map<String, String> metadata =
+                Map.of("format", "pt", "penstock", "step %d, stage %d".formatted(step, stage));
+        long bytes = SafetensorsWriter.bytes(metadata, tensors);
+        try {
+            Files.createDirectories(folder);
+            Files.deleteIfExists(file); // of an earlier attempt at this step
+            DiskSpace.require(file, bytes);
+            SafetensorsWriter.Written written = SafetensorsWriter.write(file, metadata, tensors);
+            return new ShardFile(
+                    stage, file.getFileName().toString(), written.bytes(), written.sha256());
+        } catch (IOException e) {
+            throw given(folder, DiskSpace.failure(file, bytes, e));
+        } catch (CheckpointException e) {
+            boolean written = e.getCause() != null;
+            throw given(folder, written ? DiskSpace.failure(file, bytes, e) : e);
+        }
+    }
+
+    /** The whole set is of no use any more, and on a full disk its space is wanted. */
+    private static CheckpointException given(Path folder, CheckpointException failure) {
+        remove(folder);
+        return failure;
+    }
+
+    private static StoredTensor stored(NamedTensor tensor) {
+        StoredType type =
+                switch (tensor.tensor().type()) {
+                    case F32 -> StoredType.F32;
+                    case BF16 -> StoredType.BF16;
+                    case I32 -> StoredType.I32;
+                };
+        return new StoredTensor(tensor.name(), type, tensor.shape(), tensor.tensor().segment());
+    }
+
+    @Override
+    public void publish(long step, List<ShardFile> shards) {
+        Path partial = CheckpointFolders.of(root, step, CheckpointFolders.INCOMPLETE);
+        Path whole = CheckpointFolders.of(root, step);
+        try {
+            complete(partial, step, shards);
+            if (Files.exists(whole)) {
+                Path replaced = CheckpointFolders.of(root, step, CheckpointFolders.REPLACED);
+                DurableFiles.delete(replaced);
+                DurableFiles.move(whole, replaced);
+            }
+            DurableFiles.move(partial, whole);
+        } catch (IOException e) {
+            throw given(partial, CheckpointException.of(whole, "publish the checkpoint", e));
+        } catch (CheckpointException e) {
+            throw given(partial, e);
+        }
+        housekeeper.execute(() -> keepHouse(step));
+    }
+
+    private void complete(Path partial, long step, List<ShardFile> shards) throws IOException {
+        Set<Path> expected = new HashSet<>();
+        for (ShardFile shard : shards) {
+            Path file = partial.resolve(shard.file());
+            expected.add(file);
+            if (!Files.exists(file) || Files.size(file) != shard.bytes()) {
+                throw new CheckpointException(
+                        file, "expected %d bytes, found another file".formatted(shard.bytes()));
+            }
+        }
+        try (Stream<Path> files = Files.list(partial)) {
+            for (Path stray : files.filter(file -> !expected.contains(file)).toList()) {
+                Files.delete(stray); // of an earlier attempt with more stages
+            }
+        }
+        String config = identity.model().toJson();
+        DurableFiles.write(partial.resolve(Gpt2Config.FILE), config);
+        Manifest manifest =
+                new Manifest(
+                        Manifest.FORMAT_VERSION,
+                        step,
+                        identity.seed(),
+                        identity.configHash(),
+                        identity.model(),
+                        Sha256.of(config),
+                        shards);
+        DurableFiles.write(partial.resolve(Manifest.FILE), manifest.toJson());
+    }
+
+    private void keepHouse(long step) {
+        if (!isWhole(CheckpointFolders.of(root, step))) {
+            LOG.warn("{}: older checkpoints are kept", CheckpointFolders.of(root, step));
+            return;
+        }
+        int kept = 1;
+        for (CheckpointFolders.Folder folder : CheckpointFolders.newestFirst(root)) {
+            boolean older = folder.step() < step;
+            boolean useless =
+                    switch (folder.state()) {
+                        case "" -> older && ++kept > retained;
+                        case CheckpointFolders.REPLACED -> folder.step() <= step;
+                        default -> older;
+                    };
+            if (useless) {
+                remove(folder.path());
+            }
+        }
+    }
+
+    private static boolean isWhole(Path folder) {
+        try {
+            List<CheckpointException> problems = SavedCheckpoint.open(folder).verify();
+            problems.forEach(problem -> LOG.warn("{}", problem.getMessage()));
+            return problems.isEmpty();
+        } catch (CheckpointException e) {
+            LOG.warn("{}", e.getMessage());
+            return false;
+        }
+    }
+
+    /** Renames before it removes, so that a kill in between leaves nothing half whole. */
+    private static void remove(Path folder) {
+        String name = folder.getFileName().toString();
+        String step = name.contains(".") ? name.substring(0, name.indexOf('.')) : name;
+        Path removed = folder.resolveSibling(step + CheckpointFolders.REMOVED);
+        try {
+            DurableFiles.delete(removed);
+            if (Files.exists(folder)) {
+                Files.move(folder, removed);
+                DurableFiles.delete(removed);
+            }
+        } catch (IOException e) {
+            LOG.warn("{}: cannot be removed: {}", folder, e.getMessage());
+        }
+    }
+
+    /** Waits until the last published checkpoint was read back and the old ones are gone. */
+    @Override
+    public void close() {
+        housekeeper.close();
+    }
+}

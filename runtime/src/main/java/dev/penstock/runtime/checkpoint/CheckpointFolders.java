@@ -1,0 +1,99 @@
+package dev.penstock.runtime.checkpoint;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Consumer;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+
+/**
+ * The checkpoints of a run, read-only: folders named {@code step-000100}. Beside them may lie what
+ * a crash left behind: sets that were never finished ({@code .incomplete}), half removed ({@code
+ * .removed}), or about to be replaced by a newer set of the same step ({@code .replaced}).
+ */
+public final class CheckpointFolders {
+    static final String INCOMPLETE = ".incomplete";
+    static final String REMOVED = ".removed";
+    static final String REPLACED = ".replaced";
+    private static final Pattern NAME =
+            Pattern.compile("step-(\\d{6,18})(\\.incomplete|\\.removed|\\.replaced)?");
+
+    private CheckpointFolders() {}
+
+    /**
+     * A folder of the layout.
+     *
+     * @param state empty for a checkpoint, otherwise one of the endings
+     */
+    record Folder(Path path, long step, String state) {}
+
+    /** The folder of a step's checkpoint. */
+    public static Path of(Path root, long step) {
+        return root.resolve("step-%06d".formatted(step));
+    }
+
+    static Path of(Path root, long step, String state) {
+        return root.resolve("step-%06d%s".formatted(step, state));
+    }
+
+    /**
+     * The newest checkpoint all of whose files have the hashes of its manifest. Reads it in full.
+     *
+     * @param root of the checkpoints; need not exist
+     * @param ignored receives a line for every set that is passed over, naming the file at fault
+     */
+    public static Optional<SavedCheckpoint> latest(Path root, Consumer<String> ignored) {
+        for (Folder folder : newestFirst(root)) {
+            if (folder.state().equals(REMOVED)) {
+                continue;
+            }
+            if (folder.state().equals(INCOMPLETE)) {
+                ignored.accept(folder.path() + ": ignored, it was never finished");
+                continue;
+            }
+            try {
+                SavedCheckpoint checkpoint = SavedCheckpoint.open(folder.path());
+                List<CheckpointException> problems = checkpoint.verify();
+                if (problems.isEmpty()) {
+                    return Optional.of(checkpoint);
+                }
+                problems.forEach(problem -> ignored.accept(passedOver(problem)));
+            } catch (CheckpointException e) {
+                ignored.accept(passedOver(e));
+            }
+        }
+        return Optional.empty();
+    }
+
+    private static String passedOver(CheckpointException problem) {
+        return problem.getMessage() + "; this checkpoint is ignored";
+    }
+
+    /** All folders of the layout; of one step, the finished one comes first. */
+    static List<Folder> newestFirst(Path root) {
+        List<Folder> folders = new ArrayList<>();
+        try (Stream<Path> children = Files.list(root)) {
+            for (Path child : children.toList()) {
+                Matcher name = NAME.matcher(child.getFileName().toString());
+                if (name.matches() && Files.isDirectory(child)) {
+                    String state = name.group(2) == null ? "" : name.group(2);
+                    folders.add(new Folder(child, Long.parseLong(name.group(1)), state));
+                }
+            }
+        } catch (NoSuchFileException e) {
+            return List.of();
+        } catch (IOException e) {
+            throw CheckpointException.of(root, "list the checkpoints", e);
+        }
+        folders.sort(
+                Comparator.comparingLong(Folder::step).reversed().thenComparing(Folder::state));
+        return folders;
+    }
+}

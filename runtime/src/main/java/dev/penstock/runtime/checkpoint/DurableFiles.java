@@ -1,0 +1,69 @@
+package dev.penstock.runtime.checkpoint;
+
+import static java.nio.file.StandardCopyOption.ATOMIC_MOVE;
+import static java.nio.file.StandardOpenOption.CREATE;
+import static java.nio.file.StandardOpenOption.READ;
+import static java.nio.file.StandardOpenOption.TRUNCATE_EXISTING;
+import static java.nio.file.StandardOpenOption.WRITE;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.Comparator;
+import java.util.List;
+import java.util.stream.Stream;
+
+/** File operations that are on disk when they return. */
+final class DurableFiles {
+    private DurableFiles() {}
+
+    /** Replaces a small text file as a whole: readers see the old text or the new one. */
+    static void write(Path file, String text) throws IOException {
+        Path partial = file.resolveSibling(file.getFileName() + ".incomplete");
+        try (FileChannel channel = FileChannel.open(partial, WRITE, CREATE, TRUNCATE_EXISTING)) {
+            ByteBuffer bytes = StandardCharsets.UTF_8.encode(text);
+            while (bytes.hasRemaining()) {
+                channel.write(bytes);
+            }
+            channel.force(true);
+        }
+        move(partial, file);
+    }
+
+    /** Renames within a folder and flushes the folder. */
+    static void move(Path from, Path to) throws IOException {
+        Files.move(from, to, ATOMIC_MOVE);
+        syncFolder(folderOf(to));
+    }
+
+    /** The folder that holds a file. */
+    static Path folderOf(Path file) {
+        return file.toAbsolutePath().resolve("..").normalize();
+    }
+
+    /** Flushes a folder's entries. */
+    static void syncFolder(Path folder) throws IOException {
+        try (FileChannel channel = FileChannel.open(folder, READ)) {
+            channel.force(true);
+        }
+    }
+
+    /** Removes a folder and all in it, if it exists. */
+    static void delete(Path folder) throws IOException {
+        try (Stream<Path> walk = Files.walk(folder)) {
+            List<Path> deepestFirst = walk.sorted(Comparator.reverseOrder()).toList();
+            for (Path path : deepestFirst) {
+                Files.deleteIfExists(path);
+            }
+        } catch (NoSuchFileException e) {
+            // someone else removed it, or it never was
+        } catch (UncheckedIOException e) {
+            throw e.getCause();
+        }
+    }
+}

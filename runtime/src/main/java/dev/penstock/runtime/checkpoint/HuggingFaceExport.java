@@ -1,0 +1,49 @@
+package dev.penstock.runtime.checkpoint;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Writes a model as transformers reads it: {@code model.safetensors} and {@code config.json} in one
+ * folder.
+ */
+public final class HuggingFaceExport {
+    private HuggingFaceExport() {}
+
+    /**
+     * Exports the parameters of a model; optimizer state is left out. The names are those of the
+     * published gpt2 files ({@code wte.weight}, ...); a model with a head of its own gets the
+     * {@code transformer.} prefix, since transformers refuses a {@code lm_head.weight} beside bare
+     * names.
+     *
+     * @param folder is made if it does not exist; files of the same names are replaced
+     * @return the weights file
+     * @throws CheckpointException if the tensors are not those of the model or cannot be written
+     */
+    public static Path write(Path folder, Gpt2Config model, ModelTensors source) {
+        source.requireParameters(model);
+        List<StoredTensor> tensors = new ArrayList<>();
+        for (String name : model.parameters().keySet()) {
+            StoredTensor tensor = source.find(name).orElseThrow();
+            boolean bare = model.tied() || name.startsWith("lm_head.");
+            String published = bare ? name : HuggingFaceWeights.PREFIX + name;
+            tensors.add(new StoredTensor(published, tensor.type(), tensor.shape(), tensor.data()));
+        }
+        Path weights = folder.resolve(HuggingFaceWeights.FILE);
+        Path partial = folder.resolve(HuggingFaceWeights.FILE + ".incomplete");
+        try {
+            Files.createDirectories(folder);
+            Files.deleteIfExists(partial);
+            SafetensorsWriter.write(partial, Map.of("format", "pt"), tensors);
+            DurableFiles.write(folder.resolve(Gpt2Config.FILE), model.toJson());
+            DurableFiles.move(partial, weights);
+            return weights;
+        } catch (IOException e) {
+            throw CheckpointException.of(weights, "export the model", e);
+        }
+    }
+}

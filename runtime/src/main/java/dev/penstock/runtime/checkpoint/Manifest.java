@@ -1,0 +1,95 @@
+package dev.penstock.runtime.checkpoint;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.penstock.actors.spi.CheckpointStore.ShardFile;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+
+/**
+ * The table of contents of a checkpoint; its presence makes the checkpoint whole. Carries a hash of
+ * itself, so that no field of a damaged manifest is believed.
+ *
+ * @param formatVersion of this layout
+ * @param step training steps that the state has seen
+ * @param seed of the run
+ * @param configHash of the run's resolved configuration
+ * @param model shape
+ * @param configSha256 hash of {@code config.json}
+ * @param shards files of the set, one per stage
+ */
+public record Manifest(
+        int formatVersion,
+        long step,
+        long seed,
+        String configHash,
+        Gpt2Config model,
+        String configSha256,
+        List<ShardFile> shards) {
+    static final String FILE = "manifest.json";
+    static final int FORMAT_VERSION = 1;
+    private static final long MAX_BYTES = 1 << 20;
+    private static final String HASH = "sha256";
+    private static final String CONTENT = "checkpoint";
+    private static final ObjectMapper JSON =
+            JsonMapper.builder()
+                    .enable(DeserializationFeature.FAIL_ON_NULL_CREATOR_PROPERTIES)
+                    .enable(DeserializationFeature.FAIL_ON_MISSING_CREATOR_PROPERTIES)
+                    .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
+                    .build();
+
+    public Manifest {
+        shards = List.copyOf(shards);
+    }
+
+    /** The text of the file. */
+    String toJson() {
+        ObjectNode content = JSON.valueToTree(this);
+        ObjectNode root = JSON.createObjectNode();
+        root.put(HASH, hash(content));
+        root.set(CONTENT, content);
+        return root.toPrettyString() + "\n";
+    }
+
+    /**
+     * Reads the manifest of a checkpoint.
+     *
+     * @throws CheckpointException if it is missing, damaged or of another version
+     */
+    static Manifest read(Path checkpoint) {
+        Path file = checkpoint.resolve(FILE);
+        try {
+            if (Files.size(file) > MAX_BYTES) {
+                throw new CheckpointException(file, "too large to be a manifest");
+            }
+            JsonNode root = JSON.readTree(Files.readString(file, StandardCharsets.UTF_8));
+            JsonNode content = root.path(CONTENT);
+            if (!root.path(HASH).asText().equals(hash(content))) {
+                throw new CheckpointException(file, "damaged: its hash differs from its content");
+            }
+            int version = content.path("formatVersion").asInt();
+            if (version != FORMAT_VERSION) {
+                throw new CheckpointException(
+                        file,
+                        "expected format version %d, got %d; use the Penstock that wrote it"
+                                .formatted(FORMAT_VERSION, version));
+            }
+            return JSON.treeToValue(content, Manifest.class);
+        } catch (JsonProcessingException e) {
+            throw new CheckpointException(file, "damaged: " + e.getOriginalMessage(), e);
+        } catch (IOException e) {
+            throw CheckpointException.of(file, "read the manifest", e);
+        }
+    }
+
+    private static String hash(JsonNode content) {
+        return Sha256.of(content.toString());
+    }
+}

@@ -1,0 +1,85 @@
+package dev.penstock.runtime.checkpoint;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/** Collects what keeps stored tensors from being those of a model, and says it all at once. */
+final class ModelFit {
+    static final String FIRST_MOMENT = "optimizer.m.";
+    static final String SECOND_MOMENT = "optimizer.v.";
+    private static final String HEAD = "lm_head.weight";
+    private static final int SHOWN = 20;
+
+    private final ModelTensors stored;
+    private final List<String> problems = new ArrayList<>();
+
+    ModelFit(ModelTensors stored) {
+        this.stored = stored;
+    }
+
+    /** Parameters: each there, of its shape, and none beyond them. */
+    ModelFit parameters(Gpt2Config model) {
+        Map<String, List<Integer>> wanted = model.parameters();
+        wanted.forEach(this::compare);
+        for (StoredTensor tensor : stored.tensors()) {
+            String name = tensor.name();
+            boolean known = wanted.containsKey(name) || name.startsWith("optimizer.");
+            if (!known && !name.equals(HEAD)) {
+                problems.add("%s: expected none, got %s".formatted(name, tensor.shape()));
+            }
+        }
+        if (model.tied()) {
+            checkTiedHead();
+        }
+        return this;
+    }
+
+    /** Both moments of every parameter. */
+    ModelFit moments(Gpt2Config model) {
+        model.parameters()
+                .forEach(
+                        (name, shape) -> {
+                            compare(FIRST_MOMENT + name, shape);
+                            compare(SECOND_MOMENT + name, shape);
+                        });
+        return this;
+    }
+
+    void check() {
+        if (problems.isEmpty()) {
+            return;
+        }
+        List<String> shown = problems.subList(0, Math.min(SHOWN, problems.size()));
+        String more =
+                problems.size() > SHOWN ? "%n  and %d more".formatted(problems.size() - SHOWN) : "";
+        throw new CheckpointException(
+                stored.path(),
+                "does not fit the model of this run:\n  " + String.join("\n  ", shown) + more);
+    }
+
+    private void compare(String name, List<Integer> shape) {
+        Optional<StoredTensor> found = stored.find(name);
+        if (found.isEmpty()) {
+            problems.add("%s: expected %s, got nothing".formatted(name, shape));
+        } else if (!found.get().shape().equals(shape)) {
+            problems.add("%s: expected %s, got %s".formatted(name, shape, found.get().shape()));
+        } else if (!found.get().isFloatingPoint()) {
+            problems.add("%s: expected real numbers, got %s".formatted(name, found.get().type()));
+        }
+    }
+
+    /** Some files repeat the embedding as the head; one that differs belongs to another model. */
+    private void checkTiedHead() {
+        Optional<StoredTensor> head = stored.find(HEAD);
+        Optional<StoredTensor> embedding = stored.find("wte.weight");
+        if (head.isPresent()
+                && embedding.isPresent()
+                && head.get().data().mismatch(embedding.get().data()) >= 0) {
+            problems.add(
+                    "%s: expected none or a copy of wte.weight, got another %s; try model.tied = false"
+                            .formatted(HEAD, head.get().shape()));
+        }
+    }
+}

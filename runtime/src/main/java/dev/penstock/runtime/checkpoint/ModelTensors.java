@@ -1,0 +1,57 @@
+package dev.penstock.runtime.checkpoint;
+
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.util.Collection;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * Stored tensors of a model by their names, wherever they lie. May be read from any thread until
+ * closed.
+ */
+public interface ModelTensors extends AutoCloseable {
+    /** The file or directory they come from. */
+    Path path();
+
+    /** All of them. */
+    Collection<StoredTensor> tensors();
+
+    /** One by name, if it is there. */
+    Optional<StoredTensor> find(String name);
+
+    /**
+     * Copies a tensor as F32 in native byte order; has the signature of a source of parameters.
+     *
+     * @return false if it is not there
+     * @throws CheckpointException if it has another shape or does not hold real numbers
+     */
+    default boolean fill(String name, List<Integer> shape, MemorySegment destination) {
+        Optional<StoredTensor> found = find(name);
+        if (found.isEmpty()) {
+            return false;
+        }
+        StoredTensor tensor = found.get();
+        if (!tensor.shape().equals(shape) || !tensor.isFloatingPoint()) {
+            throw new CheckpointException(
+                    path(),
+                    "%s: expected floating-point %s, got %s %s"
+                            .formatted(name, shape, tensor.type(), tensor.shape()));
+        }
+        tensor.copyTo(destination);
+        return true;
+    }
+
+    /**
+     * Compares all parameters with a model before anything is loaded.
+     *
+     * @throws CheckpointException with every parameter that is missing, superfluous or of another
+     *     shape
+     */
+    default void requireParameters(Gpt2Config model) {
+        new ModelFit(this).parameters(model).check();
+    }
+
+    @Override
+    void close();
+}

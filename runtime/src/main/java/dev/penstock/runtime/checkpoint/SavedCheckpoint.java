@@ -1,0 +1,80 @@
+package dev.penstock.runtime.checkpoint;
+
+import dev.penstock.actors.spi.CheckpointStore.ShardFile;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * A checkpoint on disk whose manifest could be read; its shards are as good as {@link #verify}
+ * says.
+ */
+public record SavedCheckpoint(Path path, Manifest manifest) {
+    /**
+     * Reads the manifest of a checkpoint.
+     *
+     * @throws CheckpointException if there is none or it is damaged
+     */
+    public static SavedCheckpoint open(Path path) {
+        if (!Files.isDirectory(path)) {
+            throw new CheckpointException(
+                    path, "expected the folder of a checkpoint such as checkpoints/step-000100");
+        }
+        return new SavedCheckpoint(path, Manifest.read(path));
+    }
+
+    /** Training steps that the state has seen. */
+    public long step() {
+        return manifest.step();
+    }
+
+    /**
+     * Reads every file in full and compares its hash with the manifest.
+     *
+     * @return what is wrong, each naming its file; empty if all is well
+     */
+    public List<CheckpointException> verify() {
+        List<CheckpointException> problems = new ArrayList<>();
+        for (ShardFile shard : manifest.shards()) {
+            check(shard.file(), shard.bytes(), shard.sha256()).ifPresent(problems::add);
+        }
+        check(Gpt2Config.FILE, -1, manifest.configSha256()).ifPresent(problems::add);
+        return problems;
+    }
+
+    private Optional<CheckpointException> check(String name, long bytes, String sha256) {
+        Path file = path.resolve(name);
+        try {
+            long size = Files.size(file);
+            if (bytes >= 0 && size != bytes) {
+                return Optional.of(
+                        new CheckpointException(
+                                file, "expected %d bytes, got %d".formatted(bytes, size)));
+            }
+            String hash = Sha256.ofFile(file);
+            return hash.equals(sha256)
+                    ? Optional.empty()
+                    : Optional.of(
+                            new CheckpointException(
+                                    file,
+                                    "damaged: expected SHA-256 %s, got %s"
+                                            .formatted(sha256, hash)));
+        } catch (IOException e) {
+            return Optional.of(CheckpointException.of(file, "read the file", e));
+        } catch (CheckpointException e) {
+            return Optional.of(e);
+        }
+    }
+
+    /**
+     * Opens the tensors of all shards; hashes are not looked at.
+     *
+     * @throws CheckpointException if a shard is missing or malformed
+     */
+    public CheckpointReader read() {
+        return CheckpointReader.open(this);
+    }
+}

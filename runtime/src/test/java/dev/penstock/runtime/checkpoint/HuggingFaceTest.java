@@ -1,0 +1,180 @@
+package dev.penstock.runtime.checkpoint;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.assertj.core.data.Offset;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class HuggingFaceTest {
+    private static final Path GOLDEN = Path.of("src/test/resources/golden");
+    private static final Gpt2Config TIED = new Gpt2Config(64, 16, 32, 2, 4, true);
+    private static final Gpt2Config UNTIED = new Gpt2Config(64, 16, 32, 2, 4, false);
+
+    @TempDir Path folder;
+
+    @Test
+    void exportedWeightsComeBackWithTheirConfig() {
+        try (HuggingFaceWeights golden =
+                HuggingFaceWeights.open(GOLDEN.resolve("tied.init.safetensors"))) {
+            HuggingFaceExport.write(folder.resolve("model"), TIED, golden);
+
+            try (HuggingFaceWeights back = HuggingFaceWeights.open(folder.resolve("model"))) {
+                back.requireParameters(TIED);
+                assertThat(back.config()).contains(TIED);
+                for (StoredTensor tensor : golden.tensors()) {
+                    StoredTensor same = back.find(tensor.name()).orElseThrow();
+                    assertThat(same.data().mismatch(tensor.data())).isEqualTo(-1);
+                }
+            }
+            assertThat(folder.resolve("model").toFile().list())
+                    .containsExactlyInAnyOrder("model.safetensors", "config.json");
+        }
+    }
+
+    @Test
+    void aHeadOfItsOwnIsNamedAsTransformersNamesIt() {
+        try (HuggingFaceWeights golden =
+                HuggingFaceWeights.open(GOLDEN.resolve("untied.init.safetensors"))) {
+            Path weights = HuggingFaceExport.write(folder, UNTIED, golden);
+
+            try (SafetensorsFile file = SafetensorsFile.open(weights);
+                    HuggingFaceWeights back = HuggingFaceWeights.open(folder)) {
+                assertThat(file.metadata()).containsEntry("format", "pt");
+                assertThat(file.find("transformer.h.0.attn.c_attn.weight")).isPresent();
+                assertThat(file.find("lm_head.weight")).isPresent();
+                back.requireParameters(UNTIED);
+            }
+        }
+    }
+
+    @Test
+    void theConfigHasTheFieldsOfGpt2() throws Exception {
+        JsonNode json = new ObjectMapper().readTree(TIED.toJson());
+
+        assertThat(json.path("model_type").asText()).isEqualTo("gpt2");
+        assertThat(json.path("activation_function").asText()).isEqualTo("gelu_new");
+        assertThat(json.path("layer_norm_epsilon").asDouble()).isEqualTo(1e-5);
+        assertThat(json.path("n_layer").asInt()).isEqualTo(2);
+        assertThat(json.path("n_head").asInt()).isEqualTo(4);
+        assertThat(json.path("n_embd").asInt()).isEqualTo(32);
+        assertThat(json.path("n_positions").asInt()).isEqualTo(16);
+        assertThat(json.path("vocab_size").asInt()).isEqualTo(64);
+        assertThat(json.path("tie_word_embeddings").asBoolean()).isTrue();
+    }
+
+    @Test
+    void readsThePublishedConfigOfGpt2() throws Exception {
+        Path config = folder.resolve("config.json");
+        Files.writeString(
+                config,
+                """
+                {"activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"],
+                 "attn_pdrop": 0.1, "bos_token_id": 50256, "embd_pdrop": 0.1, "eos_token_id": 50256,
+                 "initializer_range": 0.02, "layer_norm_epsilon": 1e-05, "model_type": "gpt2",
+                 "n_ctx": 1024, "n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024,
+                 "resid_pdrop": 0.1, "summary_activation": null, "vocab_size": 50257}
+                """);
+
+        assertThat(Gpt2Config.read(config))
+                .isEqualTo(new Gpt2Config(50_257, 1024, 768, 12, 12, true));
+    }
+
+    @Test
+    void saysAllThatAConfigAsksForInVain() throws Exception {
+        Path config = folder.resolve("config.json");
+        Files.writeString(
+                config,
+                """
+                {"model_type": "gpt_neo", "activation_function": "relu", "n_layer": "two",
+                 "n_embd": 32, "n_head": 4, "n_positions": 16, "n_inner": 64}
+                """);
+
+        assertThatThrownBy(() -> Gpt2Config.read(config))
+                .isInstanceOf(CheckpointException.class)
+                .hasMessageContaining("vocab_size: expected a whole number from 1, got nothing")
+                .hasMessageContaining("n_layer: expected a whole number from 1, got \"two\"")
+                .hasMessageContaining("model_type: expected gpt2, got \"gpt_neo\"")
+                .hasMessageContaining("activation_function: expected gelu_new, got \"relu\"")
+                .hasMessageContaining("n_inner: expected 128, got 64");
+    }
+
+    @Test
+    void readsPrefixedHalfPrecisionWeightsWithMasks() {
+        Path path = folder.resolve("model.safetensors");
+        try (HuggingFaceWeights golden =
+                        HuggingFaceWeights.open(GOLDEN.resolve("tied.init.safetensors"));
+                Arena arena = Arena.ofConfined()) {
+            for (StoredType type : List.of(StoredType.F16, StoredType.BF16)) {
+                List<StoredTensor> tensors = new ArrayList<>();
+                for (StoredTensor tensor : golden.tensors()) {
+                    tensors.add(narrowed("transformer." + tensor.name(), type, tensor));
+                }
+                MemorySegment mask = Arena.ofAuto().allocate(256);
+                for (String name : List.of("attn.bias", "attn.masked_bias")) {
+                    tensors.add(
+                            new StoredTensor(
+                                    "transformer.h.0." + name,
+                                    StoredType.BOOL,
+                                    List.of(1, 1, 16, 16),
+                                    mask));
+                }
+                Path file = path.resolveSibling(type + ".safetensors");
+                SafetensorsWriter.write(file, Map.of(), tensors);
+
+                try (HuggingFaceWeights back = HuggingFaceWeights.open(file)) {
+                    back.requireParameters(TIED);
+                    MemorySegment filled = arena.allocate(64 * 32 * 4);
+                    back.fill("wte.weight", List.of(64, 32), filled);
+                    float[] exact = golden.find("wte.weight").orElseThrow().toFloats();
+                    for (int i = 0; i < exact.length; i++) {
+                        float error = type == StoredType.F16 ? 1f / 1024 : 1f / 128;
+                        assertThat(filled.getAtIndex(ValueLayout.JAVA_FLOAT, i))
+                                .isCloseTo(
+                                        exact[i],
+                                        Offset.offset(Math.abs(exact[i]) * error + 1e-6f));
+                    }
+                }
+            }
+        }
+    }
+
+    private static StoredTensor narrowed(String name, StoredType type, StoredTensor wide) {
+        MemorySegment data = Arena.ofAuto().allocate(wide.elements() * 2, 8);
+        for (long i = 0; i < wide.elements(); i++) {
+            float value = (float) wide.real(i);
+            short half =
+                    type == StoredType.F16
+                            ? Float.floatToFloat16(value)
+                            : (short) (Float.floatToRawIntBits(value) >>> 16);
+            data.setAtIndex(ValueLayout.JAVA_SHORT, i, half);
+        }
+        return new StoredTensor(name, type, wide.shape(), data);
+    }
+
+    @Test
+    void aTiedModelRefusesAnotherHead() {
+        try (HuggingFaceWeights untied =
+                HuggingFaceWeights.open(GOLDEN.resolve("untied.init.safetensors"))) {
+            assertThatThrownBy(() -> untied.requireParameters(TIED))
+                    .isInstanceOf(CheckpointException.class)
+                    .hasMessageContaining("try model.tied = false");
+        }
+        try (HuggingFaceWeights tied =
+                HuggingFaceWeights.open(GOLDEN.resolve("tied.init.safetensors"))) {
+            assertThatThrownBy(() -> tied.requireParameters(UNTIED))
+                    .hasMessageContaining("lm_head.weight: expected [64, 32], got nothing");
+        }
+    }
+}
