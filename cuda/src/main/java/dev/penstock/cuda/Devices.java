@@ -1,5 +1,6 @@
 package dev.penstock.cuda;
 
+import dev.penstock.cuda.cpu.CpuDevice;
 import dev.penstock.cuda.cpu.CpuScope;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceException;
@@ -17,7 +18,8 @@ public final class Devices {
      */
     public static Device open(DeviceSettings settings) {
         return switch (settings.kind()) {
-            case AUTO, CPU, REFERENCE -> new ReferenceDevice(memory("reference", settings));
+            case AUTO, CPU -> new CpuDevice(settings);
+            case REFERENCE -> new ReferenceDevice(memory("reference", settings));
             case CUDA ->
                     throw new DeviceException(
                             "opening a device: expected kind auto or cpu, got cuda; GPU kernels are not in this release");

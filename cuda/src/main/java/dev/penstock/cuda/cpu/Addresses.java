@@ -1,0 +1,38 @@
+package dev.penstock.cuda.cpu;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+
+/**
+ * Absolute addresses through one segment over all memory: with it a kernel's inner loop has a base
+ * and an index, as in C. Addresses come from tensors that are alive and whose shapes were checked.
+ */
+final class Addresses {
+    static final MemorySegment ALL = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
+
+    private static final ValueLayout.OfFloat FLOAT = ValueLayout.JAVA_FLOAT_UNALIGNED;
+    private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT_UNALIGNED;
+
+    private Addresses() {}
+
+    static float getFloat(long address) {
+        return ALL.get(FLOAT, address);
+    }
+
+    static void setFloat(long address, float value) {
+        ALL.set(FLOAT, address, value);
+    }
+
+    static int getInt(long address) {
+        return ALL.get(INT, address);
+    }
+
+    /** Sets bytes to zero. */
+    static void clear(long address, long bytes) {
+        ALL.asSlice(address, bytes).fill((byte) 0);
+    }
+
+    static void copy(long from, long to, long bytes) {
+        MemorySegment.copy(ALL, from, ALL, to, bytes);
+    }
+}

@@ -1,0 +1,229 @@
+package dev.penstock.cuda.cpu;
+
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * Causal attention in blocks of query rows against all earlier keys: scores of one block and one
+ * head at a time, softmax row by row, only the log of the sum kept for the backward, which computes
+ * the scores again.
+ *
+ * <p>Bits do not depend on slices or threads: query blocks are counted from grid lines, which
+ * slices end on; a head belongs to one thread; the backward takes blocks last first, as reversed
+ * slices do.
+ */
+final class CpuAttention {
+    /** More rows make better products, but more of the square above the diagonal is wasted. */
+    private static final int QUERY_ROWS = 64;
+
+    private final WorkerPool pool;
+    private final MatrixProduct product;
+    private final SoftmaxKernels softmax;
+    private final Scratch[] scratch;
+
+    CpuAttention(WorkerPool pool, MatrixProduct product, Lanes lanes, Scratch[] scratchOfThreads) {
+        this.pool = pool;
+        this.product = product;
+        this.softmax = new SoftmaxKernels(lanes);
+        this.scratch = scratchOfThreads;
+    }
+
+    /** The tensors of one call. {@code y}, {@code dy}: rows of the unit; the rest as in Kernels. */
+    private record Call(
+            Tensor qkv, Tensor y, Tensor logSumExp, int heads, int context, TokenBlocks blocks) {
+        int headWidth() {
+            return y.columns() / heads;
+        }
+
+        float scale() {
+            return (float) (1 / Math.sqrt(headWidth()));
+        }
+
+        /** End of the slice in its sequence: no key lies beyond. */
+        int keys() {
+            return blocks.firstToken() + blocks.tokens();
+        }
+
+        /** Queries, keys or values (part 0, 1, 2) of one head of one sequence, from token 0 on. */
+        Operand part(Tensor qkv, int part, int sequence, int head) {
+            int column = part * y.columns() + head * headWidth();
+            return Operand.of(qkv, false).fromRow(sequence * context).fromColumn(column);
+        }
+
+        /** One head of rows of the unit, from the row of this token of its sequence on. */
+        Operand unit(Tensor tensor, int sequence, int token, int head) {
+            int row = sequence * blocks.tokens() + token - blocks.firstToken();
+            return Operand.of(tensor, false).fromRow(row).fromColumn(head * headWidth());
+        }
+
+        long logSumExp(int sequence, int token, int head) {
+            int row = sequence * blocks.tokens() + token - blocks.firstToken();
+            return logSumExp.address() + 4L * ((long) row * logSumExp.stride() + head);
+        }
+    }
+
+    void forward(
+            Tensor qkv, Tensor y, Tensor logSumExp, int heads, int context, TokenBlocks blocks) {
+        Call call = new Call(qkv, y, logSumExp, heads, context, blocks);
+        eachHead(call, 1, (thread, sequence, head) -> forwardHead(call, thread, sequence, head));
+    }
+
+    void backward(
+            Tensor qkv,
+            Tensor y,
+            Tensor logSumExp,
+            Tensor dy,
+            Tensor dQkv,
+            int heads,
+            int context,
+            TokenBlocks blocks) {
+        Call call = new Call(qkv, y, logSumExp, heads, context, blocks);
+        eachHead(
+                call,
+                2,
+                (thread, sequence, head) -> backwardHead(call, dy, dQkv, thread, sequence, head));
+    }
+
+    @FunctionalInterface
+    private interface HeadWork {
+        void run(int thread, int sequence, int head);
+    }
+
+    /** Heads are taken by whichever thread is free: a head's bits do not depend on its thread. */
+    private void eachHead(Call call, int squares, HeadWork work) {
+        for (Scratch s : scratch) {
+            s.reserve(squares * scoreBytes(call));
+        }
+        int items = call.blocks.sequences() * call.heads;
+        AtomicInteger next = new AtomicInteger();
+        long elements = (long) items * call.blocks.tokens() * call.keys();
+        pool.run(
+                elements,
+                thread -> {
+                    for (int i = next.getAndIncrement(); i < items; i = next.getAndIncrement()) {
+                        work.run(thread, i / call.heads, i % call.heads);
+                    }
+                });
+    }
+
+    private static long scoreBytes(Call call) {
+        return 4L * QUERY_ROWS * rowStride(call.keys());
+    }
+
+    /** Whole cache lines. */
+    private static int rowStride(int keys) {
+        return (keys + 15) & -16;
+    }
+
+    private void forwardHead(Call call, int thread, int sequence, int head) {
+        int first = call.blocks.firstToken();
+        while (first < call.keys()) {
+            int end = blockEnd(call, first);
+            forwardBlock(call, thread, sequence, head, first, end);
+            first = end;
+        }
+    }
+
+    /** Blocks end at grid lines and at multiples of the block size counted from them. */
+    private static int blockEnd(Call call, int first) {
+        int grid = call.blocks.grid();
+        int line = first / grid * grid;
+        int end = line + ((first - line) / QUERY_ROWS + 1) * QUERY_ROWS;
+        return Math.min(Math.min(end, line + grid), call.keys());
+    }
+
+    private static int blockStart(Call call, int end) {
+        int grid = call.blocks.grid();
+        int line = (end - 1) / grid * grid;
+        int start = line + (end - 1 - line) / QUERY_ROWS * QUERY_ROWS;
+        return Math.max(start, call.blocks.firstToken());
+    }
+
+    private void forwardBlock(Call call, int thread, int sequence, int head, int first, int end) {
+        int rows = end - first;
+        int width = call.headWidth();
+        Operand scores =
+                Operand.floats(scratch[thread].reserve(scoreBytes(call)), rowStride(end), false);
+        Operand queries = call.part(call.qkv, 0, sequence, head).fromRow(first);
+        Operand keys = call.part(call.qkv, 1, sequence, head);
+        Operand values = call.part(call.qkv, 2, sequence, head);
+        product.multiply(thread, rows, end, width, queries, keys.transpose(), scores, false);
+        for (int i = 0; i < rows; i++) {
+            long row = scores.rowAddress(i);
+            float sum = softmaxRow(row, first + i + 1, end, call.scale());
+            Addresses.setFloat(call.logSumExp(sequence, first + i, head), sum);
+        }
+        Operand out = call.unit(call.y, sequence, first, head);
+        product.multiply(thread, rows, width, end, scores, values, out, false);
+    }
+
+    /** Softmax of the first {@code n} scores, zeros up to {@code end}; returns log-sum-exp. */
+    private float softmaxRow(long row, int n, int end, float scale) {
+        float max = softmax.max(row, n) * scale;
+        float sum = softmax.exp(row, n, scale, max);
+        softmax.scale(row, n, 1 / sum);
+        Addresses.clear(row + 4L * n, 4L * (end - n));
+        return max + (float) StrictMath.log(sum);
+    }
+
+    private void backwardHead(
+            Call call, Tensor dy, Tensor dQkv, int thread, int sequence, int head) {
+        int end = call.keys();
+        while (end > call.blocks.firstToken()) {
+            int first = blockStart(call, end);
+            backwardBlock(call, dy, dQkv, thread, sequence, head, first, end);
+            end = first;
+        }
+    }
+
+    private void backwardBlock(
+            Call call,
+            Tensor dy,
+            Tensor dQkv,
+            int thread,
+            int sequence,
+            int head,
+            int first,
+            int end) {
+        int rows = end - first;
+        int width = call.headWidth();
+        long space = scratch[thread].reserve(2 * scoreBytes(call));
+        Operand p = Operand.floats(space, rowStride(end), false);
+        Operand dp = Operand.floats(space + scoreBytes(call), rowStride(end), false);
+        Operand queries = call.part(call.qkv, 0, sequence, head).fromRow(first);
+        Operand keys = call.part(call.qkv, 1, sequence, head);
+        Operand values = call.part(call.qkv, 2, sequence, head);
+        Operand gradient = call.unit(dy, sequence, first, head);
+        product.multiply(thread, rows, end, width, queries, keys.transpose(), p, false);
+        product.multiply(thread, rows, end, width, gradient, values.transpose(), dp, false);
+        Operand y = call.unit(call.y, sequence, first, head);
+        for (int i = 0; i < rows; i++) {
+            float shift = Addresses.getFloat(call.logSumExp(sequence, first + i, head));
+            float delta = softmax.dot(gradient.rowAddress(i), y.rowAddress(i), width);
+            backwardRow(
+                    p.rowAddress(i),
+                    dp.rowAddress(i),
+                    first + i + 1,
+                    end,
+                    call.scale(),
+                    shift,
+                    delta);
+        }
+        Operand dQueries = call.part(dQkv, 0, sequence, head).fromRow(first);
+        Operand dKeys = call.part(dQkv, 1, sequence, head);
+        Operand dValues = call.part(dQkv, 2, sequence, head);
+        product.multiply(thread, rows, width, end, dp, keys, dQueries, false);
+        product.multiply(thread, end, width, rows, dp.transpose(), queries, dKeys, true);
+        product.multiply(thread, end, width, rows, p.transpose(), gradient, dValues, true);
+    }
+
+    /** Probabilities again from scores, then the gradient of the scores in place of {@code dp}. */
+    private void backwardRow(
+            long p, long dp, int n, int end, float scale, float logSumExp, float delta) {
+        softmax.exp(p, n, scale, logSumExp);
+        softmax.backward(p, dp, n, delta, scale);
+        Addresses.clear(p + 4L * n, 4L * (end - n));
+        Addresses.clear(dp + 4L * n, 4L * (end - n));
+    }
+}

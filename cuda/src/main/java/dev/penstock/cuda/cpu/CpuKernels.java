@@ -1,0 +1,375 @@
+package dev.penstock.cuda.cpu;
+
+import dev.penstock.cuda.device.AdamWStep;
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.cuda.kernels.IndexRules;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * The op table on vectors and threads: each op splits rows or columns over the pool and calls a
+ * small kernel per row. Expects arguments that were checked.
+ */
+final class CpuKernels implements Kernels {
+    private final RowSplit split;
+    private final CpuProducts products;
+    private final CpuAttention attention;
+    private final ElementKernels elements;
+    private final LayerNormKernels norms;
+    private final GeluKernels gelus;
+    private final SoftmaxKernels softmax;
+    private final OptimizerKernels optimizer;
+    private final BFloat16Kernels bfloats;
+    private final int doubles;
+    private double[] partialSums = new double[1];
+
+    CpuKernels(Lanes lanes, WorkerPool pool, CpuProducts products, CpuAttention attention) {
+        this.split = new RowSplit(pool);
+        this.products = products;
+        this.attention = attention;
+        this.elements = new ElementKernels(lanes);
+        this.norms = new LayerNormKernels(lanes);
+        this.gelus = new GeluKernels(lanes);
+        this.softmax = new SoftmaxKernels(lanes);
+        this.optimizer = new OptimizerKernels(lanes);
+        this.bfloats = new BFloat16Kernels(lanes);
+        this.doubles = lanes.doubles().length();
+    }
+
+    private static long row(Tensor tensor, long address, int row) {
+        return address + (long) row * tensor.stride() * tensor.type().bytes();
+    }
+
+    @Override
+    public void gemm(
+            DType multiply,
+            boolean transposeA,
+            Tensor a,
+            boolean transposeB,
+            Tensor b,
+            Tensor c,
+            boolean accumulate) {
+        products.gemm(multiply, transposeA, a, transposeB, b, c, accumulate);
+    }
+
+    @Override
+    public void weightGradient(
+            DType multiply, Tensor x, Tensor dy, Tensor dWeight, TokenBlocks blocks) {
+        products.weightGradient(multiply, x, dy, dWeight, blocks);
+    }
+
+    @Override
+    public void biasGradient(Tensor dy, Tensor dBias, TokenBlocks blocks) {
+        long from = dy.address();
+        long to = dBias.address();
+        split.columns(
+                dy.rows(),
+                dy.columns(),
+                (first, count) ->
+                        eachRow(
+                                blocks,
+                                i ->
+                                        elements.add(
+                                                row(dy, from, i) + 4L * first,
+                                                to + 4L * first,
+                                                count)));
+    }
+
+    /** Rows of the unit in the order of summation. */
+    private static void eachRow(TokenBlocks blocks, RowSplit.RowWork work) {
+        for (int block = 0; block < blocks.count(); block++) {
+            int first = blocks.firstRow(block);
+            int end = first + blocks.rowsOf(block);
+            for (int i = first; i < end; i++) {
+                work.run(i);
+            }
+        }
+    }
+
+    @Override
+    public void addBias(Tensor y, Tensor bias) {
+        long to = y.address();
+        long from = bias.address();
+        split.rows(y.rows(), y.columns(), i -> elements.add(from, row(y, to, i), y.columns()));
+    }
+
+    @Override
+    public void addBiasAndResidual(Tensor y, Tensor bias, Tensor residual) {
+        long to = y.address();
+        long biasAt = bias.address();
+        long from = residual.address();
+        split.rows(
+                y.rows(),
+                y.columns(),
+                i -> elements.addBoth(biasAt, row(residual, from, i), row(y, to, i), y.columns()));
+    }
+
+    @Override
+    public void embedding(
+            Tensor tokens, Tensor tokenTable, Tensor positionTable, Tensor y, TokenBlocks blocks) {
+        IndexRules.inRange("embedding", "tokens", tokens, tokenTable.rows());
+        long tokenAt = tokens.address();
+        long tableAt = tokenTable.address();
+        long positionAt = positionTable.address();
+        long to = y.address();
+        split.rows(
+                y.rows(),
+                y.columns(),
+                i -> {
+                    int token = Addresses.getInt(tokenAt + 4L * i);
+                    int position = blocks.firstToken() + i % blocks.tokens();
+                    elements.sum(
+                            row(tokenTable, tableAt, token),
+                            row(positionTable, positionAt, position),
+                            row(y, to, i),
+                            y.columns());
+                });
+    }
+
+    @Override
+    public void embeddingBackward(
+            Tensor dy,
+            Tensor tokens,
+            Tensor dTokenTable,
+            Tensor dPositionTable,
+            TokenBlocks blocks) {
+        IndexRules.inRange("embeddingBackward", "tokens", tokens, dTokenTable.rows());
+        long from = dy.address();
+        long tokenAt = tokens.address();
+        long tableAt = dTokenTable.address();
+        long positionAt = dPositionTable.address();
+        split.columns(
+                dy.rows(),
+                dy.columns(),
+                (first, count) ->
+                        eachRow(
+                                blocks,
+                                i -> {
+                                    int token = Addresses.getInt(tokenAt + 4L * i);
+                                    int position = blocks.firstToken() + i % blocks.tokens();
+                                    long offset = 4L * first;
+                                    long gradient = row(dy, from, i) + offset;
+                                    elements.add(
+                                            gradient,
+                                            row(dTokenTable, tableAt, token) + offset,
+                                            count);
+                                    elements.add(
+                                            gradient,
+                                            row(dPositionTable, positionAt, position) + offset,
+                                            count);
+                                }));
+    }
+
+    @Override
+    public void layerNorm(Tensor x, Tensor gain, Tensor bias, Tensor y, Tensor mean, Tensor rstd) {
+        long from = x.address();
+        long gainAt = gain.address();
+        long biasAt = bias.address();
+        long to = y.address();
+        long means = mean.address();
+        long rstds = rstd.address();
+        int n = x.columns();
+        split.rows(
+                x.rows(),
+                n,
+                i -> {
+                    long in = row(x, from, i);
+                    float average = norms.mean(in, n);
+                    float scale = norms.reciprocalDeviation(in, n, average);
+                    Addresses.setFloat(means + 4L * i, average);
+                    Addresses.setFloat(rstds + 4L * i, scale);
+                    norms.apply(in, gainAt, biasAt, row(y, to, i), n, average, scale);
+                });
+    }
+
+    @Override
+    public void layerNormBackwardInput(
+            Tensor dy, Tensor x, Tensor gain, Tensor mean, Tensor rstd, Tensor dx) {
+        long gradients = dy.address();
+        long from = x.address();
+        long gainAt = gain.address();
+        long to = dx.address();
+        long means = mean.address();
+        long rstds = rstd.address();
+        split.rows(
+                x.rows(),
+                x.columns(),
+                i ->
+                        norms.backwardInput(
+                                row(dy, gradients, i),
+                                row(x, from, i),
+                                gainAt,
+                                row(dx, to, i),
+                                x.columns(),
+                                Addresses.getFloat(means + 4L * i),
+                                Addresses.getFloat(rstds + 4L * i)));
+    }
+
+    @Override
+    public void layerNormBackwardWeight(
+            Tensor dy,
+            Tensor x,
+            Tensor mean,
+            Tensor rstd,
+            Tensor dGain,
+            Tensor dBias,
+            TokenBlocks blocks) {
+        long gradients = dy.address();
+        long from = x.address();
+        long means = mean.address();
+        long rstds = rstd.address();
+        long gains = dGain.address();
+        long biases = dBias.address();
+        split.columns(
+                x.rows(),
+                x.columns(),
+                (first, count) ->
+                        eachRow(
+                                blocks,
+                                i ->
+                                        norms.backwardWeight(
+                                                row(dy, gradients, i) + 4L * first,
+                                                row(x, from, i) + 4L * first,
+                                                gains + 4L * first,
+                                                biases + 4L * first,
+                                                count,
+                                                Addresses.getFloat(means + 4L * i),
+                                                Addresses.getFloat(rstds + 4L * i))));
+    }
+
+    @Override
+    public void biasGelu(Tensor pre, Tensor bias, Tensor y) {
+        long from = pre.address();
+        long biasAt = bias.address();
+        long to = y.address();
+        split.rows(
+                y.rows(),
+                y.columns(),
+                i -> gelus.biasGelu(row(pre, from, i), biasAt, row(y, to, i), y.columns()));
+    }
+
+    @Override
+    public void geluBackward(Tensor pre, Tensor dy) {
+        split.runs(pre, dy, (_, x, y, n) -> gelus.backward(x, y, n));
+    }
+
+    @Override
+    public void attention(
+            Tensor qkv, Tensor y, Tensor logSumExp, int heads, int context, TokenBlocks blocks) {
+        attention.forward(qkv, y, logSumExp, heads, context, blocks);
+    }
+
+    @Override
+    public void attentionBackward(
+            Tensor qkv,
+            Tensor y,
+            Tensor logSumExp,
+            Tensor dy,
+            Tensor dQkv,
+            int heads,
+            int context,
+            TokenBlocks blocks) {
+        attention.backward(qkv, y, logSumExp, dy, dQkv, heads, context, blocks);
+    }
+
+    @Override
+    public void crossEntropy(Tensor logits, Tensor targets, Tensor losses, float gradientScale) {
+        IndexRules.inRange("crossEntropy", "targets", targets, logits.columns());
+        long logitsAt = logits.address();
+        long targetsAt = targets.address();
+        long lossesAt = losses.address();
+        int n = logits.columns();
+        split.rows(
+                logits.rows(),
+                n,
+                i -> {
+                    long row = row(logits, logitsAt, i);
+                    long target = row + 4L * Addresses.getInt(targetsAt + 4L * i);
+                    Addresses.setFloat(
+                            lossesAt + 4L * i, crossEntropyRow(row, target, n, gradientScale));
+                });
+    }
+
+    private float crossEntropyRow(long row, long target, int n, float gradientScale) {
+        float max = softmax.max(row, n);
+        float right = Addresses.getFloat(target);
+        float sum;
+        if (gradientScale == 0) {
+            sum = softmax.sumOfExp(row, n, 1, max);
+        } else {
+            sum = softmax.exp(row, n, 1, max);
+            softmax.scale(row, n, gradientScale / sum);
+            Addresses.setFloat(target, Addresses.getFloat(target) - gradientScale);
+        }
+        return (float) (StrictMath.log(sum) + max - right);
+    }
+
+    @Override
+    public void zero(Tensor x) {
+        int bytes = x.type().bytes();
+        split.runs(x, x, (_, at, _, n) -> Addresses.clear(at, (long) n * bytes));
+    }
+
+    @Override
+    public void add(Tensor x, Tensor y) {
+        split.runs(x, y, (_, from, to, n) -> elements.add(from, to, n));
+    }
+
+    @Override
+    public void copy(Tensor x, Tensor y) {
+        int bytes = x.type().bytes();
+        if (x.type() == y.type()) {
+            split.runs(x, y, (_, from, to, n) -> Addresses.copy(from, to, (long) n * bytes));
+        } else if (x.type() == DType.F32) {
+            split.runs(x, y, (_, from, to, n) -> bfloats.narrow(from, to, n));
+        } else {
+            split.runs(x, y, (_, from, to, n) -> bfloats.widen(from, to, n));
+        }
+    }
+
+    @Override
+    public double squaredNorm(Tensor x) {
+        int runs = RowSplit.runs(x);
+        if (partialSums.length < runs) {
+            partialSums = new double[runs];
+        }
+        double[] sums = partialSums;
+        split.runs(
+                x, x, (run, at, _, n) -> sums[run] = optimizer.squares(at, n, new double[doubles]));
+        double sum = 0;
+        for (int run = 0; run < runs; run++) {
+            sum += sums[run];
+        }
+        return sum;
+    }
+
+    @Override
+    public boolean allFinite(Tensor x) {
+        AtomicBoolean finite = new AtomicBoolean(true);
+        split.runs(
+                x,
+                x,
+                (_, at, _, n) -> {
+                    if (!elements.allFinite(at, n)) {
+                        finite.set(false);
+                    }
+                });
+        return finite.get();
+    }
+
+    @Override
+    public void adamW(Tensor weight, Tensor gradient, Tensor m, Tensor v, AdamWStep step) {
+        OptimizerKernels.Factors factors = OptimizerKernels.Factors.of(step);
+        long means = m.address();
+        long squares = v.address();
+        split.runs(
+                weight,
+                gradient,
+                (run, w, g, n) -> {
+                    long at = (long) run * RowSplit.RUN * Float.BYTES;
+                    optimizer.adamW(w, g, means + at, squares + at, n, factors);
+                });
+    }
+}

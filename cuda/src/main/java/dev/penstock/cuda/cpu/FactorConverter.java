@@ -1,0 +1,77 @@
+package dev.penstock.cuda.cpu;
+
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.Tensor;
+
+/** Converts one factor of a BF16 product into scratch, by all threads. */
+final class FactorConverter {
+    /** Rows start on cache lines. */
+    private static final int STRIDE_QUANTUM = 32;
+
+    private final WorkerPool pool;
+    private final BFloat16Kernels kernels;
+    private final Scratch scratch;
+
+    FactorConverter(WorkerPool pool, BFloat16Kernels kernels, Scratch scratch) {
+        this.pool = pool;
+        this.kernels = kernels;
+        this.scratch = scratch;
+    }
+
+    /** An F32 tensor as BF16. */
+    Operand toBFloats(Tensor from, boolean transposed) {
+        Operand to = reserve(from, transposed, DType.BF16.bytes());
+        long address = from.address();
+        eachRow(
+                from,
+                i -> kernels.narrow(address + rowBytes(from, i), to.rowAddress(i), from.columns()));
+        return to;
+    }
+
+    /** An F32 tensor rounded, or a BF16 tensor widened, to F32. */
+    Operand toRoundedFloats(Tensor from, boolean transposed) {
+        Operand to = reserve(from, transposed, DType.F32.bytes());
+        long address = from.address();
+        if (from.type() == DType.BF16) {
+            eachRow(
+                    from,
+                    i ->
+                            kernels.widen(
+                                    address + rowBytes(from, i), to.rowAddress(i), from.columns()));
+        } else {
+            eachRow(
+                    from,
+                    i ->
+                            kernels.round(
+                                    address + rowBytes(from, i), to.rowAddress(i), from.columns()));
+        }
+        return to;
+    }
+
+    private Operand reserve(Tensor from, boolean transposed, int bytes) {
+        int stride = (from.columns() + STRIDE_QUANTUM - 1) & -STRIDE_QUANTUM;
+        long address = scratch.reserve(Math.max(64, (long) from.rows() * stride * bytes));
+        return new Operand(address, stride, transposed, bytes);
+    }
+
+    private static long rowBytes(Tensor tensor, int row) {
+        return (long) row * tensor.stride() * tensor.type().bytes();
+    }
+
+    @FunctionalInterface
+    private interface RowWork {
+        void run(int row);
+    }
+
+    private void eachRow(Tensor tensor, RowWork work) {
+        int threads = pool.threads();
+        pool.run(
+                tensor.elements(),
+                thread -> {
+                    int end = Share.start(tensor.rows(), 1, thread + 1, threads);
+                    for (int i = Share.start(tensor.rows(), 1, thread, threads); i < end; i++) {
+                        work.run(i);
+                    }
+                });
+    }
+}

@@ -1,0 +1,109 @@
+package dev.penstock.cuda.cpu;
+
+import java.util.Arrays;
+
+/**
+ * Matrix products in Java: blocks of both factors are packed into panels on the heap, and a {@link
+ * Tile} multiplies panel by panel. Whatever the blocking, each element is the scalar chain {@code c
+ * = fma(a, b, c)} with k ascending: the bits of an element depend on its row of a and its column of
+ * b only.
+ */
+final class JavaGemm implements MatrixProduct {
+    /** Depth of a block: a panel of b (columns x depth) stays in the first-level cache. */
+    private static final int DEPTH = 256;
+
+    /** Rows of a block: the packed block of a stays in the second-level cache. */
+    private static final int ROWS = 192;
+
+    /** Columns of a block: the packed block of b stays in the last-level cache. */
+    private static final int COLUMNS = 768;
+
+    private final Tile tile;
+    private final PanelPacker packer;
+    private final Scratch[] scratch;
+
+    /** Packed panels and a tile of c, one set per thread. */
+    private record Scratch(float[] a, float[] b, float[] c, float[] square) {}
+
+    JavaGemm(Lanes vectors, int threads) {
+        this.tile = Tile.of(vectors.species().vectorBitSize());
+        this.packer = new PanelPacker(vectors, tile);
+        this.scratch = new Scratch[threads];
+        int lanes = vectors.count();
+        for (int i = 0; i < threads; i++) {
+            scratch[i] =
+                    new Scratch(
+                            new float[(ROWS + tile.highRows()) * DEPTH + lanes],
+                            new float[(COLUMNS + tile.columns()) * DEPTH + lanes],
+                            new float[tile.highRows() * tile.columns()],
+                            new float[lanes * lanes]);
+        }
+    }
+
+    @Override
+    public void multiply(
+            int thread, int m, int n, int k, Operand a, Operand b, Operand c, boolean accumulate) {
+        Scratch s = scratch[thread];
+        for (int j = 0; j < n; j += COLUMNS) {
+            int columns = Math.min(COLUMNS, n - j);
+            for (int p = 0; p < k; p += DEPTH) {
+                int depth = Math.min(DEPTH, k - p);
+                packer.packB(b.fromRow(p).fromColumn(j), depth, columns, s.b, s.square);
+                for (int i = 0; i < m; i += ROWS) {
+                    int rows = Math.min(ROWS, m - i);
+                    packer.packA(a.fromRow(i).fromColumn(p), rows, depth, s.a, s.square);
+                    Operand block = c.fromRow(i).fromColumn(j);
+                    multiplyBlock(s, rows, columns, depth, block, accumulate || p > 0);
+                }
+            }
+        }
+        if (k == 0 && !accumulate) {
+            for (int i = 0; i < m; i++) {
+                Addresses.clear(c.fromRow(i).address(), 4L * n);
+            }
+        }
+    }
+
+    private void multiplyBlock(
+            Scratch s, int rows, int columns, int depth, Operand c, boolean accumulate) {
+        for (int j = 0; j < columns; j += tile.columns()) {
+            int width = Math.min(tile.columns(), columns - j);
+            long at = c.address() + 4L * j;
+            int panel = 0;
+            int i = 0;
+            while (i < rows) {
+                int panelRows = tile.panelRows(rows - i);
+                int height = Math.min(panelRows, rows - i);
+                long rowBytes = 4L * c.stride();
+                loadTile(s.c, at + i * rowBytes, rowBytes, height, width, accumulate);
+                if (panelRows == tile.highRows()) {
+                    tile.high(depth, s.a, panel, s.b, j * depth, s.c);
+                } else {
+                    tile.low(depth, s.a, panel, s.b, j * depth, s.c);
+                }
+                storeTile(s.c, at + i * rowBytes, rowBytes, height, width);
+                panel += panelRows * depth;
+                i += height;
+            }
+        }
+    }
+
+    private void loadTile(
+            float[] c, long at, long rowBytes, int height, int width, boolean accumulate) {
+        if (!accumulate) {
+            Arrays.fill(c, 0f);
+        } else if (width == tile.columns()) {
+            packer.loadWhole(c, at, rowBytes, height);
+        } else {
+            packer.loadPart(c, at, rowBytes, height, width);
+        }
+    }
+
+    private void storeTile(float[] c, long at, long rowBytes, int height, int width) {
+        if (width == tile.columns()) {
+            packer.storeWhole(c, at, rowBytes, height);
+        } else {
+            packer.storePart(c, at, rowBytes, height, width);
+        }
+    }
+}

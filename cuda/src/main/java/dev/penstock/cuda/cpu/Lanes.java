@@ -1,0 +1,82 @@
+package dev.penstock.cuda.cpu;
+
+import java.nio.ByteOrder;
+import jdk.incubator.vector.FloatVector;
+import jdk.incubator.vector.IntVector;
+import jdk.incubator.vector.ShortVector;
+import jdk.incubator.vector.VectorMask;
+import jdk.incubator.vector.VectorSpecies;
+
+/**
+ * The vectors of one width: loads, stores and sums for kernels that are written once for all
+ * widths. A process normally opens one width, so only one subclass is ever loaded and the compiler
+ * sees constants; with both loaded (in tests) everything stays right but slow.
+ *
+ * <p>Only operations whose bits are fixed by IEEE 754 are offered: sums of lanes go by a fixed tree
+ * of shuffles, since the order inside {@code reduceLanes(ADD)} changes when code gets compiled.
+ */
+abstract sealed class Lanes permits Lanes256, Lanes512 {
+    static final ByteOrder ORDER = ByteOrder.LITTLE_ENDIAN;
+
+    /** Lanes of {@code bits} wide vectors; loads no class but the one wanted. */
+    static Lanes of(int bits) {
+        return bits == 512 ? Lanes512.create() : Lanes256.create();
+    }
+
+    abstract VectorSpecies<Float> species();
+
+    abstract VectorSpecies<Integer> integers();
+
+    /** Shorts, as many as floats: half as wide. */
+    abstract VectorSpecies<Short> shorts();
+
+    /** Doubles as wide as the floats: half as many. */
+    abstract VectorSpecies<Double> doubles();
+
+    abstract int count();
+
+    /** {@code n} rounded down to whole vectors. */
+    final int whole(int n) {
+        return n & -count();
+    }
+
+    /** The lanes of the last, partial vector of {@code n} elements; none if n is whole. */
+    final VectorMask<Float> rest(int n) {
+        return species().indexInRange(0, n - whole(n));
+    }
+
+    final FloatVector load(long address) {
+        return FloatVector.fromMemorySegment(species(), Addresses.ALL, address, ORDER);
+    }
+
+    final FloatVector load(long address, VectorMask<Float> mask) {
+        return FloatVector.fromMemorySegment(species(), Addresses.ALL, address, ORDER, mask);
+    }
+
+    final void store(FloatVector vector, long address) {
+        vector.intoMemorySegment(Addresses.ALL, address, ORDER);
+    }
+
+    final void store(FloatVector vector, long address, VectorMask<Float> mask) {
+        vector.intoMemorySegment(Addresses.ALL, address, ORDER, mask);
+    }
+
+    final IntVector loadInts(long address) {
+        return IntVector.fromMemorySegment(integers(), Addresses.ALL, address, ORDER);
+    }
+
+    final ShortVector loadShorts(long address) {
+        return ShortVector.fromMemorySegment(shorts(), Addresses.ALL, address, ORDER);
+    }
+
+    final FloatVector zero() {
+        return FloatVector.zero(species());
+    }
+
+    final FloatVector broadcast(float value) {
+        return FloatVector.broadcast(species(), value);
+    }
+
+    /** The sum of all lanes, always in the same order. */
+    abstract float sum(FloatVector vector);
+}

@@ -1,0 +1,60 @@
+package dev.penstock.cuda.cpu;
+
+import jdk.incubator.vector.DoubleVector;
+import jdk.incubator.vector.FloatVector;
+import jdk.incubator.vector.IntVector;
+import jdk.incubator.vector.ShortVector;
+import jdk.incubator.vector.VectorShuffle;
+import jdk.incubator.vector.VectorSpecies;
+
+/** 16 floats. */
+final class Lanes512 extends Lanes {
+    private static final VectorSpecies<Float> SPECIES = FloatVector.SPECIES_512;
+    private static final VectorShuffle<Float> HALVES = xor(8);
+    private static final VectorShuffle<Float> QUARTERS = xor(4);
+    private static final VectorShuffle<Float> EIGHTHS = xor(2);
+    private static final VectorShuffle<Float> NEIGHBOURS = xor(1);
+
+    private Lanes512() {}
+
+    static Lanes create() {
+        return new Lanes512();
+    }
+
+    @Override
+    VectorSpecies<Float> species() {
+        return SPECIES;
+    }
+
+    @Override
+    VectorSpecies<Integer> integers() {
+        return IntVector.SPECIES_512;
+    }
+
+    @Override
+    VectorSpecies<Short> shorts() {
+        return ShortVector.SPECIES_256;
+    }
+
+    @Override
+    VectorSpecies<Double> doubles() {
+        return DoubleVector.SPECIES_512;
+    }
+
+    @Override
+    int count() {
+        return 16;
+    }
+
+    @Override
+    float sum(FloatVector vector) {
+        FloatVector v = vector.add(vector.rearrange(HALVES));
+        v = v.add(v.rearrange(QUARTERS));
+        v = v.add(v.rearrange(EIGHTHS));
+        return v.add(v.rearrange(NEIGHBOURS)).lane(0);
+    }
+
+    private static VectorShuffle<Float> xor(int distance) {
+        return VectorShuffle.fromOp(SPECIES, i -> i ^ distance);
+    }
+}

@@ -1,0 +1,169 @@
+package dev.penstock.cuda;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.within;
+
+import dev.penstock.cuda.device.AdamWStep;
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.kernels.HostMatrix;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedClass;
+import org.junit.jupiter.params.provider.MethodSource;
+
+@ParameterizedClass
+@MethodSource("devices")
+class WholeTensorContractTest extends KernelContract {
+    private static final int[][] SHAPES = {{1, 1}, {3, 7}, {5, 33}, {130, 67}};
+
+    WholeTensorContractTest(DeviceSettings settings) {
+        super(settings);
+    }
+
+    @Test
+    void zeroClearsTheTensorAndNothingElse() {
+        Tensor wide = normals(6, 20);
+        double[][] before = values(wide);
+
+        kernels.zero(wide.columns(5, 9));
+
+        double[][] after = values(wide);
+        for (int i = 0; i < 6; i++) {
+            for (int j = 0; j < 20; j++) {
+                assertThat(after[i][j]).isEqualTo(j >= 5 && j < 14 ? 0 : before[i][j]);
+            }
+        }
+    }
+
+    @Test
+    void addAddsAndCopyCopies() {
+        for (int[] s : SHAPES) {
+            Tensor x = normalsWithGaps(s[0], s[1]);
+            Tensor y = normals(s[0], s[1]);
+            double[][] truth = plus(values(x), values(y));
+
+            kernels.add(x, y);
+            assertClose("sum", y, truth);
+
+            kernels.copy(x, y);
+            assertClose("copy", y, values(x), 0);
+        }
+    }
+
+    @Test
+    void conversionToBFloat16RoundsToNearestEven() {
+        for (int[] s : SHAPES) {
+            Tensor x = normals(s[0], s[1]);
+            HostMatrix.of(x).set(0, 0, 1 + 0x1p-8f);
+            Tensor narrow = device.memory().tensor("n", DType.BF16, s[0], s[1]);
+            Tensor wide = zeros(s[0], s[1]);
+
+            kernels.copy(x, narrow);
+            kernels.copy(narrow, wide);
+
+            assertClose("bf16", wide, Truth.roundedToBFloat16(values(x)), 0);
+        }
+    }
+
+    @Test
+    void conversionToBFloat16KeepsWhatIsNotFinite() {
+        float[] special = {Float.NaN, Float.POSITIVE_INFINITY, Float.NEGATIVE_INFINITY, -0f};
+        Tensor x = zeros(1, 40);
+        for (int j = 0; j < 40; j++) {
+            HostMatrix.of(x).set(0, j, special[j % special.length]);
+        }
+        Tensor narrow = device.memory().tensor("n", DType.BF16, 1, 40);
+
+        kernels.copy(x, narrow);
+
+        for (int j = 0; j < 40; j++) {
+            assertThat(Float.valueOf(HostMatrix.of(narrow).get(0, j)))
+                    .isEqualTo(Float.valueOf(special[j % special.length]));
+        }
+    }
+
+    @Test
+    void integersAreCopied() {
+        Tensor x = indices(50, 1000);
+        Tensor y = indices(50, 1000);
+
+        kernels.copy(x, y);
+
+        assertThat(integers(y)).containsExactly(integers(x));
+    }
+
+    @Test
+    void squaredNormSumsInDouble() {
+        for (int[] s : SHAPES) {
+            Tensor x = normals(s[0], s[1]);
+            double truth = inner(values(x), values(x));
+
+            assertThat(kernels.squaredNorm(x)).isCloseTo(truth, within(1e-12 * truth));
+        }
+    }
+
+    @Test
+    void squaresOfTheLargestFloatsDoNotOverflow() {
+        Tensor x = zeros(3, 50);
+        for (int j = 0; j < 50; j++) {
+            HostMatrix.of(x).set(1, j, Float.MAX_VALUE);
+        }
+
+        double square = (double) Float.MAX_VALUE * Float.MAX_VALUE;
+        assertThat(kernels.squaredNorm(x)).isCloseTo(50 * square, within(1e-10 * square));
+    }
+
+    @Test
+    void oneBadElementIsFoundWhereverItIs() {
+        Tensor x = normals(100, 47);
+        assertThat(kernels.allFinite(x)).isTrue();
+        for (float bad :
+                new float[] {Float.NaN, Float.POSITIVE_INFINITY, Float.NEGATIVE_INFINITY}) {
+            for (int[] at : new int[][] {{0, 0}, {50, 13}, {99, 46}}) {
+                float old = HostMatrix.of(x).get(at[0], at[1]);
+                HostMatrix.of(x).set(at[0], at[1], bad);
+
+                assertThat(kernels.allFinite(x)).isFalse();
+                assertThat(kernels.squaredNorm(x)).isNotFinite();
+
+                HostMatrix.of(x).set(at[0], at[1], old);
+            }
+        }
+    }
+
+    @Test
+    void adamWFollowsItsFormula() {
+        for (int[] s : SHAPES) {
+            Tensor w = normals(s[0], s[1]);
+            Tensor g = normals(s[0], s[1]);
+            Tensor m = normals(s[0], s[1]);
+            Tensor v = normals(s[0], s[1]);
+            double[][] truth = values(w);
+            for (int i = 0; i < s[0]; i++) {
+                for (int j = 0; j < s[1]; j++) {
+                    HostMatrix.of(v).set(i, j, Math.abs(HostMatrix.of(v).get(i, j)));
+                    double gradient = values(g)[i][j] * 0.7;
+                    double first = 0.9 * values(m)[i][j] + 0.1 * gradient;
+                    double second = 0.95 * values(v)[i][j] + 0.05 * gradient * gradient;
+                    double root = Math.sqrt(second / (1 - Math.pow(0.95, 3))) + 1e-8;
+                    truth[i][j] *= 1 - 0.01 * 0.1;
+                    truth[i][j] -= 0.01 * first / (1 - Math.pow(0.9, 3)) / root;
+                }
+            }
+
+            kernels.adamW(w, g, m, v, new AdamWStep(3, 0.01, 0.9, 0.95, 1e-8, 0.1, 0.7));
+
+            assertClose("weight", w, truth, 1e-6);
+            assertClose("gradient", g, new double[s[0]][s[1]], 0);
+        }
+    }
+
+    @Test
+    void gapsAreRefusedWhereTheyWouldBeWrong() {
+        assertThatThrownBy(() -> kernels.squaredNorm(normalsWithGaps(3, 4)))
+                .hasMessageContaining("squaredNorm: expected x without gaps between rows")
+                .hasMessageContaining("stride 11");
+    }
+}
