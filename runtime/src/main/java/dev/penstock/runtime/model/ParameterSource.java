@@ -20,6 +20,24 @@ public interface ParameterSource {
      */
     boolean fill(String name, List<Integer> shape, MemorySegment destination);
 
+    /**
+     * This source for a model that must not start from defaults: a parameter that it lacks is an
+     * error. The optimizer may start afresh.
+     *
+     * @param place what this source reads, for the message
+     */
+    default ParameterSource complete(String place) {
+        return (name, shape, destination) -> {
+            boolean found = fill(name, shape, destination);
+            if (!found && !name.startsWith("optimizer.")) {
+                throw new IllegalArgumentException(
+                        "%s lacks the parameter '%s' of shape %s; use weights of a model of the configured size"
+                                .formatted(place, name, shape));
+            }
+            return found;
+        };
+    }
+
     /** A source that has nothing: a fresh model. */
     static ParameterSource none() {
         return (name, shape, destination) -> false;

@@ -96,6 +96,12 @@ final class PipelineDriver implements AutoCloseable {
         return loss(stages.stream().map(GptStage::finishStep).toList());
     }
 
+    /** Begins a training step and leaves it after this many ops of every stage. */
+    void abandon(long step, int ops) {
+        stages.forEach(stage -> stage.beginStep(StepKind.TRAIN, step));
+        run(order.stream().map(program -> program.subList(0, ops)).toList());
+    }
+
     double gradientNorm() {
         return gradientNorm;
     }

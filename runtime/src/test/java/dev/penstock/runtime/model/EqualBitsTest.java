@@ -1,0 +1,165 @@
+package dev.penstock.runtime.model;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import dev.penstock.actors.spi.StepKind;
+import dev.penstock.schedules.ir.Op;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class EqualBitsTest {
+    private static final int STEPS = 3;
+    private static final List<Integer> WHOLE = List.of(16);
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void theNumberOfStagesDoesNotChangeABit(boolean tied) {
+        GptShape shape = tied ? TinyRuns.TIED : TinyRuns.UNTIED;
+
+        Outcome one = run(shape, 1, WHOLE);
+
+        for (int stages = 2; stages <= 5; stages++) {
+            assertThat(run(shape, stages, WHOLE)).as("%d stages", stages).isEqualTo(one);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"8,8", "4,4,4,4", "12,4", "4,8,4"})
+    void slicesOnTheGridDoNotChangeABit(String lengths) {
+        List<Integer> slices = Arrays.stream(lengths.split(",")).map(Integer::valueOf).toList();
+
+        Outcome whole = run(TinyRuns.TIED, 2, WHOLE);
+
+        assertThat(run(TinyRuns.TIED, 2, slices)).isEqualTo(whole);
+        assertThat(run(TinyRuns.TIED, 1, slices)).isEqualTo(whole);
+    }
+
+    @Test
+    void slicesOffTheGridAgreeWithinTolerance() {
+        Outcome whole = run(TinyRuns.TIED, 2, WHOLE);
+
+        Outcome sliced = run(TinyRuns.TIED, 2, List.of(7, 6, 3));
+
+        for (int i = 0; i < whole.losses().size(); i++) {
+            assertThat(sliced.losses().get(i)).isCloseTo(whole.losses().get(i), within(1e-4));
+        }
+    }
+
+    @Test
+    void schedulesOfOneClassDoNotDifferInABit() {
+        GptSettings settings = TinyRuns.settings(TinyRuns.TIED, 3, TinyRuns.batch(List.of(8, 8)));
+
+        Outcome seq1f1b = run(settings, Orders.oneForwardOneBackward(3, 3, 2));
+        Outcome gpipe = run(settings, Orders.gpipe(3, 3, 2));
+
+        assertThat(gpipe).isEqualTo(seq1f1b);
+    }
+
+    @Test
+    void theReverseOrderIsAClassOfItsOwnWithinTolerance() {
+        GptSettings settings = TinyRuns.settings(TinyRuns.TIED, 3, TinyRuns.batch(List.of(8, 8)));
+
+        Outcome fifo = run(settings, Orders.gpipe(3, 3, 2));
+        Outcome terapipe = run(settings, Orders.lastInFirstOut(3, 3, 2));
+
+        assertThat(terapipe.losses().getFirst()).isEqualTo(fifo.losses().getFirst());
+        for (int i = 0; i < STEPS; i++) {
+            assertThat(terapipe.losses().get(i)).isCloseTo(fifo.losses().get(i), within(1e-4));
+        }
+    }
+
+    @Test
+    void anEvaluationBetweenStepsChangesNothing() {
+        GptSettings settings = TinyRuns.settings(TinyRuns.TIED, 2, TinyRuns.batch(WHOLE));
+        try (PipelineDriver plain = TinyRuns.pipeline(settings);
+                PipelineDriver evaluated = TinyRuns.pipeline(settings)) {
+            for (int step = 1; step <= STEPS; step++) {
+                double first = evaluated.evaluate(0);
+
+                assertThat(evaluated.train(step)).isEqualTo(plain.train(step));
+                assertThat(evaluated.evaluate(0)).isNotEqualTo(first);
+            }
+            assertThat(bits(evaluated.state())).isEqualTo(bits(plain.state()));
+        }
+    }
+
+    @Test
+    void evaluationLossIsThatOfTrainingOnTheSameTokens() {
+        GptSettings settings = TinyRuns.settings(TinyRuns.TIED, 2, TinyRuns.batch(List.of(8, 8)));
+        try (PipelineDriver pipeline = TinyRuns.pipeline(settings);
+                PipelineDriver other =
+                        new PipelineDriver(
+                                settings,
+                                Orders.gpipe(2, 3, 2),
+                                (kind, step, microBatch, into) ->
+                                        TinyRuns.tokens(37)
+                                                .read(StepKind.EVALUATE, 5, microBatch, into),
+                                ParameterSource.none())) {
+
+            double evaluated = pipeline.evaluate(5);
+
+            assertThat(evaluated).isEqualTo(other.train(1));
+        }
+    }
+
+    @Test
+    void anAbandonedStepLeavesNoTrace() {
+        GptSettings settings = TinyRuns.settings(TinyRuns.TIED, 1, TinyRuns.batch(List.of(8, 8)));
+        try (PipelineDriver plain = TinyRuns.pipeline(settings);
+                PipelineDriver interrupted = TinyRuns.pipeline(settings)) {
+            interrupted.abandon(1, 5);
+
+            assertThat(interrupted.train(1)).isEqualTo(plain.train(1));
+            assertThat(interrupted.train(2)).isEqualTo(plain.train(2));
+        }
+    }
+
+    /** Everything that a run yields, as bits. */
+    private record Outcome(List<Double> losses, Map<String, List<Integer>> bits) {}
+
+    private static Outcome run(GptShape shape, int stages, List<Integer> slices) {
+        GptSettings settings = TinyRuns.settings(shape, stages, TinyRuns.batch(slices));
+        return run(settings, Orders.oneForwardOneBackward(stages, 3, slices.size()));
+    }
+
+    private static Outcome run(GptSettings settings, List<List<Op>> order) {
+        try (PipelineDriver pipeline =
+                new PipelineDriver(
+                                settings,
+                                order,
+                                TinyRuns.tokens(settings.shape().vocabulary()),
+                                ParameterSource.none())
+                        .clippingTo(1)) {
+            List<Double> losses = new ArrayList<>();
+            Map<String, List<Integer>> bits = new TreeMap<>();
+            for (int step = 1; step <= STEPS; step++) {
+                losses.add(pipeline.train(step));
+                losses.add(pipeline.gradientNorm());
+                String prefix = "step " + step + " gradient of ";
+                bits(pipeline.gradients()).forEach((name, b) -> bits.put(prefix + name, b));
+            }
+            bits.putAll(bits(pipeline.state()));
+            return new Outcome(losses, bits);
+        }
+    }
+
+    private static Map<String, List<Integer>> bits(Map<String, float[]> tensors) {
+        Map<String, List<Integer>> bits = new TreeMap<>();
+        tensors.forEach(
+                (name, values) -> {
+                    List<Integer> all = new ArrayList<>();
+                    for (float value : values) {
+                        all.add(Float.floatToRawIntBits(value));
+                    }
+                    bits.put(name, all);
+                });
+        return bits;
+    }
+}

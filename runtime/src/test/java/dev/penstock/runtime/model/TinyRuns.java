@@ -1,0 +1,71 @@
+package dev.penstock.runtime.model;
+
+import dev.penstock.runtime.data.BatchSource;
+import java.lang.foreign.ValueLayout;
+import java.util.List;
+
+/** Settings and data of runs small enough to repeat many times. */
+final class TinyRuns {
+    static final GptShape TIED = new GptShape(37, 16, 24, 3, 3, true);
+    static final GptShape UNTIED = new GptShape(37, 16, 24, 3, 3, false);
+
+    private TinyRuns() {}
+
+    static GptSettings settings(GptShape shape, int stages, BatchShape batch) {
+        return settings(shape, stages, batch, Precision.FLOAT32);
+    }
+
+    static GptSettings settings(GptShape shape, int stages, BatchShape batch, Precision precision) {
+        return new GptSettings(
+                shape,
+                StagePartition.byFlops(shape, stages),
+                batch,
+                precision,
+                new AdamWSettings(
+                        new LearningRate(0.01, 0.001, 2, 10), 0.9, 0.95, 1e-8, 0.1, false),
+                7);
+    }
+
+    /** Two sequences in each of three micro-batches, sums on a grid of 4 tokens. */
+    static BatchShape batch(List<Integer> sliceLengths) {
+        return new BatchShape(2, 3, sliceLengths, 4);
+    }
+
+    /** Tokens that follow from their place; the next token is half predictable. */
+    static BatchSource tokens(int vocabulary) {
+        return (kind, step, microBatch, into) -> {
+            CounterRandom random = CounterRandom.of(step, kind + " " + microBatch);
+            int token = 0;
+            for (int i = 0; i < into.length; i++) {
+                token =
+                        random.uniform(i) < 0.5
+                                ? (token + 1) % vocabulary
+                                : (int) (random.uniform(i + 1000L) * vocabulary);
+                into[i] = token;
+            }
+        };
+    }
+
+    /** Large random values everywhere, so that a missing or misplaced parameter shows. */
+    static ParameterSource roughWeights() {
+        return (name, shape, destination) -> {
+            CounterRandom random = CounterRandom.of(3, name);
+            for (long i = 0; i < destination.byteSize() / Float.BYTES; i++) {
+                float value = (float) (0.2 * random.normal(i));
+                destination.setAtIndex(ValueLayout.JAVA_FLOAT, i, value);
+            }
+            return !name.startsWith("optimizer.");
+        };
+    }
+
+    /** A pipeline under 1F1B (Seq1F1B where sequences are cut). */
+    static PipelineDriver pipeline(GptSettings settings) {
+        BatchShape batch = settings.batch();
+        return new PipelineDriver(
+                settings,
+                Orders.oneForwardOneBackward(
+                        settings.partition().stages(), batch.microBatches(), batch.slices()),
+                tokens(settings.shape().vocabulary()),
+                ParameterSource.none());
+    }
+}
