@@ -1,0 +1,142 @@
+package dev.penstock.runtime.model;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.penstock.cuda.Devices;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.cuda.device.DeviceException;
+import dev.penstock.cuda.device.DeviceSettings;
+import java.util.Collections;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class StageMemoryTest {
+    private static final DeviceSettings REFERENCE =
+            DeviceSettings.DEFAULTS.withKind(DeviceSettings.Kind.REFERENCE);
+
+    @ParameterizedTest
+    @CsvSource({
+        "1, FLOAT32, 16",
+        "2, FLOAT32, 8 8",
+        "3, BF16, 16",
+        "5, BF16, 4 4 8",
+        "2, FLOAT32, 10 6"
+    })
+    void predictedBytesAreThoseAllocated(int stages, Precision precision, String lengths) {
+        List<Integer> slices = List.of(lengths.split(" ")).stream().map(Integer::valueOf).toList();
+        for (GptShape shape : List.of(TinyRuns.TIED, TinyRuns.UNTIED)) {
+            GptStageFactory factory =
+                    factory(TinyRuns.settings(shape, stages, TinyRuns.batch(slices), precision));
+            for (int stage = 0; stage < stages; stage++) {
+                try (Device device = Devices.open(REFERENCE);
+                        GptStage built = factory.create(stage, device)) {
+
+                    StageMemory predicted = factory.predictedMemory(stage);
+
+                    assertThat(built.memory()).isEqualTo(predicted);
+                    assertThat(device.memory().liveBytes()).isEqualTo(predicted.total());
+                }
+            }
+        }
+    }
+
+    @Test
+    void trainingAllocatesNothingMore() {
+        GptSettings settings = TinyRuns.settings(TinyRuns.TIED, 1, TinyRuns.batch(List.of(8, 8)));
+        try (PipelineDriver pipeline = TinyRuns.pipeline(settings)) {
+            StageMemory before = pipeline.stages().getFirst().memory();
+
+            pipeline.train(1);
+            pipeline.evaluate(0);
+
+            assertThat(pipeline.stages().getFirst().memory()).isEqualTo(before);
+        }
+    }
+
+    @Test
+    void aStageOfGpt2CostsWhatTheFormulasSay() {
+        GptShape gpt2 = new GptShape(50257, 1024, 768, 12, 12, true);
+        GptSettings settings = TinyRuns.settings(gpt2, 2, BatchShape.unsliced(1, 16, 1024, 128));
+        GptStageFactory factory =
+                new GptStageFactory(
+                        settings,
+                        List.of(
+                                new StageBudget(2, List.of(2), 2, 1),
+                                new StageBudget(1, List.of(1), 1, 1)),
+                        TinyRuns.tokens(50257),
+                        ParameterSource.none());
+
+        StageMemory first = factory.predictedMemory(0);
+
+        long parameters = gpt2.embeddingParameters() + 8 * gpt2.layerParameters();
+        assertThat(first.parameters()).isEqualTo(4 * parameters);
+        assertThat(first.gradients()).isEqualTo(4 * parameters);
+        assertThat(first.optimizer()).isEqualTo(8 * parameters);
+        long row = 8 * (3 + 4 + 8 + 1) * 768 + 8 * (4 + 12); // qkv, norms, MLP, stream; moments
+        long tokens = 16L * 1024;
+        assertThat(first.activations()).isEqualTo(4 * (2 * 1024 * row + tokens));
+        assertThat(first.scratch()).isEqualTo(4 * 1024 * 768 * (3 + 4 + 1));
+    }
+
+    @Test
+    void unequalSlicesGetTheirOwnSlotsWhereThatIsSmaller() {
+        BatchShape batch = new BatchShape(16, 3, List.of(12, 4), 4);
+        GptSettings settings = TinyRuns.settings(TinyRuns.TIED, 1, batch);
+        StageBudget apart = new StageBudget(6, List.of(3, 3), 3, 3);
+        StageBudget shared = new StageBudget(3, List.of(3, 3), 3, 3);
+
+        long apartBytes = activations(settings, apart);
+        long sharedBytes = activations(settings, shared);
+
+        // 3 of 12 and 3 of 4 tokens against 3 of 12: the difference is 3 units of 4 tokens
+        long row = 4 * (3 * ((4 + 8) * 24 + 4 + 3) + 4 * 24 + 24 + 2);
+        assertThat(apartBytes - sharedBytes).isEqualTo(3 * 16 * 4 * row);
+    }
+
+    @Test
+    void aDeviceThatIsTooSmallSaysSoAndIsLeftEmpty() {
+        GptStageFactory factory =
+                factory(TinyRuns.settings(TinyRuns.TIED, 1, TinyRuns.batch(List.of(16))));
+        try (Device device = Devices.open(REFERENCE.withMemoryLimitBytes(200_000))) {
+
+            assertThatThrownBy(() -> factory.create(0, device))
+                    .isInstanceOf(DeviceException.class)
+                    .hasMessageContaining("stage 0");
+
+            assertThat(device.memory().liveBytes()).isZero();
+        }
+    }
+
+    @Test
+    void anOrderBeyondTheBudgetIsRefused() {
+        SlotPool<String> pool = new SlotPool<>("activations", List.of("a", "b"), 5);
+        pool.take(0);
+        pool.take(3);
+
+        assertThatThrownBy(() -> pool.take(1))
+                .hasMessageContaining("all 2 slots for activations are in use");
+        assertThatThrownBy(() -> pool.get(2)).hasMessageContaining("key 2");
+        pool.free(3);
+        assertThat(pool.take(1)).isEqualTo("b");
+    }
+
+    private static long activations(GptSettings settings, StageBudget budget) {
+        return new GptStageFactory(
+                        settings, List.of(budget), TinyRuns.tokens(37), ParameterSource.none())
+                .predictedMemory(0)
+                .activations();
+    }
+
+    private static GptStageFactory factory(GptSettings settings) {
+        int stages = settings.partition().stages();
+        StageBudget budget = StageBudget.everything(settings.batch());
+        return new GptStageFactory(
+                settings,
+                Collections.nCopies(stages, budget),
+                TinyRuns.tokens(settings.shape().vocabulary()),
+                ParameterSource.none());
+    }
+}
