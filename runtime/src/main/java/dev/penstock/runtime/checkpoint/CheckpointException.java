@@ -34,7 +34,7 @@ public final class CheckpointException extends RuntimeException {
                 switch (cause) {
                     case NoSuchFileException missing -> "no such file (" + missing.getFile() + ")";
                     case AccessDeniedException denied -> "no permission (" + denied.getFile() + ")";
-                    default -> String.valueOf(cause.getMessage());
+                    default -> cause.getMessage() == null ? cause.toString() : cause.getMessage();
                 };
         return new CheckpointException(path, "cannot " + doing + ": " + reason, cause);
     }

@@ -19,6 +19,9 @@ import java.util.stream.Stream;
  * .removed}), or about to be replaced by a newer set of the same step ({@code .replaced}).
  */
 public final class CheckpointFolders {
+    /** The name of the folder of checkpoints in a run's folder. */
+    public static final String FOLDER = "checkpoints";
+
     static final String INCOMPLETE = ".incomplete";
     static final String REMOVED = ".removed";
     static final String REPLACED = ".replaced";
@@ -70,6 +73,34 @@ public final class CheckpointFolders {
             }
         }
         return Optional.empty();
+    }
+
+    /**
+     * The checkpoint that a path means: that checkpoint itself, or the newest whole one of a run's
+     * folder or a folder of checkpoints. Reads it in full.
+     *
+     * @param ignored as for {@link #latest}
+     * @throws CheckpointException if there is none, or the one that was named is damaged
+     */
+    public static SavedCheckpoint find(Path path, Consumer<String> ignored) {
+        if (Files.exists(path.resolve(Manifest.FILE))) {
+            SavedCheckpoint named = SavedCheckpoint.open(path);
+            List<CheckpointException> problems = named.verify();
+            if (!problems.isEmpty()) {
+                problems.stream().skip(1).forEach(more -> ignored.accept(more.getMessage()));
+                throw problems.getFirst();
+            }
+            return named;
+        }
+        Path inRun = path.resolve(FOLDER);
+        return latest(Files.isDirectory(inRun) ? inRun : path, ignored)
+                .orElseThrow(
+                        () ->
+                                new CheckpointException(
+                                        path,
+                                        "no checkpoint here; expected a run's folder, its "
+                                                + FOLDER
+                                                + " or one of them, such as step-000100"));
     }
 
     private static String passedOver(CheckpointException problem) {

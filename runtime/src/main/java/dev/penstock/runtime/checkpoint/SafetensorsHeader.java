@@ -24,7 +24,9 @@ import java.util.Map;
  * @param entries in the order of the file
  */
 record SafetensorsHeader(Map<String, String> metadata, List<Entry> entries) {
-    static final int MAX_BYTES = 16 << 20;
+    /** Some forty thousand tensors; bounds the memory that a hostile file can make us take. */
+    static final int MAX_BYTES = 4 << 20;
+
     private static final int MAX_DIMENSIONS = 8;
     private static final String METADATA = "__metadata__";
     private static final JsonMapper JSON =

@@ -34,4 +34,13 @@ public record DataSpec(
     public int sequencesPerMicroBatch() {
         return sequences / microBatches;
     }
+
+    /** Rows that end in the middle would be filled in part. */
+    void requireWholeRows(int[] batch) {
+        if (batch.length % (context + 1) != 0) {
+            throw new IllegalArgumentException(
+                    "expected room for rows of %d tokens (context + 1), got %d"
+                            .formatted(context + 1, batch.length));
+        }
+    }
 }

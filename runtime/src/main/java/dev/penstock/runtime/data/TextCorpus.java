@@ -77,6 +77,7 @@ final class TextCorpus implements TrainingData {
     @Override
     public void read(StepKind kind, long step, int microBatch, int[] batch) {
         int row = spec.context() + 1;
+        spec.requireWholeRows(batch);
         long first =
                 switch (kind) {
                     case TRAIN -> (step - 1) * spec.sequences();

@@ -113,6 +113,7 @@ final class TokenFile implements TrainingData {
                     "%s: expected a step from 1 to %d, got %d; set run.steps = %d"
                             .formatted(spec.source(), steps, step, steps));
         }
+        spec.requireWholeRows(batch);
         long row = spec.context() + 1L;
         long sequence =
                 (step - 1) * spec.sequences() + (long) microBatch * spec.sequencesPerMicroBatch();

@@ -166,6 +166,29 @@ class CheckpointDirectoryTest {
     }
 
     @Test
+    void aPathMayNameARunItsCheckpointsOrOneOfThem() throws Exception {
+        Path checkpoints = root.resolve("checkpoints");
+        try (TinyRun run = new TinyRun(1);
+                CheckpointDirectory directory = TinyRun.directory(checkpoints, 2)) {
+            run.save(directory, 100);
+            run.save(directory, 200);
+        }
+
+        assertThat(CheckpointFolders.find(root, ignored::add).step()).isEqualTo(200);
+        assertThat(CheckpointFolders.find(checkpoints, ignored::add).step()).isEqualTo(200);
+        Path first = checkpoints.resolve("step-000100");
+        assertThat(CheckpointFolders.find(first, ignored::add).step()).isEqualTo(100);
+
+        Files.writeString(first.resolve("stage-0.safetensors"), "x");
+        assertThatThrownBy(() -> CheckpointFolders.find(first, ignored::add))
+                .isInstanceOf(CheckpointException.class)
+                .hasMessageContaining("step-000100/stage-0.safetensors");
+        assertThatThrownBy(() -> CheckpointFolders.find(root.resolve("x"), ignored::add))
+                .isInstanceOf(CheckpointException.class)
+                .hasMessageContaining("no checkpoint here");
+    }
+
+    @Test
     void aRunWithoutCheckpointsHasNone() {
         assertThat(CheckpointFolders.latest(root.resolve("none"), ignored::add)).isEmpty();
         assertThatThrownBy(() -> SavedCheckpoint.open(root.resolve("step-000001")))
