@@ -23,6 +23,7 @@ import org.jspecify.annotations.Nullable;
  * taken since the channel was opened, so a later credit makes up for one that could not be sent.
  * Nothing of a frame may be used before {@link #check} returned null.
  */
+@SuppressWarnings("EnumOrdinal") // the ordinals are the wire's codes, and so documented
 public final class TensorFrame {
     /** Bytes before the payload; 96 and Aeron's own 32 put the payload on a cache line. */
     public static final int HEADER_BYTES = 96;

@@ -159,7 +159,8 @@ final class InboundChannel {
             if (states.get(slot) == ARRIVED && wanted.equals(keys.get(slot))) {
                 states.set(slot, HELD);
                 held++;
-                taken++;
+                long takenBefore = taken;
+                taken = takenBefore + 1;
                 settleCredits();
                 return slot;
             }

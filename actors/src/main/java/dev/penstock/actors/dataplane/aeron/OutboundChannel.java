@@ -70,7 +70,8 @@ final class OutboundChannel {
         if (sending == null) {
             total = bytes;
             sending = tensor;
-            sent = sent + 1; // one writer
+            long sentBefore = sent;
+            sent = sentBefore + 1;
         }
         boolean complete = position + chunk == bytes;
         if (complete) {

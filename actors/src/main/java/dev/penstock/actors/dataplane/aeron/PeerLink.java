@@ -61,6 +61,7 @@ final class PeerLink {
     }
 
     /** Copies the tensor, or what is left of it, into the log. */
+    @SuppressWarnings("ThreadPriorityCheck") // a yield lets the receiver on this core drain the log
     OfferResult send(OutboundChannel channel, FrameKey key, MemorySegment tensor) {
         lock.lock();
         try {

@@ -87,6 +87,7 @@ final class Poller implements AutoCloseable {
         }
     }
 
+    @SuppressWarnings("ThreadPriorityCheck") // a yield lets a sender on this core go on
     private void idle(int work) {
         if (work > 0) {
             idleRounds = 0;
@@ -129,7 +130,7 @@ final class Poller implements AutoCloseable {
     public void close() {
         running = false;
         LockSupport.unpark(thread);
-        if (Thread.currentThread() != thread) {
+        if (!Thread.currentThread().equals(thread)) {
             boolean interrupted = false;
             try {
                 thread.join(5_000);

@@ -1,0 +1,192 @@
+package dev.penstock.actors.serialization;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import akka.actor.typed.ActorRef;
+import akka.actor.typed.ActorRefResolver;
+import akka.actor.typed.ActorSystem;
+import akka.actor.typed.Props;
+import akka.actor.typed.javadsl.Behaviors;
+import com.typesafe.config.ConfigFactory;
+import dev.penstock.actors.serialization.SampleProtocol.Branch;
+import dev.penstock.actors.serialization.SampleProtocol.Colour;
+import dev.penstock.actors.serialization.SampleProtocol.Leaf;
+import dev.penstock.actors.serialization.SampleProtocol.Nested;
+import dev.penstock.actors.serialization.SampleProtocol.Question;
+import java.io.NotSerializableException;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(60)
+class KryoMessageSerializerTest {
+    private static ActorSystem<SampleProtocol> system;
+    private static ActorRef<SampleProtocol> actor;
+    private static KryoRegistry registry;
+    private static KryoMessageSerializer serializer;
+
+    @BeforeAll
+    static void startSystem() {
+        system =
+                ActorSystem.create(
+                        Behaviors.ignore(),
+                        "serializer-test",
+                        ConfigFactory.parseString("akka.actor.provider = local")
+                                .withFallback(ConfigFactory.load()));
+        actor = system.systemActorOf(Behaviors.ignore(), "target", Props.empty());
+        List<Class<?>> protocols = new ArrayList<>();
+        protocols.add(SampleProtocol.class);
+        protocols.addAll(
+                KryoRegistry.load(
+                        system.settings().config().getStringList("penstock.wire.protocols")));
+        registry = KryoRegistry.of(protocols, () -> ActorRefResolver.get(system));
+        serializer = new KryoMessageSerializer(registry);
+    }
+
+    @AfterAll
+    static void stopSystem() {
+        system.terminate();
+    }
+
+    @Test
+    void everyMessageComesBackEqual() throws Exception {
+        for (Class<?> type : registry.types()) {
+            for (int seed = 0; seed < 20; seed++) {
+                Object message = new SampleValues(seed, actor).of(type);
+
+                Object back = throughBuffer(message);
+
+                assertThat(back)
+                        .as("seed %d of %s", seed, type)
+                        .usingRecursiveComparison()
+                        .withStrictTypeChecking()
+                        .withEqualsForType(Object::equals, ActorRef.class)
+                        .isEqualTo(message);
+            }
+        }
+    }
+
+    @Test
+    void anActorReferenceStillReachesItsActor() throws Exception {
+        Question back = (Question) throughBuffer(new Question("who?", actor));
+
+        assertThat(back.replyTo()).isEqualTo(actor);
+    }
+
+    @Test
+    void truncatedMessagesAreRefused() {
+        byte[] whole = serializer.toBinary(sample());
+        for (int length = 0; length < whole.length; length++) {
+            byte[] part = Arrays.copyOf(whole, length);
+            assertThatThrownBy(() -> serializer.fromBinary(part, registry.fingerprint()))
+                    .as("%d of %d bytes", length, whole.length)
+                    .isInstanceOf(NotSerializableException.class);
+        }
+    }
+
+    @Test
+    void randomBytesNeverDoMoreThanBeRefused() {
+        SplittableRandom random = new SplittableRandom(11);
+        for (int round = 0; round < 40_000; round++) {
+            byte[] bytes = new byte[1 + random.nextInt(200)];
+            random.nextBytes(bytes);
+            bytes[0] = (byte) (102 + random.nextInt(registry.types().size()));
+            assertReadOrRefused(bytes);
+        }
+    }
+
+    @Test
+    void flippedBitsNeverDoMoreThanBeRefused() {
+        SplittableRandom random = new SplittableRandom(12);
+        for (int round = 0; round < 20_000; round++) {
+            Class<?> type = registry.types().get(round % registry.types().size());
+            byte[] bytes = serializer.toBinary(new SampleValues(round, actor).of(type));
+            int flips = 1 + random.nextInt(4);
+            for (int i = 0; i < flips; i++) {
+                bytes[random.nextInt(bytes.length)] ^= (byte) (1 << random.nextInt(8));
+            }
+            assertReadOrRefused(bytes);
+        }
+    }
+
+    @Test
+    void aHugeLengthIsRefusedBeforeAnythingIsAllocated() {
+        byte[] bytes =
+                serializer.toBinary(new Nested(Colour.RED, List.of(), new Leaf(1), List.of()));
+        int lengthOfLeaves = bytes.length - 7;
+        byte[] hostile = Arrays.copyOf(bytes, bytes.length + 5);
+        Arrays.fill(hostile, lengthOfLeaves, lengthOfLeaves + 4, (byte) 0xff);
+        hostile[lengthOfLeaves + 4] = 0x07;
+
+        assertThatThrownBy(() -> serializer.fromBinary(hostile, registry.fingerprint()))
+                .isInstanceOf(NotSerializableException.class)
+                .hasMessageContaining("a length of 2147483647 elements");
+    }
+
+    @Test
+    void deepNestingIsRefused() {
+        SampleProtocol.Tree tree = new Leaf(1);
+        for (int depth = 0; depth < 100; depth++) {
+            tree = new Branch(List.of(tree));
+        }
+        Nested tooDeep = new Nested(Colour.GREEN, List.of(), tree, List.of());
+
+        assertThatThrownBy(() -> serializer.toBinary(tooDeep)).hasMessageContaining("Max depth");
+    }
+
+    @Test
+    void anotherVersionsMessagesAreRefusedByTheManifest() {
+        byte[] bytes = serializer.toBinary(sample());
+
+        assertThatThrownBy(() -> serializer.fromBinary(bytes, "0123456789abcdef"))
+                .isInstanceOf(NotSerializableException.class)
+                .hasMessageContaining("another version")
+                .hasMessageContaining(registry.fingerprint());
+    }
+
+    @Test
+    void theRecordsOwnChecksHoldForWhatComesFromOutside() {
+        byte[] bytes = serializer.toBinary(new Leaf(1));
+        bytes[bytes.length - 1] = (byte) 0x80; // little-endian: the sign
+
+        assertThatThrownBy(() -> serializer.fromBinary(bytes, registry.fingerprint()))
+                .hasMessageContaining("a leaf is not negative");
+    }
+
+    @Test
+    void classNamesAreNeverRead() {
+        byte[] bytes = {1, 0, (byte) 'j', (byte) 'a', (byte) 'v', (byte) 0xe1};
+
+        assertThatThrownBy(() -> serializer.fromBinary(bytes, registry.fingerprint()))
+                .hasMessageContaining("a class name on a wire that carries numbers only");
+    }
+
+    private static Object sample() {
+        return new Nested(
+                Colour.GREEN,
+                List.of(new Leaf(3), new Leaf(4)),
+                new Branch(List.of(new Leaf(5))),
+                List.of(List.of("a", "b"), List.of()));
+    }
+
+    private static Object throughBuffer(Object message) throws NotSerializableException {
+        ByteBuffer buffer = ByteBuffer.allocate(64 * 1024);
+        serializer.toBinary(message, buffer);
+        return serializer.fromBinary(buffer.flip(), serializer.manifest(message));
+    }
+
+    private static void assertReadOrRefused(byte[] bytes) {
+        try {
+            assertThat(serializer.fromBinary(bytes, registry.fingerprint())).isNotNull();
+        } catch (NotSerializableException e) {
+            assertThat(e).hasMessageContaining("cannot be read");
+        }
+    }
+}
