@@ -1,10 +1,20 @@
 package dev.penstock.actors.spi;
 
+import java.util.List;
+
 /**
  * Watches a run. Called by the supervisor from one thread at a time, in the order of events; must
  * return quickly and never throw.
  */
 public interface RunListener {
+    /**
+     * All ranks are open; the first pass follows.
+     *
+     * @param devices entry r describes the device of rank r
+     * @param fingerprint of the kernels, the same on all ranks
+     */
+    default void onOpened(List<String> devices, String fingerprint) {}
+
     /** A step was committed and applied everywhere. */
     void onStep(StepReport report);
 

@@ -1,0 +1,148 @@
+package dev.penstock.actors.shard;
+
+import dev.penstock.actors.dataplane.ChannelKey;
+import dev.penstock.actors.dataplane.FrameKind;
+import dev.penstock.actors.dataplane.Inbound;
+import dev.penstock.actors.dataplane.Outbound;
+import dev.penstock.actors.shard.BufferNeeds.Use;
+import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.StageProgram;
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.DeviceBuffer;
+import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.cuda.device.Tensor;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+
+/**
+ * All boundary tensors of a rank, allocated once: receive slots (the channel's credits plus what
+ * the program holds) and pools of outputs and input gradients.
+ */
+final class BoundaryBuffers {
+    private final Map<Integer, StageProgram> programs;
+    private final int slices;
+    private final Map<ChannelKey, List<DeviceBuffer>> slots = new HashMap<>();
+    private final Map<Integer, Deque<DeviceBuffer>> outputs = new HashMap<>();
+    private final Map<Integer, Deque<DeviceBuffer>> inputGradients = new HashMap<>();
+    private final List<Inbound> inbound = new ArrayList<>();
+    private final List<Outbound> outbound = new ArrayList<>();
+
+    BoundaryBuffers(
+            int rank, RunPlan plan, Map<Integer, StageProgram> programs, DeviceScope scope) {
+        this.programs = programs;
+        this.slices = plan.training().shape().slices();
+        var needs = BufferNeeds.of(rank, plan.training(), plan.evaluation());
+        var topology = new Topology(plan.training());
+        for (StageProgram program : programs.values()) {
+            int stage = program.stage();
+            outputs.put(stage, pool(scope, "output", program, needs.peak(stage, Use.OUTPUT)));
+            inputGradients.put(
+                    stage,
+                    pool(scope, "input gradient", program, needs.peak(stage, Use.INPUT_GRADIENT)));
+            if (stage > 0 && !topology.isLocal(stage - 1, stage)) {
+                receive(scope, plan, activation(stage), needs.peak(stage, Use.INPUT));
+                send(plan, gradient(stage - 1));
+            }
+            if (!topology.isLast(stage) && !topology.isLocal(stage, stage + 1)) {
+                receive(scope, plan, gradient(stage), needs.peak(stage, Use.OUTPUT_GRADIENT));
+                send(plan, activation(stage + 1));
+            }
+        }
+    }
+
+    /** The channel that brings a stage its input. */
+    static ChannelKey activation(int stage) {
+        return new ChannelKey(FrameKind.ACTIVATION, stage - 1, stage);
+    }
+
+    /** The channel that brings a stage the gradient of its output. */
+    static ChannelKey gradient(int stage) {
+        return new ChannelKey(FrameKind.GRADIENT, stage + 1, stage);
+    }
+
+    List<Inbound> inbound() {
+        return inbound;
+    }
+
+    List<Outbound> outbound() {
+        return outbound;
+    }
+
+    /** A slot as the boundary tensor of this token slice. */
+    Tensor slot(ChannelKey channel, int slot, int slice) {
+        return view(channel.stage(), known(slots, channel).get(slot), slice);
+    }
+
+    Tensor takeOutput(int stage, int slice) {
+        return view(stage, known(outputs, stage).pop(), slice);
+    }
+
+    void returnOutput(int stage, Tensor tensor) {
+        known(outputs, stage).push(tensor.buffer());
+    }
+
+    Tensor takeInputGradient(int stage, int slice) {
+        return view(stage, known(inputGradients, stage).pop(), slice);
+    }
+
+    void returnInputGradient(int stage, Tensor tensor) {
+        known(inputGradients, stage).push(tensor.buffer());
+    }
+
+    private Tensor view(int stage, DeviceBuffer buffer, int slice) {
+        StageProgram program = known(programs, stage);
+        return Tensor.of(buffer, DType.F32, program.boundaryRows(slice), program.boundaryColumns());
+    }
+
+    private void receive(DeviceScope scope, RunPlan plan, ChannelKey channel, int held) {
+        int credits = credits(plan, channel);
+        StageProgram program = known(programs, channel.stage());
+        var buffers = List.copyOf(pool(scope, "slot of " + channel, program, credits + held));
+        slots.put(channel, buffers);
+        int from = plan.training().placement().rankOf(channel.fromStage());
+        inbound.add(
+                new Inbound(
+                        channel,
+                        from,
+                        credits,
+                        buffers.stream().map(DeviceBuffer::segment).toList()));
+    }
+
+    private void send(RunPlan plan, ChannelKey channel) {
+        int to = plan.training().placement().rankOf(channel.stage());
+        outbound.add(new Outbound(channel, to, credits(plan, channel)));
+    }
+
+    private static int credits(RunPlan plan, ChannelKey channel) {
+        Integer credits = plan.inFlight().get(channel);
+        if (credits == null) {
+            throw new IllegalArgumentException(
+                    "the plan of run %s gives no in-flight count for %s"
+                            .formatted(plan.runId(), channel));
+        }
+        return credits;
+    }
+
+    private Deque<DeviceBuffer> pool(
+            DeviceScope scope, String use, StageProgram program, int count) {
+        int rows = 0;
+        for (int slice = 0; slice < slices; slice++) {
+            rows = Math.max(rows, program.boundaryRows(slice));
+        }
+        long bytes = (long) rows * program.boundaryColumns() * DType.F32.bytes();
+        var pool = new ArrayDeque<DeviceBuffer>();
+        for (int i = 0; i < count; i++) {
+            pool.add(scope.allocate("stage %d %s %d".formatted(program.stage(), use, i), bytes));
+        }
+        return pool;
+    }
+
+    private static <K, V> V known(Map<K, V> map, K key) {
+        return Objects.requireNonNull(map.get(key), () -> "this rank has no buffers for " + key);
+    }
+}

@@ -1,0 +1,106 @@
+package dev.penstock.actors.shard;
+
+import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.RankProgram;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.WorkUnit;
+import java.util.HashMap;
+import java.util.Map;
+
+/**
+ * The most boundary tensors of each use that a rank holds at a time, found by walking its programs.
+ *
+ * <pre>
+ *   input             RECV_F .. B (training) or F (evaluation)     in a receive slot
+ *   output            F .. SEND_F, or its reader on the same rank
+ *   output gradient   RECV_B .. B                                  in a receive slot
+ *   input gradient    B .. SEND_B, or its reader on the same rank
+ * </pre>
+ */
+final class BufferNeeds {
+    /** What a boundary tensor is to its stage. */
+    enum Use {
+        INPUT,
+        OUTPUT,
+        OUTPUT_GRADIENT,
+        INPUT_GRADIENT
+    }
+
+    private record Key(int stage, Use use) {}
+
+    private final Map<Key, Integer> peak = new HashMap<>();
+
+    /** Walks the program of this rank in every schedule and keeps the larger counts. */
+    static BufferNeeds of(int rank, Schedule... schedules) {
+        var needs = new BufferNeeds();
+        for (Schedule schedule : schedules) {
+            needs.new Walk(schedule).run(schedule.program(rank));
+        }
+        return needs;
+    }
+
+    /** The most tensors of this use held at a time; 0 if there never is one. */
+    int peak(int stage, Use use) {
+        return peak.getOrDefault(new Key(stage, use), 0);
+    }
+
+    private final class Walk {
+        private final Map<Key, Integer> held = new HashMap<>();
+        private final Topology topology;
+
+        Walk(Schedule schedule) {
+            this.topology = new Topology(schedule);
+        }
+
+        void run(RankProgram program) {
+            boolean trains = program.ops().stream().anyMatch(op -> op instanceof Op.Backward);
+            for (Op op : program.ops()) {
+                switch (op) {
+                    case Op.ReceiveActivation(WorkUnit u) -> add(u.stage(), Use.INPUT, 1);
+                    case Op.Forward(WorkUnit u) -> {
+                        if (!topology.isLast(u.stage())) {
+                            add(u.stage(), Use.OUTPUT, 1);
+                        }
+                        if (!trains) {
+                            releaseInput(u.stage());
+                        }
+                    }
+                    case Op.SendActivation(WorkUnit u) -> add(u.stage(), Use.OUTPUT, -1);
+                    case Op.ReceiveGradient(WorkUnit u) -> add(u.stage(), Use.OUTPUT_GRADIENT, 1);
+                    case Op.Backward(WorkUnit u) -> {
+                        if (u.stage() > 0) {
+                            add(u.stage(), Use.INPUT_GRADIENT, 1);
+                        }
+                        releaseInput(u.stage());
+                        releaseOutputGradient(u.stage());
+                    }
+                    case Op.SendGradient(WorkUnit u) -> add(u.stage(), Use.INPUT_GRADIENT, -1);
+                    case Op.ReduceGradients(_) -> {}
+                }
+            }
+        }
+
+        private void releaseInput(int stage) {
+            if (stage > 0) {
+                boolean local = topology.isLocal(stage - 1, stage);
+                add(local ? stage - 1 : stage, local ? Use.OUTPUT : Use.INPUT, -1);
+            }
+        }
+
+        private void releaseOutputGradient(int stage) {
+            if (!topology.isLast(stage)) {
+                boolean local = topology.isLocal(stage, stage + 1);
+                add(
+                        local ? stage + 1 : stage,
+                        local ? Use.INPUT_GRADIENT : Use.OUTPUT_GRADIENT,
+                        -1);
+            }
+        }
+
+        private void add(int stage, Use use, int count) {
+            var key = new Key(stage, use);
+            int now = held.merge(key, count, Integer::sum);
+            peak.merge(key, now, Math::max);
+        }
+    }
+}

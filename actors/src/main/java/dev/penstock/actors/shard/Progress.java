@@ -1,0 +1,15 @@
+package dev.penstock.actors.shard;
+
+/** What came of a try to run the op at the program counter. */
+enum Progress {
+    /** The op is complete; the counter moved on. */
+    DONE,
+    /** A part of the op is done and more can be done now. */
+    AGAIN,
+    /** Its frame has not arrived; {@code onFrame} will tell. */
+    WAITS_FOR_FRAME,
+    /** The receiver has no free slot; {@code onCredit} will tell. */
+    WAITS_FOR_CREDIT,
+    /** The log is full or the peer not there yet; try again soon. */
+    WAITS_FOR_LINK
+}

@@ -1,0 +1,194 @@
+package dev.penstock.actors.shard;
+
+import dev.penstock.actors.dataplane.Endpoint;
+import dev.penstock.actors.dataplane.FrameListener;
+import dev.penstock.actors.dataplane.Inbound;
+import dev.penstock.actors.dataplane.Outbound;
+import dev.penstock.actors.spi.CheckpointStore;
+import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.StageProgram;
+import dev.penstock.actors.spi.StepKind;
+import dev.penstock.actors.spi.StepResult;
+import dev.penstock.actors.spi.TensorNorm;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.OpText;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalDouble;
+import java.util.TreeMap;
+
+/**
+ * A rank's device, stages, buffers, endpoint and interpreters: opened together, closed together in
+ * reverse order. Used by the shard's thread only.
+ */
+final class RankWork implements AutoCloseable {
+    private final RunPlan plan;
+    private final CheckpointStore checkpoints;
+    private final Device device;
+    private final Map<Integer, StageProgram> stages = new TreeMap<>();
+    private final DeviceScope boundary;
+    private final Endpoint endpoint;
+    private final Map<StepKind, OpInterpreter> interpreters = new EnumMap<>(StepKind.class);
+    private final List<AutoCloseable> open = new ArrayList<>();
+    private OpInterpreter interpreter;
+    private StepKind kind = StepKind.TRAIN;
+    private long step;
+
+    RankWork(int rank, RankResources resources, FrameListener listener) {
+        this.plan = resources.plan();
+        this.checkpoints = resources.checkpoints();
+        try {
+            this.device = opened(resources.devices().open(rank));
+            for (int stage : plan.training().placement().stagesOf(rank)) {
+                stages.put(stage, opened(resources.programs().create(stage, device)));
+            }
+            this.boundary = opened(device.memory().child("boundary", Long.MAX_VALUE));
+            var buffers = new BoundaryBuffers(rank, plan, stages, boundary);
+            Map<Integer, List<SharedGradientExchange>> exchanges = exchanges();
+            List<Inbound> inbound = new ArrayList<>(buffers.inbound());
+            List<Outbound> outbound = new ArrayList<>(buffers.outbound());
+            exchanges.values().stream()
+                    .flatMap(List::stream)
+                    .forEach(
+                            exchange -> {
+                                inbound.add(exchange.inbound());
+                                outbound.add(exchange.outbound());
+                            });
+            this.endpoint = opened(resources.dataPlane().open(rank, inbound, outbound, listener));
+            for (StepKind each : StepKind.values()) {
+                interpreters.put(
+                        each,
+                        new OpInterpreter(
+                                plan.schedule(each), rank, stages, exchanges, buffers, endpoint));
+            }
+            this.interpreter = interpreterOf(StepKind.TRAIN);
+        } catch (RuntimeException e) {
+            close();
+            throw e;
+        }
+    }
+
+    private Map<Integer, List<SharedGradientExchange>> exchanges() {
+        Map<Integer, List<SharedGradientExchange>> exchanges = new TreeMap<>();
+        for (StageProgram stage : stages.values()) {
+            var all =
+                    stage.sharedGradients().stream()
+                            .map(
+                                    shared ->
+                                            new SharedGradientExchange(
+                                                    stage.stage(),
+                                                    shared,
+                                                    plan,
+                                                    boundary,
+                                                    device.kernels()))
+                            .toList();
+            exchanges.put(stage.stage(), all);
+        }
+        return exchanges;
+    }
+
+    private <T extends AutoCloseable> T opened(T resource) {
+        open.add(resource);
+        return resource;
+    }
+
+    private OpInterpreter interpreterOf(StepKind wanted) {
+        OpInterpreter found = interpreters.get(wanted);
+        if (found == null) {
+            throw new IllegalStateException("no program for " + wanted);
+        }
+        return found;
+    }
+
+    String deviceName() {
+        return device.name();
+    }
+
+    String deviceFingerprint() {
+        return device.fingerprint();
+    }
+
+    void begin(StepKind newKind, long newStep, long pass) {
+        kind = newKind;
+        step = newStep;
+        interpreter = interpreterOf(newKind);
+        interpreter.begin(pass);
+        stages.values().forEach(stage -> stage.beginStep(newKind, newStep));
+    }
+
+    boolean isFinished() {
+        return interpreter.isFinished();
+    }
+
+    int position() {
+        return interpreter.position();
+    }
+
+    Progress advance() {
+        return interpreter.advance();
+    }
+
+    StepResult finishPass() {
+        var loss = OptionalDouble.empty();
+        List<TensorNorm> norms = new ArrayList<>();
+        for (StageProgram stage : stages.values()) {
+            StepResult result = stage.finishStep();
+            loss = result.loss().isPresent() ? result.loss() : loss;
+            norms.addAll(result.norms());
+        }
+        return new StepResult(loss, norms);
+    }
+
+    void update(long committedStep, double clipFactor) {
+        stages.values().forEach(stage -> stage.update(committedStep, clipFactor));
+    }
+
+    List<CheckpointStore.ShardFile> save(long savedStep) {
+        return stages.values().stream()
+                .map(stage -> checkpoints.writeShard(savedStep, stage.stage(), stage.state()))
+                .toList();
+    }
+
+    long[] opStartNanos() {
+        return interpreter.startNanos();
+    }
+
+    long[] opEndNanos() {
+        return interpreter.endNanos();
+    }
+
+    long peakBytes() {
+        return device.memory().peakBytes();
+    }
+
+    /** Where the rank is, for error messages: {@code step 7, at 1F2}. */
+    String place() {
+        String pass = kind == StepKind.TRAIN ? "step " + step : "held-out batch " + step;
+        Op op = interpreter.current();
+        return op == null ? pass : pass + ", at " + OpText.print(op, plan.training().shape());
+    }
+
+    @Override
+    public void close() {
+        RuntimeException first = null;
+        for (AutoCloseable resource : open.reversed()) {
+            try {
+                resource.close();
+            } catch (Exception e) {
+                if (first == null) {
+                    first = new IllegalStateException("closing a rank: " + e.getMessage(), e);
+                } else {
+                    first.addSuppressed(e);
+                }
+            }
+        }
+        open.clear();
+        if (first != null) {
+            throw first;
+        }
+    }
+}

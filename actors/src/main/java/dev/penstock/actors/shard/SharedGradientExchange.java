@@ -1,0 +1,137 @@
+package dev.penstock.actors.shard;
+
+import dev.penstock.actors.dataplane.ChannelKey;
+import dev.penstock.actors.dataplane.Endpoint;
+import dev.penstock.actors.dataplane.FrameKey;
+import dev.penstock.actors.dataplane.FrameKind;
+import dev.penstock.actors.dataplane.Inbound;
+import dev.penstock.actors.dataplane.OfferResult;
+import dev.penstock.actors.dataplane.Outbound;
+import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.SharedGradient;
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.DeviceBuffer;
+import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.Tensor;
+import java.util.List;
+import java.util.stream.IntStream;
+
+/**
+ * Replaces a gradient that two stages share by the sum of both parts, on both. Blocks of it cross
+ * in both directions, so no whole copy is ever needed; a sum of two is the same in either order, so
+ * both sides get the same bits.
+ */
+final class SharedGradientExchange {
+    private static final int BLOCK_ELEMENTS = 1 << 20;
+    private static final int CREDITS = 2;
+
+    private final SharedGradient shared;
+    private final Kernels kernels;
+    private final Inbound inbound;
+    private final Outbound outbound;
+    private final List<DeviceBuffer> slots;
+    private final int blocks;
+    private int sent;
+    private int received;
+
+    SharedGradientExchange(
+            int stage, SharedGradient shared, RunPlan plan, DeviceScope scope, Kernels kernels) {
+        if (shared.stages().size() != 2 || !shared.stages().contains(stage)) {
+            throw new IllegalArgumentException(
+                    "gradient of %s: expected two sharing stages, one of them %d, got %s"
+                            .formatted(shared.name(), stage, shared.stages()));
+        }
+        this.shared = shared;
+        this.kernels = kernels;
+        int peer = shared.stages().get(shared.stages().get(0) == stage ? 1 : 0);
+        int peerRank = plan.training().placement().rankOf(peer);
+        long elements = shared.gradient().elements();
+        this.blocks = Math.toIntExact((elements + BLOCK_ELEMENTS - 1) / BLOCK_ELEMENTS);
+        long bytes = Math.min(elements, BLOCK_ELEMENTS) * DType.F32.bytes();
+        this.slots =
+                IntStream.rangeClosed(0, CREDITS)
+                        .mapToObj(
+                                i ->
+                                        scope.allocate(
+                                                "shared gradient of " + shared.name() + " " + i,
+                                                bytes))
+                        .toList();
+        this.inbound =
+                new Inbound(
+                        new ChannelKey(FrameKind.SHARED_GRADIENT, peer, stage),
+                        peerRank,
+                        CREDITS,
+                        slots.stream().map(DeviceBuffer::segment).toList());
+        this.outbound =
+                new Outbound(
+                        new ChannelKey(FrameKind.SHARED_GRADIENT, stage, peer), peerRank, CREDITS);
+    }
+
+    Inbound inbound() {
+        return inbound;
+    }
+
+    Outbound outbound() {
+        return outbound;
+    }
+
+    /** Starts over for the next step. */
+    void begin() {
+        sent = 0;
+        received = 0;
+    }
+
+    /** Moves at most one block each way. */
+    Progress advance(Endpoint endpoint, long pass) {
+        boolean linkBusy = false;
+        boolean moved = false;
+        if (sent < blocks) {
+            var key = new FrameKey(outbound.channel(), pass, sent, 0);
+            switch (endpoint.offer(key, block(sent).segment())) {
+                case OfferResult.Sent _ -> {
+                    sent++;
+                    moved = true;
+                }
+                case OfferResult.NoCredit _ -> {}
+                case OfferResult.BackPressured _ -> linkBusy = true;
+                case OfferResult.Failed(String reason) -> throw OpInterpreter.linkFailed(reason);
+            }
+        }
+        if (received < sent && takeOne(endpoint, pass)) {
+            received++;
+            moved = true;
+        }
+        if (received == blocks) {
+            return Progress.DONE;
+        }
+        if (moved) {
+            return Progress.AGAIN;
+        }
+        return linkBusy ? Progress.WAITS_FOR_LINK : Progress.WAITS_FOR_FRAME;
+    }
+
+    private boolean takeOne(Endpoint endpoint, long pass) {
+        int slot = endpoint.take(new FrameKey(inbound.channel(), pass, received, 0));
+        if (slot < 0) {
+            return false;
+        }
+        Tensor mine = block(received);
+        kernels.add(Tensor.of(slots.get(slot), DType.F32, 1, mine.columns()), mine);
+        endpoint.release(inbound.channel(), slot);
+        return true;
+    }
+
+    private Tensor block(int index) {
+        Tensor whole = shared.gradient();
+        long first = (long) index * BLOCK_ELEMENTS;
+        int count = (int) Math.min(BLOCK_ELEMENTS, whole.elements() - first);
+        return new Tensor(
+                whole.buffer(),
+                whole.offsetBytes() + first * DType.F32.bytes(),
+                DType.F32,
+                1,
+                count,
+                count);
+    }
+}

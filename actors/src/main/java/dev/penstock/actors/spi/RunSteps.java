@@ -1,0 +1,34 @@
+package dev.penstock.actors.spi;
+
+/**
+ * What a run does, in steps.
+ *
+ * @param completed training steps already done (a resumed run), 0 for a fresh one
+ * @param last the run ends after this step; equal to {@code completed} for an evaluation only
+ * @param clipNorm gradients are scaled to at most this global norm; 0 for no clipping
+ * @param evaluateEvery evaluate after every so many steps, at the start and at the end; 0 for never
+ * @param evaluationBatches held-out batches of one evaluation
+ * @param checkpointEvery save after every so many steps and at the end; 0 for never
+ */
+public record RunSteps(
+        long completed,
+        long last,
+        double clipNorm,
+        int evaluateEvery,
+        int evaluationBatches,
+        int checkpointEvery) {
+
+    /** Whether an evaluation is due after this many steps. */
+    public boolean evaluatesAfter(long step) {
+        return evaluateEvery > 0
+                && evaluationBatches > 0
+                && (step == completed || step == last || step % evaluateEvery == 0);
+    }
+
+    /** Whether a checkpoint is due after this many steps. */
+    public boolean savesAfter(long step) {
+        return checkpointEvery > 0
+                && step > completed
+                && (step == last || step % checkpointEvery == 0);
+    }
+}

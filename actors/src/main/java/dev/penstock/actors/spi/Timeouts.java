@@ -1,0 +1,23 @@
+package dev.penstock.actors.spi;
+
+import java.time.Duration;
+
+/**
+ * Deadlines. No wait of a run is without one.
+ *
+ * @param lease a rank that says nothing for this long is taken for dead
+ * @param stallReport a wait this long is explained to the user
+ * @param stallLimit a wait of all ranks this long ends the run
+ * @param start all ranks must be ready within this
+ * @param stop all ranks must be stopped within this
+ */
+public record Timeouts(
+        Duration lease, Duration stallReport, Duration stallLimit, Duration start, Duration stop) {
+    public static final Timeouts DEFAULT =
+            new Timeouts(
+                    Duration.ofSeconds(3),
+                    Duration.ofSeconds(5),
+                    Duration.ofSeconds(60),
+                    Duration.ofSeconds(60),
+                    Duration.ofSeconds(30));
+}

@@ -1,0 +1,73 @@
+package dev.penstock.actors.stage;
+
+import dev.penstock.actors.shard.RankStatus;
+import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.OpText;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.WorkUnit;
+
+/** Says in words what a rank does or waits for, from whom. */
+final class ActivityText {
+    private ActivityText() {}
+
+    static String of(RunPlan plan, int rank, RankStatus.Moment moment) {
+        Schedule schedule = plan.schedule(moment.kind());
+        return switch (moment.state()) {
+            case IDLE -> "idle";
+            case UPDATING -> "applies the optimizer";
+            case SAVING -> "writes its checkpoint";
+            case COMPUTING -> "runs " + text(schedule, op(schedule, rank, moment));
+            case WAITING_FOR_FRAME -> {
+                Op op = op(schedule, rank, moment);
+                yield text(schedule, op) + " waits for " + source(schedule, op);
+            }
+            case WAITING_FOR_CREDIT -> {
+                Op op = op(schedule, rank, moment);
+                yield text(schedule, op) + " waits for a free slot at " + peer(schedule, op);
+            }
+            case WAITING_FOR_LINK -> {
+                Op op = op(schedule, rank, moment);
+                yield text(schedule, op) + " waits for the link to " + peer(schedule, op);
+            }
+        };
+    }
+
+    private static Op op(Schedule schedule, int rank, RankStatus.Moment moment) {
+        return schedule.program(rank).ops().get(moment.position());
+    }
+
+    private static String text(Schedule schedule, Op op) {
+        return OpText.print(op, schedule.shape());
+    }
+
+    private static String source(Schedule schedule, Op op) {
+        return switch (op) {
+            case Op.ReceiveActivation(WorkUnit u) ->
+                    text(schedule, new Op.SendActivation(u.onStage(u.stage() - 1)))
+                            + " of "
+                            + peer(schedule, op);
+            case Op.ReceiveGradient(WorkUnit u) ->
+                    text(schedule, new Op.SendGradient(u.onStage(u.stage() + 1)))
+                            + " of "
+                            + peer(schedule, op);
+            case Op.ReduceGradients _ -> "the shared gradient of its peer";
+            case Op.Forward _, Op.Backward _, Op.SendActivation _, Op.SendGradient _ -> "nothing";
+        };
+    }
+
+    private static String peer(Schedule schedule, Op op) {
+        return switch (op) {
+            case Op.ReceiveActivation(WorkUnit u) -> rankOf(schedule, u.stage() - 1);
+            case Op.SendGradient(WorkUnit u) -> rankOf(schedule, u.stage() - 1);
+            case Op.ReceiveGradient(WorkUnit u) -> rankOf(schedule, u.stage() + 1);
+            case Op.SendActivation(WorkUnit u) -> rankOf(schedule, u.stage() + 1);
+            case Op.ReduceGradients _ -> "its peer";
+            case Op.Forward _, Op.Backward _ -> "nobody";
+        };
+    }
+
+    private static String rankOf(Schedule schedule, int stage) {
+        return "rank %d (stage %d)".formatted(schedule.placement().rankOf(stage), stage);
+    }
+}

@@ -1,0 +1,102 @@
+package dev.penstock.actors.stage;
+
+import akka.actor.typed.ActorRef;
+import akka.actor.typed.Behavior;
+import akka.actor.typed.DispatcherSelector;
+import akka.actor.typed.Terminated;
+import akka.actor.typed.javadsl.AbstractBehavior;
+import akka.actor.typed.javadsl.ActorContext;
+import akka.actor.typed.javadsl.Behaviors;
+import akka.actor.typed.javadsl.Receive;
+import akka.actor.typed.javadsl.TimerScheduler;
+import dev.penstock.actors.serialization.WireMessage;
+import dev.penstock.actors.shard.RankActivity;
+import dev.penstock.actors.shard.RankEvent;
+import dev.penstock.actors.shard.RankOrder;
+import dev.penstock.actors.shard.RankResources;
+import dev.penstock.actors.shard.RankStatus;
+import dev.penstock.actors.shard.TensorShardActor;
+import dev.penstock.actors.spi.RunPlan;
+import java.time.Duration;
+
+/**
+ * The control side of a rank: spawns and watches its shard, hands orders on, and renews the rank's
+ * lease from a thread that never computes, so that a long op is no death.
+ */
+public final class StageActor extends AbstractBehavior<StageActor.Command> {
+    /** What a stage actor understands. */
+    public sealed interface Command extends WireMessage {}
+
+    /** An order for the rank. */
+    public record Order(RankOrder order) implements Command {}
+
+    private record RenewLease() implements Command {}
+
+    /** Leases are renewed this often per lease time, so that one late renewal is no death. */
+    private static final int RENEWALS_PER_LEASE = 6;
+
+    private final int rank;
+    private final RunPlan plan;
+    private final RankStatus status = new RankStatus();
+    private final ActorRef<RankEvent> events;
+    private final ActorRef<TensorShardActor.Command> shard;
+
+    private StageActor(
+            ActorContext<Command> context,
+            TimerScheduler<Command> timers,
+            int rank,
+            int epoch,
+            RankResources resources,
+            ActorRef<RankEvent> events) {
+        super(context);
+        this.rank = rank;
+        this.plan = resources.plan();
+        this.events = events;
+        this.shard =
+                context.spawn(
+                        TensorShardActor.create(rank, epoch, resources, status, events),
+                        "shard-0",
+                        DispatcherSelector.fromConfig("penstock.shard-dispatcher"));
+        context.watch(shard);
+        Duration renewal = plan.timeouts().lease().dividedBy(RENEWALS_PER_LEASE);
+        timers.startTimerWithFixedDelay(new RenewLease(), Duration.ZERO, renewal);
+    }
+
+    /** A rank of the plan in this process. */
+    public static Behavior<Command> create(
+            int rank, int epoch, RankResources resources, ActorRef<RankEvent> events) {
+        return Behaviors.setup(
+                context ->
+                        Behaviors.withTimers(
+                                timers ->
+                                        new StageActor(
+                                                context, timers, rank, epoch, resources, events)));
+    }
+
+    @Override
+    public Receive<Command> createReceive() {
+        return newReceiveBuilder()
+                .onMessage(Command.class, this::onCommand)
+                .onSignal(Terminated.class, _ -> Behaviors.stopped())
+                .build();
+    }
+
+    private Behavior<Command> onCommand(Command command) {
+        switch (command) {
+            case Order(RankOrder order) -> shard.tell(new TensorShardActor.Order(order));
+            case RenewLease _ -> events.tell(new RankEvent.Lease(rank, activity()));
+        }
+        return this;
+    }
+
+    private RankActivity activity() {
+        RankStatus.Moment now = status.now();
+        return new RankActivity(
+                now.state(),
+                now.kind(),
+                now.pass(),
+                now.position(),
+                System.nanoTime() - now.sinceNanoTime(),
+                ActivityText.of(plan, rank, now));
+    }
+}

@@ -1,0 +1,63 @@
+package dev.penstock.actors.supervisor;
+
+import dev.penstock.actors.shard.RankEvent;
+import dev.penstock.actors.spi.StepKind;
+import dev.penstock.actors.spi.StepResult;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/** Collects every rank's answer to one pass. */
+final class PassRound {
+    private final @Nullable StepResult[] results;
+    private final long pass;
+    private final StepKind kind;
+    private final long step;
+    private int missing;
+
+    PassRound(int ranks, long pass, StepKind kind, long step) {
+        this.results = new StepResult[ranks];
+        this.pass = pass;
+        this.kind = kind;
+        this.step = step;
+        this.missing = ranks;
+    }
+
+    StepKind kind() {
+        return kind;
+    }
+
+    long step() {
+        return step;
+    }
+
+    /** Takes an answer; true when it was the last one missing. */
+    boolean accept(RankEvent.PassDone done) {
+        if (done.pass() != pass || results[done.rank()] != null) {
+            return false;
+        }
+        results[done.rank()] = done.result();
+        return --missing == 0;
+    }
+
+    /** The loss that the last stage's rank reported. */
+    double loss() {
+        for (StepResult result : results) {
+            if (result != null && result.loss().isPresent()) {
+                return result.loss().getAsDouble();
+            }
+        }
+        throw new IllegalStateException("pass %d: no rank reported a loss".formatted(pass));
+    }
+
+    GradientSummary gradients() {
+        List<GradientSummary.Part> parts = new ArrayList<>();
+        for (int rank = 0; rank < results.length; rank++) {
+            for (var norm : Objects.requireNonNull(results[rank]).norms()) {
+                parts.add(new GradientSummary.Part(rank, norm));
+            }
+        }
+        return GradientSummary.of(parts);
+    }
+}

@@ -1,0 +1,138 @@
+package dev.penstock.actors.supervisor;
+
+import dev.penstock.actors.shard.RankActivity;
+import dev.penstock.actors.spi.RankStep;
+import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.StepReport;
+import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.OpText;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+
+/**
+ * Sees when nothing moves any more and says who waits for what, from whom, since when. A rank
+ * inside an op counts as moving for three times the longest op seen so far: a long op is no stall.
+ */
+final class StallWatch {
+    /** Before any op was measured: code is not compiled yet and caches are cold. */
+    private static final long UNKNOWN_OP_NANOS = 60_000_000_000L;
+
+    private static final int PATIENCE = 3;
+    private static final int CONTEXT_OPS = 3;
+
+    private final RunPlan plan;
+    private long longestOpNanos;
+    private long nextReportNanos;
+
+    StallWatch(RunPlan plan) {
+        this.plan = plan;
+    }
+
+    /** Learns how long ops take. */
+    void learn(StepReport report) {
+        for (RankStep rank : report.ranks()) {
+            longestOpNanos =
+                    Math.max(longestOpNanos, rank.updateEndNanos() - rank.updateStartNanos());
+        }
+        for (RankStep rank : report.ranks()) {
+            List<Op> ops = plan.training().program(rank.rank()).ops();
+            for (int i = 0; i < ops.size(); i++) {
+                if (ops.get(i) instanceof Op.Compute) {
+                    long nanos = rank.opEndNanos()[i] - rank.opStartNanos()[i];
+                    longestOpNanos = Math.max(longestOpNanos, nanos);
+                }
+            }
+        }
+    }
+
+    /** A report, if nothing has moved for long enough; again each time that span has passed. */
+    Optional<String> report(List<RankTable.Row> rows, boolean roundOpen, long now) {
+        OptionalLong still = stillNanos(rows, roundOpen);
+        long limit = plan.timeouts().stallReport().toNanos();
+        if (still.isEmpty() || still.getAsLong() < limit) {
+            nextReportNanos = now;
+            return Optional.empty();
+        }
+        if (now < nextReportNanos) {
+            return Optional.empty();
+        }
+        nextReportNanos = now + limit;
+        return Optional.of(text(rows, still.getAsLong()));
+    }
+
+    /** The reason to give up, if nothing has moved for the stall limit. */
+    Optional<String> hopeless(List<RankTable.Row> rows, boolean roundOpen) {
+        OptionalLong still = stillNanos(rows, roundOpen);
+        if (still.isEmpty() || still.getAsLong() < plan.timeouts().stallLimit().toNanos()) {
+            return Optional.empty();
+        }
+        return Optional.of(text(rows, still.getAsLong()));
+    }
+
+    /**
+     * How long nothing has moved; empty while something may.
+     *
+     * @param roundOpen whether the supervisor waits for the ranks; without one, idle ranks are no
+     *     stall
+     */
+    private OptionalLong stillNanos(List<RankTable.Row> rows, boolean roundOpen) {
+        if (!roundOpen) {
+            return OptionalLong.empty();
+        }
+        long youngest = Long.MAX_VALUE;
+        long opLimit = longestOpNanos == 0 ? UNKNOWN_OP_NANOS : PATIENCE * longestOpNanos;
+        for (RankTable.Row row : rows) {
+            RankActivity activity = row.activity();
+            if (activity == null) {
+                return OptionalLong.empty();
+            }
+            switch (activity.state()) {
+                case SAVING -> {
+                    return OptionalLong.empty(); // a disk may be slow; its errors are its own
+                }
+                case COMPUTING, UPDATING -> {
+                    if (activity.sinceNanos() < opLimit) {
+                        return OptionalLong.empty();
+                    }
+                }
+                case IDLE, WAITING_FOR_FRAME, WAITING_FOR_CREDIT, WAITING_FOR_LINK -> {}
+            }
+            youngest = Math.min(youngest, activity.sinceNanos());
+        }
+        return OptionalLong.of(youngest);
+    }
+
+    private String text(List<RankTable.Row> rows, long stillNanos) {
+        var text =
+                new StringBuilder(
+                        "stall: nothing has moved for %.1f s".formatted(stillNanos / 1e9));
+        for (RankTable.Row row : rows) {
+            RankActivity activity = row.activity();
+            if (activity != null) {
+                text.append(
+                        "%n  rank %d: %s, since %.1f s; order: %s"
+                                .formatted(
+                                        row.rank(),
+                                        activity.text(),
+                                        activity.sinceNanos() / 1e9,
+                                        excerpt(row.rank(), activity)));
+            }
+        }
+        return text.toString();
+    }
+
+    /** The rank's order around its position: {@code ... 0F1 0SEND_F1 >0RECV_B0< 0B0 ...}. */
+    private String excerpt(int rank, RankActivity activity) {
+        List<Op> ops = plan.schedule(activity.kind()).program(rank).ops();
+        int at = activity.position();
+        int from = Math.max(0, at - CONTEXT_OPS);
+        int to = Math.min(ops.size(), at + CONTEXT_OPS + 1);
+        var text = new StringBuilder(from > 0 ? "... " : "");
+        for (int i = from; i < to; i++) {
+            String op = OpText.print(ops.get(i), plan.training().shape());
+            text.append(i == at ? ">" + op + "<" : op).append(i + 1 < to ? " " : "");
+        }
+        return text.append(to < ops.size() ? " ..." : "").toString();
+    }
+}

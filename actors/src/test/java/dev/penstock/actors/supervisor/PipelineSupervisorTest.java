@@ -1,0 +1,275 @@
+package dev.penstock.actors.supervisor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import dev.penstock.actors.dataplane.ChannelKey;
+import dev.penstock.actors.dataplane.DataPlane;
+import dev.penstock.actors.dataplane.Endpoint;
+import dev.penstock.actors.dataplane.FrameKey;
+import dev.penstock.actors.dataplane.FrameKind;
+import dev.penstock.actors.dataplane.FrameListener;
+import dev.penstock.actors.dataplane.Inbound;
+import dev.penstock.actors.dataplane.OfferResult;
+import dev.penstock.actors.dataplane.Outbound;
+import dev.penstock.actors.spi.NonFiniteException;
+import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.actors.spi.RunSteps;
+import dev.penstock.actors.spi.StepKind;
+import dev.penstock.actors.spi.Timeouts;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.schedules.ir.WorkUnit;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+@Timeout(120)
+class PipelineSupervisorTest {
+    private static final double RATE = 0.01;
+
+    private static ChainStage.Settings settings(int stages, int microBatches, int slices) {
+        return new ChainStage.Settings(stages, microBatches, slices, false, RATE);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "1f1b,1,3,1,false", "1f1b,2,4,1,false", "1f1b,3,2,1,true", "gpipe,3,5,1,false",
+        "terapipe,2,2,3,true", "seq1f1b,4,3,2,false", "seq1f1b,2,1,4,true", "gpipe,4,6,1,true"
+    })
+    void trainsToTheClosedForm(String kind, int stages, int microBatches, int slices, boolean tied)
+            throws Exception {
+        var settings = new ChainStage.Settings(stages, microBatches, slices, tied, RATE);
+        var pipeline = new ChainPipeline(kind, settings);
+
+        RunOutcome outcome = pipeline.run();
+
+        assertThat(outcome).isEqualTo(new RunOutcome.Completed(5));
+        List<Double> truth = ChainTruth.losses(settings, 5, 0);
+        assertThat(pipeline.losses()).hasSize(5);
+        for (int i = 0; i < 5; i++) {
+            assertThat(pipeline.losses().get(i))
+                    .isCloseTo(truth.get(i), within(1e-4 * truth.get(i)));
+        }
+    }
+
+    @Test
+    void clipsByTheGlobalNormOfAllRanks() throws Exception {
+        var pipeline = new ChainPipeline("1f1b", settings(3, 4, 1));
+        pipeline.runSteps = new RunSteps(0, 4, 0.5, 0, 0, 0);
+
+        pipeline.run();
+
+        List<Double> truth = ChainTruth.losses(pipeline.settings, 4, 0.5);
+        for (int i = 0; i < 4; i++) {
+            assertThat(pipeline.losses().get(i))
+                    .isCloseTo(truth.get(i), within(1e-4 * truth.get(i)));
+        }
+        assertThat(pipeline.steps).allSatisfy(step -> assertThat(step.clipFactor()).isLessThan(1));
+    }
+
+    @Test
+    void evaluatesAtTheStartAtTheEndAndInBetweenWithoutTouchingTheWeights() throws Exception {
+        var pipeline = new ChainPipeline("gpipe", settings(2, 2, 1));
+        pipeline.runSteps = new RunSteps(0, 5, 0, 2, 3, 0);
+
+        pipeline.run();
+
+        assertThat(pipeline.evaluations).containsOnlyKeys(0L, 2L, 4L, 5L);
+        double weights = 1 * 1.25;
+        double mean = 0;
+        for (int batch = 0; batch < 3; batch++) {
+            mean +=
+                    (ChainStage.data(StepKind.EVALUATE, batch, 0, 0)
+                                    + ChainStage.data(StepKind.EVALUATE, batch, 1, 0))
+                            / 2
+                            / 3;
+        }
+        assertThat(pipeline.evaluations.get(0L)).isCloseTo(mean * weights, within(1e-5));
+        List<Double> truth = ChainTruth.losses(pipeline.settings, 5, 0);
+        assertThat(pipeline.losses().get(4)).isCloseTo(truth.get(4), within(1e-4 * truth.get(4)));
+    }
+
+    @Test
+    void twoRunsGiveTheSameBits() throws Exception {
+        var first = new ChainPipeline("1f1b", settings(3, 4, 1));
+        var second = new ChainPipeline("1f1b", settings(3, 4, 1));
+
+        first.run();
+        second.run();
+
+        assertThat(first.losses()).isEqualTo(second.losses());
+    }
+
+    @Test
+    void savesWhenDueAndAtTheEndAndGoesOnWhenASaveFails() throws Exception {
+        var pipeline = new ChainPipeline("1f1b", settings(2, 2, 1));
+        pipeline.runSteps = new RunSteps(0, 5, 0, 0, 0, 2);
+        pipeline.failSaveOfStep = 2;
+
+        RunOutcome outcome = pipeline.run();
+
+        assertThat(outcome).isEqualTo(new RunOutcome.Completed(5));
+        assertThat(pipeline.published).containsExactly(4L, 5L);
+        assertThat(pipeline.failedCheckpoints).singleElement().asString().contains("disk full");
+    }
+
+    @Test
+    void anInterruptFinishesTheStepAndSaves() throws Exception {
+        var pipeline = new ChainPipeline("1f1b", settings(2, 2, 1));
+        pipeline.runSteps = new RunSteps(0, 1_000_000, 0, 0, 0, 1_000_000);
+        pipeline.onStart = system -> system.tell(new PipelineSupervisor.Interrupt());
+        pipeline.programs = (stage, device) -> new ChainStage(pipeline.settings, stage, device);
+
+        RunOutcome outcome = pipeline.run();
+
+        assertThat(outcome).isInstanceOf(RunOutcome.Interrupted.class);
+    }
+
+    @Test
+    void aFailingStageEndsTheRunWithItsPlace() throws Exception {
+        var pipeline = new ChainPipeline("1f1b", settings(2, 4, 1));
+        pipeline.programs = (stage, device) -> failingAt(pipeline.settings, stage, device, 3);
+
+        RunOutcome outcome = pipeline.run();
+
+        assertThat(outcome)
+                .isInstanceOfSatisfying(
+                        RunOutcome.Failed.class,
+                        failed ->
+                                assertThat(failed.reason())
+                                        .contains("step 3", "stage 1", "micro-batch 2", "h.7"));
+        assertThat(pipeline.steps).hasSize(2);
+    }
+
+    private static dev.penstock.actors.spi.StageProgram failingAt(
+            ChainStage.Settings settings, int stage, Device device, long badStep) {
+        return new ForwardingStage(new ChainStage(settings, stage, device)) {
+            private long step;
+
+            @Override
+            public void beginStep(StepKind kind, long newStep) {
+                step = newStep;
+                super.beginStep(kind, newStep);
+            }
+
+            @Override
+            public void forward(WorkUnit unit, @Nullable Tensor input, @Nullable Tensor output) {
+                if (step == badStep && stage == 1 && unit.microBatch() == 2) {
+                    throw new NonFiniteException(step, unit, "h.7 attention");
+                }
+                super.forward(unit, input, output);
+            }
+        };
+    }
+
+    @Test
+    void aStageThatCannotStartEndsTheRun() throws Exception {
+        var pipeline = new ChainPipeline("1f1b", settings(2, 2, 1));
+        pipeline.programs =
+                (stage, device) -> {
+                    if (stage == 1) {
+                        throw new IllegalStateException("no room for stage 1");
+                    }
+                    return new ChainStage(pipeline.settings, stage, device);
+                };
+
+        RunOutcome outcome = pipeline.run();
+
+        assertThat(outcome)
+                .isInstanceOfSatisfying(
+                        RunOutcome.Failed.class,
+                        failed -> assertThat(failed.reason()).contains("rank 1", "no room"));
+    }
+
+    @Test
+    void aLostFrameIsExplainedAndEndsTheRun() throws Exception {
+        var pipeline = new ChainPipeline("1f1b", settings(3, 4, 1));
+        pipeline.timeouts =
+                new Timeouts(
+                        Duration.ofSeconds(3),
+                        Duration.ofMillis(400),
+                        Duration.ofMillis(1500),
+                        Duration.ofSeconds(30),
+                        Duration.ofSeconds(10));
+        pipeline.dataPlane = DroppingDataPlane::new;
+
+        RunOutcome outcome = pipeline.run();
+
+        assertThat(pipeline.stalls).isNotEmpty();
+        assertThat(pipeline.stalls.getFirst())
+                .contains("1RECV_F2 waits for 0SEND_F2 of rank 0 (stage 0)", ">1RECV_F2<");
+        assertThat(outcome)
+                .isInstanceOfSatisfying(
+                        RunOutcome.Failed.class,
+                        failed -> assertThat(failed.reason()).contains("nothing has moved"));
+    }
+
+    @Test
+    void theHeapStaysQuietInASteadyStep() throws Exception {
+        var pipeline = new ChainPipeline("1f1b", settings(2, 8, 1));
+        pipeline.runSteps = new RunSteps(0, 60, 0, 0, 0, 0);
+
+        pipeline.run();
+
+        int ops = pipeline.plan().training().program(0).ops().size();
+        long bytes = pipeline.steps.getLast().ranks().getFirst().allocatedHeapBytes();
+        assertThat(bytes / ops).isLessThan(16 * 1024);
+    }
+
+    /** Says that the activation of micro-batch 2 for stage 1 was sent, and drops it. */
+    private record DroppingDataPlane(DataPlane real) implements DataPlane {
+        @Override
+        public Endpoint open(
+                int rank, List<Inbound> inbound, List<Outbound> outbound, FrameListener listener) {
+            return new DroppingEndpoint(real.open(rank, inbound, outbound, listener));
+        }
+
+        @Override
+        public void close() {
+            real.close();
+        }
+    }
+
+    private record DroppingEndpoint(Endpoint real) implements Endpoint {
+        @Override
+        public OfferResult offer(FrameKey key, MemorySegment tensor) {
+            boolean lost =
+                    key.channel().kind() == FrameKind.ACTIVATION
+                            && key.channel().stage() == 1
+                            && key.microBatch() == 2
+                            && key.step() == 2;
+            return lost ? OfferResult.SENT : real.offer(key, tensor);
+        }
+
+        @Override
+        public int credits(ChannelKey channel) {
+            return real.credits(channel);
+        }
+
+        @Override
+        public int take(FrameKey key) {
+            return real.take(key);
+        }
+
+        @Override
+        public void release(ChannelKey channel, int slot) {
+            real.release(channel, slot);
+        }
+
+        @Override
+        public String describe() {
+            return real.describe();
+        }
+
+        @Override
+        public void close() {
+            real.close();
+        }
+    }
+}
