@@ -187,8 +187,17 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
 
     private void onHostAnswered(NodeActor.HostAnswer answer) {
         switch (answer) {
-            case NodeActor.Hosting(int rank, var stage) -> ranks.hosted(rank, stage);
-            case NodeActor.HostingRefused(_, String reason) -> fail(reason);
+            case NodeActor.Hosting(int rank, var stage) -> {
+                ranks.hosted(rank, stage);
+                if (phase == Phase.STOPPING) {
+                    ranks.tell(rank, new RankOrder.Stop(EPOCH));
+                }
+            }
+            case NodeActor.HostingRefused(int rank, String reason) -> {
+                ranks.stopped(rank);
+                fail(reason);
+                finishIfStopped();
+            }
         }
         startWhenAllOpen();
     }
@@ -410,20 +419,19 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
         phase = Phase.STOPPING;
         stoppingSinceNanos = System.nanoTime();
         ranks.tellAll(new RankOrder.Stop(EPOCH));
-        finishWhenStopped();
+        finishIfStopped();
     }
 
     private void onStopped(int rank) {
         ranks.stopped(rank);
-        if (phase == Phase.STOPPING) {
-            finishWhenStopped();
-        } else if (failure == null) {
+        if (phase != Phase.STOPPING) {
             fail("%s stopped by itself".formatted(ranks.name(rank)));
         }
+        finishIfStopped();
     }
 
-    private void finishWhenStopped() {
-        if (ranks.allStopped()) {
+    private void finishIfStopped() {
+        if (phase == Phase.STOPPING && ranks.allStopped()) {
             outcome.complete(outcomeNow());
         }
     }

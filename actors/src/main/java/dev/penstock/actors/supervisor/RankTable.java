@@ -83,9 +83,15 @@ final class RankTable {
 
     void tellAll(RankOrder order) {
         for (Row row : rows) {
-            if (row.stage != null && !row.stopped) {
-                row.stage.tell(new StageActor.Order(order));
-            }
+            tell(row.rank, order);
+        }
+    }
+
+    /** Tells a rank that is hosted and not stopped. */
+    void tell(int rank, RankOrder order) {
+        Row row = rows[rank];
+        if (row.stage != null && !row.stopped) {
+            row.stage.tell(new StageActor.Order(order));
         }
     }
 
@@ -93,9 +99,9 @@ final class RankTable {
         return Arrays.stream(rows).allMatch(row -> row.stage != null && row.opened != null);
     }
 
-    /** Ranks that were never hosted have nothing to stop. */
+    /** Ranks that were never placed have nothing to stop. */
     boolean allStopped() {
-        return Arrays.stream(rows).allMatch(row -> row.stopped || row.stage == null);
+        return Arrays.stream(rows).allMatch(row -> row.stopped || row.node == null);
     }
 
     /** {@code rank 1 (node worker-1, pid 4711)}. */
