@@ -2,33 +2,17 @@ package dev.penstock.schedules.generate;
 
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
-import java.util.Arrays;
 import java.util.List;
-import java.util.function.BiFunction;
 
 /** The kinds of schedule by the names that configurations and the command line use. */
 public final class Generators {
-    /** In the order in which they are listed to a user. */
-    private enum Kind {
-        GPIPE("gpipe", (shape, options) -> GPipe.schedule(shape, options.backwardOrder())),
-        ONE_FORWARD_ONE_BACKWARD("1f1b", (shape, _) -> OneForwardOneBackward.schedule(shape)),
-        TERAPIPE("terapipe", (shape, _) -> TeraPipe.schedule(shape)),
-        SEQ1F1B("seq1f1b", (shape, _) -> Seq1F1B.schedule(shape));
-
-        private final String label;
-        private final BiFunction<PipelineShape, GenerateOptions, Schedule> generator;
-
-        Kind(String label, BiFunction<PipelineShape, GenerateOptions, Schedule> generator) {
-            this.label = label;
-            this.generator = generator;
-        }
-    }
+    private static final List<String> KINDS = List.of("gpipe", "1f1b", "terapipe", "seq1f1b");
 
     private Generators() {}
 
     /** The names of all kinds. */
     public static List<String> kinds() {
-        return Arrays.stream(Kind.values()).map(kind -> kind.label).toList();
+        return KINDS;
     }
 
     /** A schedule of this kind with the default options. */
@@ -42,13 +26,15 @@ public final class Generators {
      * @throws IllegalArgumentException if there is no such kind, or it cannot run in this shape
      */
     public static Schedule generate(String kind, PipelineShape shape, GenerateOptions options) {
-        for (Kind known : Kind.values()) {
-            if (known.label.equals(kind)) {
-                return known.generator.apply(shape, options);
-            }
-        }
-        throw new IllegalArgumentException(
-                "unknown kind of schedule '%s', expected one of %s"
-                        .formatted(kind, String.join(", ", kinds())));
+        return switch (kind) {
+            case "gpipe" -> GPipe.schedule(shape, options.backwardOrder());
+            case "1f1b" -> OneForwardOneBackward.schedule(shape);
+            case "terapipe" -> TeraPipe.schedule(shape);
+            case "seq1f1b" -> Seq1F1B.schedule(shape);
+            default ->
+                    throw new IllegalArgumentException(
+                            "unknown kind of schedule '%s', expected one of %s"
+                                    .formatted(kind, String.join(", ", KINDS)));
+        };
     }
 }

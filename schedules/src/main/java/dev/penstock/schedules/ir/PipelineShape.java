@@ -14,18 +14,13 @@ import java.util.List;
  */
 public record PipelineShape(int ranks, int chunks, int microBatches, List<Integer> sliceLengths) {
     /** The most work units (stages x micro-batches x slices) of a step: {@value}. */
-    public static final int MAX_UNITS = 1 << 28;
+    public static final int MAX_UNITS = 1 << 26;
 
     public PipelineShape {
-        sliceLengths = List.copyOf(sliceLengths);
         if (ranks < 1 || chunks < 1 || microBatches < 1 || sliceLengths.isEmpty()) {
             throw new IllegalArgumentException(
                     "a pipeline needs at least 1 rank, chunk, micro-batch and slice, got %d, %d, %d, %d"
                             .formatted(ranks, chunks, microBatches, sliceLengths.size()));
-        }
-        if (sliceLengths.stream().anyMatch(length -> length < 1)) {
-            throw new IllegalArgumentException(
-                    "every slice needs a length of at least 1, got " + sliceLengths);
         }
         double units = (double) ranks * chunks * microBatches * sliceLengths.size();
         if (units > MAX_UNITS) {
@@ -33,6 +28,11 @@ public record PipelineShape(int ranks, int chunks, int microBatches, List<Intege
                     "%d ranks x %d chunks x %d micro-batches x %d slices are more than %d units of work"
                             .formatted(
                                     ranks, chunks, microBatches, sliceLengths.size(), MAX_UNITS));
+        }
+        sliceLengths = List.copyOf(sliceLengths);
+        if (sliceLengths.stream().anyMatch(length -> length < 1)) {
+            throw new IllegalArgumentException(
+                    "every slice needs a length of at least 1, got " + sliceLengths);
         }
     }
 

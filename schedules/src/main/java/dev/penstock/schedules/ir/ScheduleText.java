@@ -65,7 +65,7 @@ public final class ScheduleText {
      * @throws ScheduleTextException with all problems of the text
      */
     public static ParsedSchedule read(String text) {
-        return new ScheduleTextReader().read(text);
+        return new ScheduleTextReader(text).read();
     }
 
     private static void header(StringBuilder text, String key, String value) {

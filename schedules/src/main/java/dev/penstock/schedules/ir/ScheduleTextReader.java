@@ -1,339 +1,247 @@
 package dev.penstock.schedules.ir;
 
+import dev.penstock.schedules.ir.TextLines.Entry;
+import dev.penstock.schedules.ir.TextLines.Word;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
-import java.util.TreeMap;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /** Reads one text; collects every problem before it gives up. */
 final class ScheduleTextReader {
-    private static final Pattern KEY = Pattern.compile("\\s*([A-Za-z-]*)(?:\\s+(\\S+))?\\s*:");
-    private static final Pattern WORD = Pattern.compile("[^\\s,]+");
-    private static final List<String> KEYS =
-            List.of(
-                    "schedule",
-                    "ranks",
-                    "chunks",
-                    "placement",
-                    "micro-batches",
-                    "slices",
-                    "slice-lengths",
-                    "shared");
-
-    private record Word(String text, TextPosition position) {}
-
-    /** A header's key with its value. */
-    private record Entry(TextPosition position, String value, List<Word> words) {}
-
-    /** A rank's program under construction. */
-    private record Lines(TextPosition position, List<Word> words) {}
-
     private final List<TextProblem> problems = new ArrayList<>();
-    private final Map<String, Entry> header = new HashMap<>();
-    private final List<Entry> shared = new ArrayList<>();
-    private final Map<Integer, Lines> ranks = new TreeMap<>();
-    private @Nullable Lines open;
+    private final TextLines lines;
 
-    ParsedSchedule read(String text) {
-        List<String> lines = text.lines().toList();
-        for (int i = 0; i < lines.size(); i++) {
-            String line = lines.get(i);
-            int comment = line.indexOf('#');
-            line(i + 1, comment < 0 ? line : line.substring(0, comment));
-        }
-        var last = new TextPosition(Math.max(1, lines.size()), 1);
-        @Nullable ParsedSchedule parsed = schedule(last);
-        if (parsed == null || !problems.isEmpty()) {
-            problems.sort(
-                    Comparator.comparingInt((TextProblem p) -> p.position().line())
-                            .thenComparingInt(p -> p.position().column()));
-            throw new ScheduleTextException(problems);
-        }
-        return parsed;
+    ScheduleTextReader(String text) {
+        this.lines = new TextLines(text, problems);
     }
 
-    private void line(int number, String line) {
-        Matcher key = KEY.matcher(line);
-        if (key.lookingAt()) {
-            entry(number, line, key);
-            return;
-        }
-        List<Word> words = words(number, line, 0);
-        if (words.isEmpty()) {
-            return;
-        }
-        if (open == null) {
-            problem(
-                    words.getFirst().position(),
-                    "expected 'key: value' or 'rank N: ops', got '" + line.strip() + "'");
-        } else {
-            open.words().addAll(words);
-        }
-    }
-
-    private void entry(int number, String line, Matcher match) {
-        String key = match.group(1);
-        int column = Math.max(0, line.indexOf(line.strip())) + 1;
-        var position = new TextPosition(number, column);
-        List<Word> words = words(number, line, match.end());
-        @Nullable String argument = match.group(2);
-        if (key.equals("rank")) {
-            rank(position, argument == null ? "" : argument, words);
-        } else if (!KEYS.contains(key) || argument != null) {
-            problem(
-                    position,
-                    "unknown key '%s', expected one of %s or 'rank N'"
-                            .formatted(
-                                    line.substring(0, match.end() - 1).strip(),
-                                    String.join(", ", KEYS)));
-        } else {
-            var entry = new Entry(position, line.substring(match.end()).strip(), words);
-            if (key.equals("shared")) {
-                shared.add(entry);
-            } else if (header.putIfAbsent(key, entry) != null) {
-                problem(position, "'%s' stands twice".formatted(key));
+    ParsedSchedule read() {
+        @Nullable PipelineShape shape = shape();
+        List<List<Op>> programs = lines.ranks().values().stream().map(e -> ops(e, shape)).toList();
+        if (shape != null) {
+            Placement placement = placement(shape);
+            List<List<Integer>> groups = sharedGroups(shape);
+            checkRanks(shape);
+            if (problems.isEmpty()) {
+                var schedule =
+                        new Schedule(name(), shape, placement, rankPrograms(programs), groups);
+                return new ParsedSchedule(schedule, positions());
             }
         }
+        problems.sort(
+                Comparator.comparingInt((TextProblem p) -> p.position().line())
+                        .thenComparingInt(p -> p.position().column()));
+        throw new ScheduleTextException(problems);
     }
 
-    private void rank(TextPosition position, String argument, List<Word> words) {
-        var lines = new Lines(position, new ArrayList<>(words));
-        open = lines;
-        if (!argument.matches("\\d{1,9}")) {
-            problem(
-                    position,
-                    "expected 'rank N:' with a number, got 'rank %s'".formatted(argument));
-        } else if (ranks.putIfAbsent(Integer.valueOf(argument), lines) != null) {
-            problem(
-                    position,
-                    "rank %s stands twice; a line without a colon goes on with the rank before"
-                            .formatted(argument));
-        }
+    private String name() {
+        @Nullable Entry entry = lines.header().get("schedule");
+        return entry == null ? "custom" : entry.value();
     }
 
-    private static List<Word> words(int number, String line, int from) {
-        var words = new ArrayList<Word>();
-        Matcher word = WORD.matcher(line);
-        for (boolean found = word.find(from); found; found = word.find()) {
-            words.add(new Word(word.group(), new TextPosition(number, word.start() + 1)));
+    /** Null if the header has problems. */
+    private @Nullable PipelineShape shape() {
+        int before = problems.size();
+        @Nullable Entry name = lines.header().get("schedule");
+        if (name != null && name.words().isEmpty()) {
+            problem(name.position(), "'schedule' needs a name");
         }
-        return words;
-    }
-
-    private @Nullable ParsedSchedule schedule(TextPosition end) {
-        int rankCount = number("ranks", 0, end);
-        int chunks = number("chunks", 1, end);
-        int microBatches = number("micro-batches", 0, end);
-        List<Integer> sliceLengths = sliceLengths(end);
-        @Nullable Entry name = header.get("schedule");
-        if (name != null && name.value().isEmpty()) {
-            problem(name.position(), "a schedule's name is empty");
-        }
-        if (!problems.isEmpty()) {
-            checkOps(sliceLengths.size());
+        int ranks = required("ranks");
+        int chunks = number("chunks", 1);
+        int microBatches = required("micro-batches");
+        List<Integer> sliceLengths = sliceLengths();
+        if (problems.size() > before) {
             return null;
         }
         try {
-            var shape = new PipelineShape(rankCount, chunks, microBatches, sliceLengths);
-            Placement placement = placement(shape);
-            List<List<Integer>> groups = sharedGroups(shape);
-            checkRanks(shape, end);
-            checkOps(shape.slices());
-            if (!problems.isEmpty()) {
-                return null;
-            }
-            String title = name == null ? "custom" : name.value().replaceAll("\\s+", " ");
-            var schedule = new Schedule(title, shape, placement, programs(), groups);
-            return new ParsedSchedule(schedule, positions());
-        } catch (IllegalArgumentException tooLarge) {
-            problem(new TextPosition(1, 1), String.valueOf(tooLarge.getMessage()));
+            return new PipelineShape(ranks, chunks, microBatches, sliceLengths);
+        } catch (IllegalArgumentException impossible) {
+            problem(new TextPosition(1, 1), String.valueOf(impossible.getMessage()));
             return null;
         }
     }
 
-    /** A number of 1 or more; {@code fallback} 0 means that it must be given. */
-    private int number(String key, int fallback, TextPosition end) {
-        @Nullable Entry entry = header.get(key);
-        if (entry == null) {
-            if (fallback == 0) {
-                problem(end, "'%s: N' is missing".formatted(key));
-            }
-            return Math.max(1, fallback);
+    private int required(String key) {
+        if (!lines.header().containsKey(key)) {
+            problem(lines.end(), "'%s: N' is missing".formatted(key));
         }
-        List<Integer> numbers = numbers(key, entry, 1);
-        if (numbers.size() != 1) {
-            problem(entry.position(), "'%s' is one number, got '%s'".formatted(key, entry.value()));
-            return 1;
-        }
-        return numbers.getFirst();
+        return number(key, 1);
     }
 
+    private int number(String key, int otherwise) {
+        @Nullable Entry entry = lines.header().get(key);
+        if (entry == null) {
+            return otherwise;
+        }
+        if (entry.words().size() != 1) {
+            problem(entry.position(), "'%s' is one number, got '%s'".formatted(key, entry.value()));
+            return otherwise;
+        }
+        return numbers(key, entry, 1).getFirst();
+    }
+
+    /** One number per word of the entry. */
     private List<Integer> numbers(String key, Entry entry, int least) {
         var numbers = new ArrayList<Integer>();
         for (Word word : entry.words()) {
-            boolean number = word.text().matches("\\d{1,9}");
-            if (!number || Integer.parseInt(word.text()) < least) {
+            int number = word.text().matches("\\d{1,9}") ? Integer.parseInt(word.text()) : -1;
+            if (number < least) {
                 problem(
                         word.position(),
-                        "'%s' holds numbers of %d or more, got '%s'"
+                        "'%s' holds whole numbers from %d on, got '%s'"
                                 .formatted(key, least, word.text()));
-                numbers.add(least);
-            } else {
-                numbers.add(Integer.valueOf(word.text()));
             }
+            numbers.add(Math.max(number, least));
         }
         return numbers;
     }
 
-    private List<Integer> sliceLengths(TextPosition end) {
-        @Nullable Entry lengths = header.get("slice-lengths");
+    private List<Integer> sliceLengths() {
+        int slices = number("slices", 1);
+        @Nullable Entry lengths = lines.header().get("slice-lengths");
         if (lengths == null) {
-            // a count larger than any shape allows is cut here, so that it is refused, not built
-            int slices = Math.min(number("slices", 1, end), PipelineShape.MAX_UNITS);
-            return Collections.nCopies(slices, 1);
+            // a view, so that a count beyond all bounds is refused by the shape and not built here
+            return Collections.nCopies(Math.min(slices, PipelineShape.MAX_UNITS), 1);
         }
         List<Integer> numbers = numbers("slice-lengths", lengths, 1);
-        @Nullable Entry slices = header.get("slices");
-        if (slices != null && number("slices", 1, end) != numbers.size()) {
-            problem(
-                    slices.position(),
-                    "'slices: %s' does not fit the %d slice-lengths"
-                            .formatted(slices.value(), numbers.size()));
-        }
         if (numbers.isEmpty()) {
-            problem(lengths.position(), "'slice-lengths' is empty");
-            return List.of(1);
+            problem(lengths.position(), "'slice-lengths' needs a number per slice");
+        }
+        @Nullable Entry count = lines.header().get("slices");
+        if (count != null && slices != numbers.size()) {
+            problem(
+                    count.position(),
+                    "'slices: %d' does not fit the %d slice-lengths"
+                            .formatted(slices, numbers.size()));
         }
         return numbers;
     }
 
     private Placement placement(PipelineShape shape) {
         var loop = Placement.loop(shape.ranks(), shape.chunks());
-        @Nullable Entry entry = header.get("placement");
+        @Nullable Entry entry = lines.header().get("placement");
         if (entry == null || entry.value().equals("loop")) {
             return loop;
         }
-        List<Integer> placed = numbers("placement", entry, 0);
-        if (placed.size() != shape.stages()) {
+        if (entry.words().size() != shape.stages()) {
             problem(
                     entry.position(),
                     "'placement' is 'loop' or the rank of each of the %d stages, got '%s'"
                             .formatted(shape.stages(), entry.value()));
             return loop;
         }
-        for (int stage = 0; stage < placed.size(); stage++) {
-            if (placed.get(stage) >= shape.ranks()) {
-                problem(
-                        entry.words().get(stage).position(),
-                        "ranks are 0 to %d, got %d"
-                                .formatted(shape.ranks() - 1, placed.get(stage)));
-                return loop;
-            }
-        }
-        return new Placement(placed);
+        int before = problems.size();
+        List<Integer> placed = numbers("placement", entry, 0);
+        checkBelow("ranks", shape.ranks(), placed, entry);
+        return problems.size() > before ? loop : new Placement(placed);
     }
 
     private List<List<Integer>> sharedGroups(PipelineShape shape) {
         var groups = new ArrayList<List<Integer>>();
         Set<Integer> taken = new HashSet<>();
-        for (Entry entry : shared) {
+        for (Entry entry : lines.shared()) {
             List<Integer> group = numbers("shared", entry, 0);
-            for (int i = 0; i < group.size(); i++) {
-                if (group.get(i) >= shape.stages()) {
-                    problem(
-                            entry.words().get(i).position(),
-                            "stages are 0 to %d, got %d"
-                                    .formatted(shape.stages() - 1, group.get(i)));
-                } else if (!taken.add(group.get(i))) {
-                    problem(
-                            entry.words().get(i).position(),
-                            "stage %d already shares parameters".formatted(group.get(i)));
-                }
-            }
+            checkBelow("stages", shape.stages(), group, entry);
             if (group.size() < 2) {
                 problem(entry.position(), "'shared' names two stages or more");
+            }
+            for (int i = 0; i < group.size(); i++) {
+                if (!taken.add(group.get(i))) {
+                    problem(
+                            entry.words().get(i).position(),
+                            "stage %d is shared a second time".formatted(group.get(i)));
+                }
             }
             groups.add(group);
         }
         return groups;
     }
 
-    private void checkRanks(PipelineShape shape, TextPosition end) {
-        ranks.forEach(
-                (rank, lines) -> {
-                    if (rank >= shape.ranks()) {
-                        problem(
-                                lines.position(),
-                                "ranks are 0 to %d, got rank %d"
-                                        .formatted(shape.ranks() - 1, rank));
-                    }
-                });
-        for (int rank = 0; rank < shape.ranks(); rank++) {
-            if (!ranks.containsKey(rank)) {
-                problem(end, "'rank %d: ops' is missing".formatted(rank));
+    private void checkBelow(String what, int bound, List<Integer> numbers, Entry entry) {
+        for (int i = 0; i < numbers.size(); i++) {
+            if (numbers.get(i) >= bound) {
+                problem(
+                        entry.words().get(i).position(),
+                        "%s are 0 to %d, got %d".formatted(what, bound - 1, numbers.get(i)));
             }
         }
     }
 
-    private void checkOps(int slices) {
-        for (Lines lines : ranks.values()) {
-            for (Word word : lines.words()) {
-                if (OpText.parse(word.text()).isEmpty()) {
-                    problem(
-                            word.position(),
-                            "expected an op such as 0F0, 0B0, 0SEND_F0, 1RECV_F0, 1SEND_B0, 0RECV_B0"
-                                    + " or 0REDUCE_GRAD, got '%s'".formatted(word.text()));
-                } else if (slices > 1
-                        && OpText.parse(word.text()).get() instanceof Op.UnitOp
-                        && !OpText.namesSlice(word.text())) {
-                    problem(
-                            word.position(),
-                            "sequences have %d slices, so name one: %ss0"
-                                    .formatted(slices, word.text()));
-                }
-            }
+    private void checkRanks(PipelineShape shape) {
+        lines.ranks()
+                .tailMap(shape.ranks())
+                .forEach(
+                        (rank, entry) ->
+                                problem(
+                                        entry.position(),
+                                        "ranks are 0 to %d, got rank %d"
+                                                .formatted(shape.ranks() - 1, rank)));
+        List<Integer> missing =
+                IntStream.range(0, shape.ranks())
+                        .filter(rank -> !lines.ranks().containsKey(rank))
+                        .boxed()
+                        .toList();
+        if (!missing.isEmpty()) {
+            problem(
+                    lines.end(),
+                    "'rank %d: ops' is missing (%d of %d ranks are)"
+                            .formatted(missing.getFirst(), missing.size(), shape.ranks()));
         }
     }
 
-    private List<RankProgram> programs() {
-        return ranks.entrySet().stream()
-                .map(
-                        rank ->
-                                new RankProgram(
-                                        rank.getKey(),
-                                        rank.getValue().words().stream()
-                                                .map(
-                                                        word ->
-                                                                OpText.parse(word.text())
-                                                                        .orElseThrow())
-                                                .toList()))
+    private List<Op> ops(Entry rank, @Nullable PipelineShape shape) {
+        int slices = shape == null ? 1 : shape.slices();
+        var ops = new ArrayList<Op>(rank.words().size());
+        for (Word word : rank.words()) {
+            Optional<Op> op = OpText.parse(word.text());
+            op.ifPresentOrElse(ops::add, () -> noOp(word));
+            boolean ofUnit = op.isPresent() && op.get() instanceof Op.UnitOp;
+            if (ofUnit && slices > 1 && !OpText.namesSlice(word.text())) {
+                problem(
+                        word.position(),
+                        "%1$s needs its slice: %1$ss0 to %1$ss%2$d"
+                                .formatted(word.text(), slices - 1));
+            }
+        }
+        return ops;
+    }
+
+    private void noOp(Word word) {
+        problem(
+                word.position(),
+                "expected an op such as 0F0, 0B0, 0SEND_F0, 1RECV_F0, 1SEND_B0, 0RECV_B0 or"
+                        + " 0REDUCE_GRAD, got '%s'".formatted(word.text()));
+    }
+
+    private static List<RankProgram> rankPrograms(List<List<Op>> programs) {
+        return IntStream.range(0, programs.size())
+                .mapToObj(rank -> new RankProgram(rank, programs.get(rank)))
                 .toList();
     }
 
     private List<List<TextPosition>> positions() {
         var positions = new ArrayList<List<TextPosition>>();
-        for (Lines lines : ranks.values()) {
-            var ofRank = new ArrayList<TextPosition>();
-            TextPosition end = lines.position();
-            for (Word word : lines.words()) {
-                ofRank.add(word.position());
-                end =
-                        new TextPosition(
-                                word.position().line(),
-                                word.position().column() + word.text().length());
-            }
-            ofRank.add(end);
+        for (Entry rank : lines.ranks().values()) {
+            var ofRank = new ArrayList<>(rank.words().stream().map(Word::position).toList());
+            ofRank.add(end(rank));
             positions.add(ofRank);
         }
         return positions;
+    }
+
+    private static TextPosition end(Entry rank) {
+        if (rank.words().isEmpty()) {
+            return rank.position();
+        }
+        Word last = rank.words().getLast();
+        return new TextPosition(
+                last.position().line(), last.position().column() + last.text().length());
     }
 
     private void problem(TextPosition position, String message) {

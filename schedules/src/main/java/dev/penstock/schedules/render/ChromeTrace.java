@@ -102,7 +102,8 @@ public final class ChromeTrace {
 
     private static String escaped(String text) {
         var escaped = new StringBuilder();
-        for (char c : text.toCharArray()) {
+        for (int i = 0; i < text.length(); i++) {
+            char c = text.charAt(i);
             if (c == '"' || c == '\\') {
                 escaped.append('\\').append(c);
             } else if (c < ' ') {

@@ -4,6 +4,7 @@ import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
+import java.util.Arrays;
 import java.util.BitSet;
 
 /** Where every op stands: its first place on the rank where it belongs. */
@@ -13,38 +14,46 @@ final class OpIndex {
 
     private final PipelineShape shape;
 
-    /** 1 + position, by {@link #key}; 0 for none. */
+    /** By {@link #key}: first position on the right rank. */
     private final int[] positions;
 
-    /** Last backward of each stage. */
-    private final int[] lastBackward;
+    /** By {@link #key}: whether it stands on a wrong rank. */
+    private final BitSet misplaced = new BitSet();
 
-    private final BitSet elsewhere = new BitSet();
+    /** By stage. */
+    private final int[] lastBackwards;
 
     OpIndex(Schedule schedule) {
         this.shape = schedule.shape();
-        this.positions = new int[OpKind.values().length * shape.units() + shape.stages()];
-        this.lastBackward = new int[shape.stages()];
+        this.positions = nowhere(OpKind.COUNT * shape.units() + shape.stages());
+        this.lastBackwards = nowhere(shape.stages());
         for (RankProgram program : schedule.programs()) {
             for (int i = 0; i < program.ops().size(); i++) {
                 Op op = program.ops().get(i);
                 if (exists(op)) {
-                    add(program.rank(), i, op, schedule.placement().rankOf(op.stage()));
+                    add(op, i, schedule.placement().rankOf(op.stage()) == program.rank());
                 }
             }
         }
     }
 
-    private void add(int rank, int position, Op op, int rightRank) {
-        if (rank != rightRank) {
-            elsewhere.set(key(op));
+    private static int[] nowhere(int size) {
+        var positions = new int[size];
+        Arrays.fill(positions, NONE);
+        return positions;
+    }
+
+    private void add(Op op, int position, boolean onRightRank) {
+        int key = key(op);
+        if (!onRightRank) {
+            misplaced.set(key);
             return;
         }
-        if (positions[key(op)] == 0) {
-            positions[key(op)] = position + 1;
+        if (positions[key] == NONE) {
+            positions[key] = position;
         }
         if (op instanceof Op.Backward) {
-            lastBackward[op.stage()] = position + 1;
+            lastBackwards[op.stage()] = position;
         }
     }
 
@@ -58,36 +67,44 @@ final class OpIndex {
 
     /** First position of an existing op on the rank where it belongs. */
     int positionOf(Op op) {
-        return positions[key(op)] - 1;
+        return positions[key(op)];
     }
 
     /** The same by kind and number of the unit. */
     int positionOf(OpKind kind, int unit) {
-        return positions[key(kind, unit)] - 1;
+        return positions[key(kind, unit)];
     }
 
     /** Whether it stands nowhere, not even on a wrong rank. */
     boolean isMissing(OpKind kind, int unit) {
-        return positions[key(kind, unit)] == 0 && !elsewhere.get(key(kind, unit));
+        return isMissing(key(kind, unit));
     }
 
+    /** Whether the stage's reduction stands nowhere. */
     boolean isReductionMissing(int stage) {
-        int key = OpKind.values().length * shape.units() + stage;
-        return positions[key] == 0 && !elsewhere.get(key);
+        return isMissing(key(stage));
     }
 
     int lastBackwardOf(int stage) {
-        return lastBackward[stage] - 1;
+        return lastBackwards[stage];
+    }
+
+    private boolean isMissing(int key) {
+        return positions[key] == NONE && !misplaced.get(key);
     }
 
     private int key(Op op) {
         return switch (op) {
             case Op.UnitOp unitOp -> key(OpKind.of(unitOp), shape.indexOf(unitOp.unit()));
-            case Op.ReduceGradients(int stage) -> OpKind.values().length * shape.units() + stage;
+            case Op.ReduceGradients(int stage) -> key(stage);
         };
     }
 
     private int key(OpKind kind, int unit) {
-        return kind.ordinal() * shape.units() + unit;
+        return kind.number() * shape.units() + unit;
+    }
+
+    private int key(int reducingStage) {
+        return OpKind.COUNT * shape.units() + reducingStage;
     }
 }

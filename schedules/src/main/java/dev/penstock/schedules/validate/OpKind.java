@@ -5,12 +5,26 @@ import dev.penstock.schedules.ir.WorkUnit;
 
 /** The kinds of op that exist once per unit. */
 enum OpKind {
-    FORWARD,
-    BACKWARD,
-    SEND_ACTIVATION,
-    RECEIVE_ACTIVATION,
-    SEND_GRADIENT,
-    RECEIVE_GRADIENT;
+    FORWARD(0),
+    BACKWARD(1),
+    SEND_ACTIVATION(2),
+    RECEIVE_ACTIVATION(3),
+    SEND_GRADIENT(4),
+    RECEIVE_GRADIENT(5);
+
+    /** How many there are. */
+    static final int COUNT = 6;
+
+    private final int number;
+
+    OpKind(int number) {
+        this.number = number;
+    }
+
+    /** From 0 on, for tables. */
+    int number() {
+        return number;
+    }
 
     static OpKind of(Op.UnitOp op) {
         return switch (op) {

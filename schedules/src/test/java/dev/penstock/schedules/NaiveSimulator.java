@@ -1,0 +1,180 @@
+package dev.penstock.schedules;
+
+import dev.penstock.schedules.ir.Channel;
+import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.WorkUnit;
+import dev.penstock.schedules.simulate.CostModel;
+import dev.penstock.schedules.simulate.InFlight;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.OptionalLong;
+
+/**
+ * The runtime's semantics once more, slowly: looks at every rank again and again, and searches
+ * whole programs for whatever an op waits for.
+ */
+public final class NaiveSimulator {
+    private final Schedule schedule;
+    private final CostModel costs;
+    private final InFlight inFlight;
+    private final List<List<Long>> starts = new ArrayList<>();
+    private final List<List<Long>> ends = new ArrayList<>();
+
+    public NaiveSimulator(Schedule schedule, CostModel costs, InFlight inFlight) {
+        this.schedule = schedule;
+        this.costs = costs;
+        this.inFlight = inFlight;
+        schedule.programs().forEach(_ -> starts.add(new ArrayList<>()));
+        schedule.programs().forEach(_ -> ends.add(new ArrayList<>()));
+        boolean moved = true;
+        while (moved) {
+            moved = false;
+            for (int rank = 0; rank < starts.size(); rank++) {
+                moved |= tryNext(rank);
+            }
+        }
+    }
+
+    /** Entry r holds the starts of the ops of rank r that ran. */
+    public List<List<Long>> starts() {
+        return starts;
+    }
+
+    public List<List<Long>> ends() {
+        return ends;
+    }
+
+    public boolean finished() {
+        return schedule.programs().stream()
+                .allMatch(p -> starts.get(p.rank()).size() == p.ops().size());
+    }
+
+    private boolean tryNext(int rank) {
+        int position = starts.get(rank).size();
+        List<Op> ops = schedule.program(rank).ops();
+        if (position == ops.size()) {
+            return false;
+        }
+        Op op = ops.get(position);
+        OptionalLong ready = readyAt(rank, op);
+        if (ready.isEmpty()) {
+            return false;
+        }
+        long start = Math.max(clock(rank), ready.getAsLong());
+        starts.get(rank).add(start);
+        ends.get(rank).add(start + costs.nanos(rank, position, op));
+        return true;
+    }
+
+    private long clock(int rank) {
+        return ends.get(rank).isEmpty() ? 0 : ends.get(rank).getLast();
+    }
+
+    private OptionalLong readyAt(int rank, Op op) {
+        boolean implied = !schedule.hasTransfers();
+        return switch (op) {
+            case Op.Forward(WorkUnit u) when implied && crosses(u.stage() - 1, u.stage()) ->
+                    arrival(new Op.Forward(u.onStage(u.stage() - 1)), u.stage() - 1, u.stage());
+            case Op.Backward(WorkUnit u) when implied && crosses(u.stage() + 1, u.stage()) ->
+                    arrival(new Op.Backward(u.onStage(u.stage() + 1)), u.stage() + 1, u.stage());
+            case Op.Compute _ -> OptionalLong.of(0);
+            case Op.ReceiveActivation(WorkUnit u) when u.stage() == 0 -> OptionalLong.empty();
+            case Op.ReceiveActivation(WorkUnit u) ->
+                    arrival(
+                            new Op.SendActivation(u.onStage(u.stage() - 1)),
+                            u.stage() - 1,
+                            u.stage());
+            case Op.ReceiveGradient(WorkUnit u) ->
+                    arrival(
+                            new Op.SendGradient(u.onStage(u.stage() + 1)),
+                            u.stage() + 1,
+                            u.stage());
+            case Op.SendActivation(WorkUnit u) -> credit(rank, u.stage(), u.stage() + 1);
+            case Op.SendGradient(WorkUnit u) -> credit(rank, u.stage(), u.stage() - 1);
+            case Op.ReduceGradients(int stage) -> allMembersAt(stage);
+        };
+    }
+
+    private boolean crosses(int stage, int other) {
+        int last = schedule.shape().stages() - 1;
+        return stage >= 0
+                && stage <= last
+                && schedule.placement().rankOf(stage) != schedule.placement().rankOf(other);
+    }
+
+    private OptionalLong arrival(Op giver, int from, int to) {
+        for (int rank = 0; rank < starts.size(); rank++) {
+            int at = schedule.program(rank).ops().indexOf(giver);
+            if (at >= 0 && at < ends.get(rank).size()) {
+                long latency = costs.latencyNanos(new Channel(from, to));
+                return OptionalLong.of(ends.get(rank).get(at) + latency);
+            }
+        }
+        return OptionalLong.empty();
+    }
+
+    /** The k-th send needs the receive that is as many before it as the channel holds. */
+    private OptionalLong credit(int rank, int from, int to) {
+        if (to < 0 || to >= schedule.shape().stages()) {
+            return OptionalLong.of(0);
+        }
+        int position = starts.get(rank).size();
+        long sent =
+                schedule.program(rank).ops().subList(0, position).stream()
+                        .filter(op -> isSend(op, from, to))
+                        .count();
+        long awaited = sent - inFlight.capacity(new Channel(from, to));
+        if (awaited < 0) {
+            return OptionalLong.of(0);
+        }
+        int receiver = schedule.placement().rankOf(to);
+        for (int i = 0; i < ends.get(receiver).size(); i++) {
+            if (isReceive(schedule.program(receiver).ops().get(i), from, to) && awaited-- == 0) {
+                return OptionalLong.of(ends.get(receiver).get(i));
+            }
+        }
+        return OptionalLong.empty();
+    }
+
+    private static boolean isSend(Op op, int from, int to) {
+        return op.stage() == from
+                && (from < to ? op instanceof Op.SendActivation : op instanceof Op.SendGradient);
+    }
+
+    private static boolean isReceive(Op op, int from, int to) {
+        return op.stage() == to
+                && (from < to
+                        ? op instanceof Op.ReceiveActivation
+                        : op instanceof Op.ReceiveGradient);
+    }
+
+    private OptionalLong allMembersAt(int stage) {
+        long latest = 0;
+        for (List<Integer> group : schedule.sharedGroups()) {
+            if (group.contains(stage)) {
+                for (int member : group) {
+                    int rank = schedule.placement().rankOf(member);
+                    List<Op> ops = schedule.program(rank).ops();
+                    int first = 0;
+                    while (first < ops.size()
+                            && !(ops.get(first) instanceof Op.ReduceGradients(int s)
+                                    && group.contains(s))) {
+                        first++;
+                    }
+                    if (ends.get(rank).size() < first) {
+                        return OptionalLong.empty();
+                    }
+                    latest = Math.max(latest, first == 0 ? 0 : ends.get(rank).get(first - 1));
+                }
+            }
+        }
+        return OptionalLong.of(latest);
+    }
+
+    @Override
+    public String toString() {
+        return Arrays.toString(starts.toArray());
+    }
+}

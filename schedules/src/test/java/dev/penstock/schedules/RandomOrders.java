@@ -1,0 +1,113 @@
+package dev.penstock.schedules;
+
+import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.Placement;
+import dev.penstock.schedules.ir.RankProgram;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.WorkUnit;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Random;
+import java.util.Set;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+
+/**
+ * Orders that can run, though nobody would design them: again and again some op whose needs are met
+ * is appended to its rank.
+ */
+public final class RandomOrders {
+    private RandomOrders() {}
+
+    /** Small shapes with loop, V and wild placements, one to three slices. */
+    public static Stream<Schedule> some(int count) {
+        return IntStream.range(0, count).mapToObj(RandomOrders::schedule);
+    }
+
+    /** The same seed gives the same order. */
+    public static Schedule schedule(int seed) {
+        var random = new Random(seed);
+        int ranks = 1 + random.nextInt(4);
+        int chunks = 1 + random.nextInt(2);
+        int slices = 1 + random.nextInt(3);
+        var shape =
+                new PipelineShape(
+                        ranks, chunks, 1 + random.nextInt(4), Collections.nCopies(slices, 1));
+        return order(shape, placement(ranks, chunks, random), random);
+    }
+
+    private static Placement placement(int ranks, int chunks, Random random) {
+        var loop = new ArrayList<>(Placement.loop(ranks, chunks).rankOfStage());
+        return switch (random.nextInt(3)) {
+            case 0 -> new Placement(loop);
+            case 1 -> {
+                Collections.reverse(loop.subList(ranks * (chunks - 1), ranks * chunks));
+                yield new Placement(loop);
+            }
+            default -> {
+                Collections.shuffle(loop, random);
+                yield new Placement(loop);
+            }
+        };
+    }
+
+    private static Schedule order(PipelineShape shape, Placement placement, Random random) {
+        var left = new ArrayList<Op>();
+        for (int unit = 0; unit < shape.units(); unit++) {
+            left.add(new Op.Forward(shape.unitAt(unit)));
+            left.add(new Op.Backward(shape.unitAt(unit)));
+        }
+        List<List<Op>> programs =
+                IntStream.range(0, shape.ranks())
+                        .<List<Op>>mapToObj(_ -> new ArrayList<>())
+                        .toList();
+        Set<Op> done = new HashSet<>();
+        while (!left.isEmpty()) {
+            Op op = left.get(random.nextInt(left.size()));
+            if (done.containsAll(needs(op, shape))) {
+                programs.get(placement.rankOf(op.stage())).add(op);
+                done.add(op);
+                left.remove(op);
+            }
+        }
+        return new Schedule(
+                "random",
+                shape,
+                placement,
+                IntStream.range(0, shape.ranks())
+                        .mapToObj(rank -> new RankProgram(rank, programs.get(rank)))
+                        .toList());
+    }
+
+    /** The definition of what a computation needs, on whichever rank. */
+    static List<Op> needs(Op op, PipelineShape shape) {
+        var needs = new ArrayList<Op>();
+        switch (op) {
+            case Op.Forward(WorkUnit u) -> {
+                if (u.stage() > 0) {
+                    needs.add(new Op.Forward(u.onStage(u.stage() - 1)));
+                }
+                if (u.slice() > 0) {
+                    needs.add(
+                            new Op.Forward(new WorkUnit(u.stage(), u.microBatch(), u.slice() - 1)));
+                }
+            }
+            case Op.Backward(WorkUnit u) -> {
+                needs.add(new Op.Forward(u));
+                if (u.stage() < shape.stages() - 1) {
+                    needs.add(new Op.Backward(u.onStage(u.stage() + 1)));
+                }
+                if (u.slice() < shape.slices() - 1) {
+                    needs.add(
+                            new Op.Backward(
+                                    new WorkUnit(u.stage(), u.microBatch(), u.slice() + 1)));
+                }
+            }
+            case Op.Transfer _, Op.ReduceGradients _ -> {}
+        }
+        return needs;
+    }
+}

@@ -1,0 +1,219 @@
+package dev.penstock.schedules.lower;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.penstock.schedules.RandomOrders;
+import dev.penstock.schedules.generate.OneForwardOneBackward;
+import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.RankProgram;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.ScheduleText;
+import dev.penstock.schedules.simulate.InFlight;
+import dev.penstock.schedules.validate.Conditions;
+import dev.penstock.schedules.validate.ScheduleValidator;
+import java.util.List;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+
+class LoweringTest {
+    private static String programs(Schedule schedule) {
+        String text = ScheduleText.print(schedule);
+        return text.substring(text.indexOf("rank 0:"));
+    }
+
+    @Test
+    void sendsFollowTheirOpAndReceivesPrecedeTheirs() {
+        Schedule schedule = OneForwardOneBackward.schedule(PipelineShape.of(3, 2));
+
+        assertThat(programs(Lowering.lower(schedule)))
+                .isEqualTo(
+                        """
+                        rank 0: 0F0 0SEND_F0 0F1 0SEND_F1 0RECV_B0 0B0 0RECV_B1 0B1
+                        rank 1: 1RECV_F0 1F0 1SEND_F0 1RECV_F1 1F1 1SEND_F1 1RECV_B0 1B0 1SEND_B0 1RECV_B1 1B1 1SEND_B1
+                        rank 2: 2RECV_F0 2F0 2B0 2SEND_B0 2RECV_F1 2F1 2B1 2SEND_B1
+                        """);
+    }
+
+    @Test
+    void neighboursOnOneRankHandOverWithoutATransfer() {
+        Schedule vShaped =
+                ScheduleText.parse(
+                        """
+                        ranks: 2
+                        chunks: 2
+                        placement: 0 1 1 0
+                        micro-batches: 1
+                        rank 0: 0F0 3F0 3B0 0B0
+                        rank 1: 1F0 2F0 2B0 1B0
+                        """);
+
+        assertThat(programs(Lowering.lower(vShaped)))
+                .isEqualTo(
+                        """
+                        rank 0: 0F0 0SEND_F0 3RECV_F0 3F0 3B0 3SEND_B0 0RECV_B0 0B0
+                        rank 1: 1RECV_F0 1F0 2F0 2SEND_F0 2RECV_B0 2B0 1B0 1SEND_B0
+                        """);
+    }
+
+    @Test
+    void twoNeighboursThatBothSendFirstGetTheirReceivesInTime() {
+        Schedule bothSend =
+                ScheduleText.parse(
+                        """
+                        ranks: 2
+                        micro-batches: 4
+                        rank 0: 0F0 0F1 0F2 0F3 0B0 0B1 0B2 0B3
+                        rank 1: 1F0 1F1 1B0 1B1 1F2 1F3 1B2 1B3
+                        """);
+
+        Schedule lowered = Lowering.lower(bothSend);
+
+        // with late receives alone, 0SEND_F3 and 1SEND_B1 would wait for each other
+        assertThat(programs(lowered))
+                .isEqualTo(
+                        """
+                        rank 0: 0F0 0SEND_F0 0F1 0SEND_F1 0F2 0SEND_F2 0F3 0SEND_F3 0RECV_B0 0B0 0RECV_B1 0B1 0RECV_B2 0B2 0RECV_B3 0B3
+                        rank 1: 1RECV_F0 1F0 1RECV_F1 1F1 1B0 1SEND_B0 1B1 1RECV_F2 1SEND_B1 1F2 1RECV_F3 1F3 1B2 1SEND_B2 1B3 1SEND_B3
+                        """);
+        proveWithOneCredit(lowered);
+    }
+
+    @Test
+    void anyOrderThatCanRunStillCanWithOneCreditPerChannel() {
+        RandomOrders.some(500).map(Lowering::lower).forEach(LoweringTest::proveWithOneCredit);
+    }
+
+    private static void proveWithOneCredit(Schedule lowered) {
+        Conditions conditions = Conditions.training().with(InFlight.uniform(1));
+        ScheduleValidator.validate(lowered, conditions).orThrow();
+    }
+
+    @Test
+    void membersOfASharedGroupEndWithTheirReduction() {
+        Schedule schedule = OneForwardOneBackward.schedule(PipelineShape.of(3, 1));
+
+        Schedule lowered = Lowering.lower(schedule, List.of(Set.of(2, 0)));
+
+        assertThat(lowered.sharedGroups()).containsExactly(List.of(0, 2));
+        assertThat(lowered.program(0).ops().getLast()).isEqualTo(new Op.ReduceGradients(0));
+        assertThat(lowered.program(1).ops()).noneMatch(op -> op instanceof Op.ReduceGradients);
+        assertThat(lowered.program(2).ops().getLast()).isEqualTo(new Op.ReduceGradients(2));
+    }
+
+    @Test
+    void membersOnOneRankReduceOneAfterTheOther() {
+        Schedule vShaped =
+                ScheduleText.parse(
+                        """
+                        ranks: 1
+                        chunks: 2
+                        micro-batches: 1
+                        rank 0: 0F0 1F0 1B0 0B0
+                        """);
+
+        Schedule lowered = Lowering.lower(vShaped, List.of(List.of(0, 1)));
+
+        assertThat(programs(lowered))
+                .isEqualTo("rank 0: 0F0 1F0 1B0 0B0 0REDUCE_GRAD 1REDUCE_GRAD\n");
+        ScheduleValidator.validate(lowered).orThrow();
+    }
+
+    @Test
+    void groupsWithAStageInCommonBecomeOneAndLonersNone() {
+        Schedule schedule = OneForwardOneBackward.schedule(PipelineShape.of(5, 1));
+
+        Schedule lowered =
+                Lowering.lower(
+                        schedule, List.of(List.of(0, 1), List.of(3, 4), List.of(2), List.of(1, 3)));
+
+        assertThat(lowered.sharedGroups()).containsExactly(List.of(0, 1, 3, 4));
+    }
+
+    @Test
+    void aGroupOfAStageThatDoesNotExistIsRefused() {
+        Schedule schedule = OneForwardOneBackward.schedule(PipelineShape.of(2, 1));
+
+        assertThatThrownBy(() -> Lowering.lower(schedule, List.of(List.of(0, 2))))
+                .hasMessageContaining("stages 0 to 1 can share parameters, got [0, 2]");
+    }
+
+    @Test
+    void loweringTwiceChangesNothing() {
+        RandomOrders.some(50)
+                .forEach(
+                        order -> {
+                            var groups = List.of(List.of(0, order.shape().stages() - 1));
+                            Schedule once = Lowering.lower(order, groups);
+
+                            assertThat(Lowering.lower(once, groups)).isEqualTo(once);
+                        });
+    }
+
+    @Test
+    void anEvaluationIsTheForwardsInTheirOrder() {
+        Schedule schedule =
+                Lowering.lower(
+                        OneForwardOneBackward.schedule(PipelineShape.of(2, 2)),
+                        List.of(List.of(0, 1)));
+
+        Schedule evaluation = Lowering.lowerForwardOnly(schedule);
+
+        assertThat(evaluation.name()).isEqualTo("1f1b forward");
+        assertThat(programs(evaluation))
+                .isEqualTo(
+                        """
+                        rank 0: 0F0 0SEND_F0 0F1 0SEND_F1
+                        rank 1: 1RECV_F0 1F0 1RECV_F1 1F1
+                        """);
+    }
+
+    @Test
+    void anOrderThatCannotRunIsLoweredForTheJudgeToSee() {
+        Schedule stuck =
+                ScheduleText.parse(
+                        """
+                        ranks: 2
+                        micro-batches: 1
+                        rank 0: 0B0 0F0
+                        rank 1: 1F0 1B0
+                        """);
+
+        assertThat(programs(Lowering.lower(stuck)))
+                .isEqualTo(
+                        """
+                        rank 0: 0RECV_B0 0B0 0F0 0SEND_F0
+                        rank 1: 1RECV_F0 1F0 1B0 1SEND_B0
+                        """);
+    }
+
+    @Test
+    void anOpThatDoesNotExistIsNotLowered() {
+        Schedule schedule = OneForwardOneBackward.schedule(PipelineShape.of(2, 3));
+        var smaller =
+                new Schedule(
+                        "smaller",
+                        PipelineShape.of(2, 2),
+                        schedule.placement(),
+                        schedule.programs());
+
+        assertThatThrownBy(() -> Lowering.lower(smaller))
+                .hasMessage(
+                        "cannot lower 0F2 of rank 0: smaller has no such unit; validate it first");
+    }
+
+    @Test
+    void noOpIsLost() {
+        RandomOrders.some(100)
+                .forEach(
+                        order -> {
+                            Schedule lowered = Lowering.lower(order);
+                            for (RankProgram program : order.programs()) {
+                                assertThat(lowered.program(program.rank()).ops())
+                                        .filteredOn(op -> op instanceof Op.Compute)
+                                        .isEqualTo(program.ops());
+                            }
+                        });
+    }
+}

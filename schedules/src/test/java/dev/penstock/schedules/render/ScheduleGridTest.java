@@ -1,0 +1,64 @@
+package dev.penstock.schedules.render;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.schedules.generate.OneForwardOneBackward;
+import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.OpPlace;
+import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.WorkUnit;
+import dev.penstock.schedules.lower.Lowering;
+import dev.penstock.schedules.simulate.CostModel;
+import dev.penstock.schedules.simulate.ScheduleSimulator;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class ScheduleGridTest {
+    private static final Schedule SCHEDULE = OneForwardOneBackward.schedule(PipelineShape.of(2, 2));
+
+    @Test
+    void theOrderIsAlignedByOp() {
+        assertThat(ScheduleGrid.order(Lowering.lower(SCHEDULE)))
+                .isEqualTo(
+                        """
+                        rank 0 | 0F0      0SEND_F0 0F1      0SEND_F1 0RECV_B0 0B0      0RECV_B1 0B1
+                        rank 1 | 1RECV_F0 1F0      1B0      1SEND_B0 1RECV_F1 1F1      1B1      1SEND_B1
+                        """);
+    }
+
+    @Test
+    void badPlacesAreMarked() {
+        var place = new OpPlace(1, 2, new Op.Forward(new WorkUnit(1, 1, 0)));
+
+        assertThat(ScheduleGrid.order(SCHEDULE, List.of(place)))
+                .isEqualTo(
+                        """
+                        rank 0 | 0F0  0F1  0B0  0B1
+                        rank 1 | 1F0  1B0  !1F1 1B1
+                        """);
+    }
+
+    @Test
+    void longOpsSpanColumnsOfTheCommonMeasure() {
+        var timeline = ScheduleSimulator.simulate(SCHEDULE, CostModel.of(10, 20, 0));
+
+        assertThat(ScheduleGrid.time(timeline))
+                .isEqualTo(
+                        """
+                        rank 0 | 0F0 0F1 .   .   0B0 -   .   0B1 -
+                        rank 1 | .   1F0 1B0 -   1F1 1B1 -   .   .
+                        """);
+    }
+
+    @Test
+    void aLongTimelineIsScaledDown() {
+        var timeline = ScheduleSimulator.simulate(SCHEDULE, CostModel.of(1_000_003, 999_999, 0));
+
+        String grid = ScheduleGrid.time(timeline);
+
+        assertThat(grid.lines().toList())
+                .allSatisfy(line -> assertThat(line.length()).isBetween(1200, 1700));
+        assertThat(grid).contains("0F0", "1B1");
+    }
+}
