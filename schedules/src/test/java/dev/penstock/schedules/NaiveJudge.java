@@ -1,0 +1,118 @@
+package dev.penstock.schedules;
+
+import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.PassKind;
+import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.RankProgram;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.WorkUnit;
+import dev.penstock.schedules.simulate.CostModel;
+import dev.penstock.schedules.simulate.InFlight;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/** Says whether a schedule is legal, by writing down the definition; it cannot say why not. */
+public final class NaiveJudge {
+    private final Schedule schedule;
+    private final PipelineShape shape;
+    private final boolean training;
+    private final boolean lowered;
+
+    private NaiveJudge(Schedule schedule, PassKind passKind) {
+        this.schedule = schedule;
+        this.shape = schedule.shape();
+        this.training = passKind == PassKind.TRAINING;
+        this.lowered = !schedule.isComputeOnly();
+    }
+
+    public static boolean isLegal(Schedule schedule, PassKind passKind, InFlight inFlight) {
+        var judge = new NaiveJudge(schedule, passKind);
+        return schedule.programs().stream().allMatch(judge::isComplete)
+                && schedule.programs().stream().allMatch(judge::isOrdered)
+                && new NaiveSimulator(schedule, CostModel.unit(), inFlight).finished();
+    }
+
+    private boolean isComplete(RankProgram program) {
+        var expected = new ArrayList<Op>();
+        for (int i = 0; i < shape.units(); i++) {
+            WorkUnit unit = shape.unitAt(i);
+            if (schedule.placement().rankOf(unit.stage()) == program.rank()) {
+                expected.addAll(expected(unit));
+            }
+        }
+        if (lowered && training) {
+            schedule.sharedGroups().stream()
+                    .flatMap(List::stream)
+                    .filter(stage -> schedule.placement().rankOf(stage) == program.rank())
+                    .forEach(stage -> expected.add(new Op.ReduceGradients(stage)));
+        }
+        return program.ops().size() == expected.size()
+                && new HashSet<>(program.ops()).equals(new HashSet<>(expected));
+    }
+
+    private List<Op> expected(WorkUnit u) {
+        var ops = new ArrayList<Op>();
+        ops.add(new Op.Forward(u));
+        if (training) {
+            ops.add(new Op.Backward(u));
+        }
+        if (lowered && u.stage() > 0 && differ(u.stage() - 1, u.stage())) {
+            ops.add(new Op.ReceiveActivation(u));
+            if (training) {
+                ops.add(new Op.SendGradient(u));
+            }
+        }
+        if (lowered && u.stage() < shape.stages() - 1 && differ(u.stage(), u.stage() + 1)) {
+            ops.add(new Op.SendActivation(u));
+            if (training) {
+                ops.add(new Op.ReceiveGradient(u));
+            }
+        }
+        return ops;
+    }
+
+    private boolean differ(int stage, int other) {
+        return schedule.placement().rankOf(stage) != schedule.placement().rankOf(other);
+    }
+
+    /** Every op that is on this rank and needed by another comes before it. */
+    private boolean isOrdered(RankProgram program) {
+        Set<Op> here = Set.copyOf(program.ops());
+        Set<Op> before = new HashSet<>();
+        for (Op op : program.ops()) {
+            for (Op needed : needs(op)) {
+                if (here.contains(needed) && !before.contains(needed)) {
+                    return false;
+                }
+            }
+            before.add(op);
+        }
+        return true;
+    }
+
+    private List<Op> needs(Op op) {
+        return switch (op) {
+            case Op.Forward(WorkUnit u) ->
+                    with(RandomOrders.needs(op, shape), new Op.ReceiveActivation(u));
+            case Op.Backward(WorkUnit u) ->
+                    with(RandomOrders.needs(op, shape), new Op.ReceiveGradient(u));
+            case Op.SendActivation(WorkUnit u) -> List.of(new Op.Forward(u));
+            case Op.SendGradient(WorkUnit u) -> List.of(new Op.Backward(u));
+            case Op.ReceiveActivation _, Op.ReceiveGradient _ -> List.of();
+            case Op.ReduceGradients(int stage) -> {
+                var needs = new ArrayList<Op>();
+                for (int i = 0; i < shape.unitsPerStage(); i++) {
+                    needs.add(new Op.Backward(shape.unitAt(stage * shape.unitsPerStage() + i)));
+                }
+                yield needs;
+            }
+        };
+    }
+
+    private static List<Op> with(List<Op> ops, Op another) {
+        ops.add(another);
+        return ops;
+    }
+}

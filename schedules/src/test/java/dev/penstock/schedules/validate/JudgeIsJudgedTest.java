@@ -1,0 +1,243 @@
+package dev.penstock.schedules.validate;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.schedules.NaiveJudge;
+import dev.penstock.schedules.RandomOrders;
+import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.PassKind;
+import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.RankProgram;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.ScheduleText;
+import dev.penstock.schedules.ir.WorkUnit;
+import dev.penstock.schedules.lower.ForwardOnly;
+import dev.penstock.schedules.lower.Lowering;
+import dev.penstock.schedules.simulate.InFlight;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+
+/** Spoils valid programs in every way, and compares the verdict with a naive judge's. */
+class JudgeIsJudgedTest {
+    /** A valid schedule, and what for. */
+    private record Case(Schedule schedule, Conditions conditions) {
+        ValidationReport judge(Schedule spoilt) {
+            return ScheduleValidator.validate(spoilt, conditions);
+        }
+
+        boolean isLegal(Schedule spoilt) {
+            return NaiveJudge.isLegal(spoilt, conditions.passKind(), conditions.inFlight());
+        }
+    }
+
+    private static Stream<Case> cases() {
+        Stream<Schedule> generated =
+                Stream.of(
+                        Generators.generate("gpipe", PipelineShape.of(3, 3)),
+                        Generators.generate("1f1b", PipelineShape.of(4, 3)),
+                        Generators.generate("terapipe", PipelineShape.of(2, 2, 2)),
+                        Generators.generate("seq1f1b", PipelineShape.of(3, 2, 2)));
+        return Stream.concat(generated, RandomOrders.some(40)).flatMap(JudgeIsJudgedTest::cases);
+    }
+
+    private static Stream<Case> cases(Schedule schedule) {
+        int lastStage = schedule.shape().stages() - 1;
+        Schedule lowered = Lowering.lower(schedule, List.of(List.of(0, lastStage)));
+        return Stream.of(
+                new Case(schedule, Conditions.training()),
+                new Case(lowered, Conditions.training().with(InFlight.uniform(1))),
+                new Case(lowered, Conditions.training().with(InFlight.uniform(2))),
+                new Case(ForwardOnly.of(schedule), Conditions.forwardOnly()),
+                new Case(
+                        Lowering.lowerForwardOnly(schedule),
+                        Conditions.forwardOnly().with(InFlight.uniform(1))));
+    }
+
+    /** Every op of a schedule in turn. */
+    private interface Spoiler {
+        void spoil(int rank, int position, Op op);
+    }
+
+    private static void everyOp(Schedule schedule, Spoiler spoiler) {
+        for (RankProgram program : schedule.programs()) {
+            for (int i = 0; i < program.ops().size(); i++) {
+                spoiler.spoil(program.rank(), i, program.ops().get(i));
+            }
+        }
+    }
+
+    private static Schedule with(Schedule schedule, int rank, List<Op> ops) {
+        var programs = new ArrayList<>(schedule.programs());
+        programs.set(rank, new RankProgram(rank, ops));
+        return schedule.withPrograms(programs);
+    }
+
+    @Test
+    void theOriginalsAreAccepted() {
+        cases().forEach(c -> c.judge(c.schedule()).orThrow());
+    }
+
+    @Test
+    void aDeletedOpIsMissed() {
+        cases().forEach(
+                        c ->
+                                everyOp(
+                                        c.schedule(),
+                                        (rank, position, op) -> {
+                                            var ops = ops(c.schedule(), rank);
+                                            ops.remove(position);
+                                            Schedule spoilt = with(c.schedule(), rank, ops);
+                                            if (c.isLegal(spoilt)) {
+                                                // the only op that was no computation
+                                                assertThat(spoilt.isComputeOnly()).isTrue();
+                                                return;
+                                            }
+                                            assertThat(c.judge(spoilt).violations())
+                                                    .anySatisfy(v -> missing(v, rank, op));
+                                        }));
+    }
+
+    private static void missing(Violation violation, int rank, Op op) {
+        assertThat(violation).isInstanceOf(Violation.Missing.class);
+        assertThat(violation.place().rank()).isEqualTo(rank);
+        assertThat(violation.place().op()).isEqualTo(op);
+    }
+
+    @Test
+    void aDuplicatedOpIsNoticed() {
+        cases().forEach(
+                        c ->
+                                everyOp(
+                                        c.schedule(),
+                                        (rank, position, op) -> {
+                                            var ops = ops(c.schedule(), rank);
+                                            ops.addLast(op);
+                                            ValidationReport report =
+                                                    c.judge(with(c.schedule(), rank, ops));
+                                            assertThat(report.violations())
+                                                    .anySatisfy(v -> duplicate(v, rank, ops));
+                                        }));
+    }
+
+    private static void duplicate(Violation violation, int rank, List<Op> ops) {
+        assertThat(violation).isInstanceOf(Violation.Duplicate.class);
+        assertThat(violation.place().rank()).isEqualTo(rank);
+        assertThat(violation.place().position()).isEqualTo(ops.size() - 1);
+    }
+
+    @Test
+    void anOpOnAnotherRankIsNoticed() {
+        cases().filter(c -> c.schedule().shape().ranks() > 1)
+                .forEach(
+                        c ->
+                                everyOp(
+                                        c.schedule(),
+                                        (rank, position, op) -> {
+                                            var ops = ops(c.schedule(), rank);
+                                            ops.remove(position);
+                                            int other = (rank + 1) % c.schedule().shape().ranks();
+                                            var others = ops(c.schedule(), other);
+                                            others.addFirst(op);
+                                            Schedule spoilt =
+                                                    with(
+                                                            with(c.schedule(), rank, ops),
+                                                            other,
+                                                            others);
+                                            assertThat(c.judge(spoilt).violations())
+                                                    .anySatisfy(v -> wrongRank(v, other, rank, op));
+                                        }));
+    }
+
+    private static void wrongRank(Violation violation, int rank, int expected, Op op) {
+        assertThat(violation.place().rank()).isEqualTo(rank);
+        assertThat(violation.place().op()).isEqualTo(op);
+        assertThat(violation).isInstanceOf(Violation.WrongRank.class);
+        assertThat(((Violation.WrongRank) violation).expectedRank()).isEqualTo(expected);
+    }
+
+    @Test
+    void anOpOfAUnitThatDoesNotExistIsNoticed() {
+        cases().forEach(
+                        c ->
+                                everyOp(
+                                        c.schedule(),
+                                        (rank, position, op) -> {
+                                            var ops = ops(c.schedule(), rank);
+                                            Op stray =
+                                                    new Op.Forward(new WorkUnit(op.stage(), 99, 0));
+                                            ops.set(position, stray);
+                                            ValidationReport report =
+                                                    c.judge(with(c.schedule(), rank, ops));
+                                            assertThat(report.violations())
+                                                    .anySatisfy(v -> unknown(v, rank, position));
+                                        }));
+    }
+
+    private static void unknown(Violation violation, int rank, int position) {
+        assertThat(violation).isInstanceOf(Violation.UnknownUnit.class);
+        assertThat(violation.place().rank()).isEqualTo(rank);
+        assertThat(violation.place().position()).isEqualTo(position);
+    }
+
+    @Test
+    void swappedOpsAreRefusedWhereTheyMatterAndAcceptedWhereTheyDoNot() {
+        var verdicts = new int[2];
+        cases().forEach(
+                        c ->
+                                everyOp(
+                                        c.schedule(),
+                                        (rank, position, _) -> {
+                                            int size = ops(c.schedule(), rank).size();
+                                            for (int other = position + 1; other < size; other++) {
+                                                var ops = ops(c.schedule(), rank);
+                                                Collections.swap(ops, position, other);
+                                                Schedule spoilt = with(c.schedule(), rank, ops);
+                                                ValidationReport report = c.judge(spoilt);
+                                                boolean legal = c.isLegal(spoilt);
+                                                verdicts[legal ? 1 : 0]++;
+                                                assertThat(report.isValid())
+                                                        .as(ScheduleText.print(spoilt))
+                                                        .isEqualTo(legal);
+                                                assertThat(report.violations().stream())
+                                                        .allMatch(v -> !v.message().isBlank());
+                                                if (!legal) {
+                                                    assertThat(ranksNamed(report)).contains(rank);
+                                                }
+                                            }
+                                        }));
+        assertThat(verdicts[0]).as("swaps that matter").isGreaterThan(1000);
+        assertThat(verdicts[1]).as("swaps that do not").isGreaterThan(1000);
+    }
+
+    /** Ranks at fault; of a deadlock all that are in the circle. */
+    private static List<Integer> ranksNamed(ValidationReport report) {
+        return report.violations().stream()
+                .flatMap(
+                        v ->
+                                v instanceof Violation.Deadlock deadlock
+                                        ? deadlock.cycle().stream().map(w -> w.place().rank())
+                                        : Stream.of(v.place().rank()))
+                .toList();
+    }
+
+    private static List<Op> ops(Schedule schedule, int rank) {
+        return new ArrayList<>(schedule.program(rank).ops());
+    }
+
+    @Test
+    void anythingThatCanRunIsAcceptedHoweverUnusual() {
+        RandomOrders.some(500)
+                .forEach(
+                        order -> {
+                            assertThat(
+                                            NaiveJudge.isLegal(
+                                                    order, PassKind.TRAINING, InFlight.unbounded()))
+                                    .isTrue();
+                            ScheduleValidator.validate(order).orThrow();
+                        });
+    }
+}
