@@ -4,6 +4,8 @@ import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.runtime.checkpoint.CheckpointException;
 import dev.penstock.runtime.config.ConfigException;
+import dev.penstock.runtime.data.DataException;
+import dev.penstock.schedules.validate.InvalidScheduleException;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -25,6 +27,8 @@ final class FailureHandler implements IExecutionExceptionHandler {
                     ConfigException.class, ExitCode.BAD_INPUT,
                     BadInputException.class, ExitCode.BAD_INPUT,
                     CheckpointException.class, ExitCode.BAD_INPUT,
+                    DataException.class, ExitCode.BAD_INPUT,
+                    InvalidScheduleException.class, ExitCode.BAD_INPUT,
                     DeviceException.class, ExitCode.FAILURE,
                     DataPlaneException.class, ExitCode.FAILURE);
 

@@ -9,6 +9,7 @@ import picocli.CommandLine.Option;
         description = "Trains GPTs through a pipeline of actors.",
         versionProvider = VersionProvider.class,
         subcommands = {
+            ScheduleCommand.class,
             ConfigCommand.class,
             DoctorCommand.class,
             CompletionCommand.class,

@@ -18,7 +18,7 @@ final class Consistency {
         consistency.headsDivideTheWidth();
         consistency.vocabularyHoldsTheTokens();
         consistency.microBatchesDivideTheBatch();
-        consistency.everyStageHasALayer();
+        consistency.everyStageHasWork();
         consistency.partitionMatches();
         consistency.slicesFillTheContext();
         consistency.learningRateFalls();
@@ -64,11 +64,13 @@ final class Consistency {
                 "batch.micro-batches");
     }
 
-    private void everyStageHasALayer() {
+    /** The embedding and the head can stand alone, in front and at the end. */
+    private void everyStageHasWork() {
         int layers = config.model().layers();
         require(
-                config.pipeline().stages() <= layers,
-                "at most one stage per layer, and model.layers = " + layers,
+                config.pipeline().stages() <= layers + 2,
+                "at most %d: one stage per layer (model.layers = %d), one for the embedding, one for the head"
+                        .formatted(layers + 2, layers),
                 config.pipeline().stages(),
                 "try fewer stages or more layers",
                 "pipeline.stages",
@@ -76,13 +78,14 @@ final class Consistency {
     }
 
     private void partitionMatches() {
-        List<Integer> partition = config.pipeline().partition().orElse(List.of());
+        if (config.pipeline().partition().isEmpty()) {
+            return;
+        }
+        List<Integer> partition = config.pipeline().partition().get();
         int layers = config.model().layers();
         int stages = config.pipeline().stages();
         require(
-                partition.isEmpty()
-                        ? config.pipeline().partition().isEmpty()
-                        : partition.size() == stages && sum(partition) == layers,
+                partition.size() == stages && sum(partition) == layers,
                 "%d entries (pipeline.stages) that add up to %d (model.layers)"
                         .formatted(stages, layers),
                 "%s: %d entries, sum %d".formatted(partition, partition.size(), sum(partition)),
@@ -90,6 +93,15 @@ final class Consistency {
                 "pipeline.partition",
                 "pipeline.stages",
                 "model.layers");
+        require(
+                partition.stream()
+                        .skip(1)
+                        .limit(Math.max(0, partition.size() - 2))
+                        .allMatch(n -> n > 0),
+                "no 0 but at the ends: the first stage has the embedding, the last the head",
+                partition,
+                "try flops, or " + evenly(layers, stages),
+                "pipeline.partition");
     }
 
     private void slicesFillTheContext() {
@@ -130,7 +142,7 @@ final class Consistency {
     }
 
     private void framesFitTheLog() {
-        long term = config.dataPlane().termLength().count();
+        long term = config.dataPlane().termLength().bytes();
         int mtu = config.dataPlane().mtu();
         require(
                 Long.bitCount(term) == 1,

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.config;
 
 import com.typesafe.config.ConfigObject;
+import java.nio.file.Path;
 
 /**
  * A configuration together with where each value was written, so that what is found out later (data
@@ -19,6 +20,11 @@ public final class LoadedConfig {
 
     public RunConfig config() {
         return config;
+    }
+
+    /** A file as the user would write it: relative to the working directory if below it. */
+    String nameOf(Path file) {
+        return places.nameOf(file);
     }
 
     /**

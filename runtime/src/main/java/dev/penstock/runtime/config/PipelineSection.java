@@ -6,7 +6,8 @@ import java.util.Optional;
 /**
  * Section {@code pipeline}: how the layers are cut into stages and where the stages run.
  *
- * @param partition layers of each stage; empty: cut so that the stages cost about the same FLOPs
+ * @param partition layers of each stage, 0 only for the first (the embedding alone) or the last
+ *     (the head alone); empty: cut so that the stages cost about the same FLOPs
  */
 public record PipelineSection(
         @Setting(is = "2", range = "[1, )", doc = "stages of the pipeline, one rank each")
@@ -14,7 +15,7 @@ public record PipelineSection(
         @Setting(
                         is = "flops",
                         word = "flops",
-                        range = "[1, )",
+                        range = "[0, )",
                         doc = "layers of each stage, such as [3, 1]; flops: balanced by cost")
                 Optional<List<Integer>> partition,
         @Setting(is = "single", doc = "all stages in one process, or one process each")

@@ -48,10 +48,11 @@ data.source = "gone/*.txt"                | data.source               | a path t
 model.width = 250                         | model.width               | a multiple of model.heads = 4     | 250              | try 248 or 252
 model.vocabulary = 100                    | model.vocabulary          | at least the 256 tokens           | 100              | tokenizer
 batch.sequences = 10                      | batch.sequences           | a multiple of batch.micro-batches = 8 | 10           | try 8 or 16
-pipeline.stages = 5                       | pipeline.stages           | model.layers = 4                  | 5                | fewer stages
+pipeline.stages = 7                       | pipeline.stages           | model.layers = 4                  | 7                | fewer stages
 pipeline.partition = [1, 2]               | pipeline.partition        | add up to 4                       | sum 3            | [2, 2]
 pipeline.partition = [1, 1, 2]            | pipeline.partition        | 2 entries                         | 3 entries        | [2, 2]
-pipeline.partition = [4, 0]               | pipeline.partition        | each entry is an integer, at least 1 | [4,0]         | flops
+pipeline.partition = [4, -1]              | pipeline.partition        | each entry is an integer, at least 0 | [4,-1]        | flops
+pipeline { stages = 3, partition = [2, 0, 2] } | pipeline.partition   | no 0 but at the ends              | [2, 0, 2]        | [2, 1, 1]
 schedule { kind = seq1f1b, slice-lengths = [1, 2] } | schedule.slice-lengths | model.context = 256      | sum 3            | equal
 schedule { kind = terapipe, slices = 257 } | schedule.slices          | one slice per token               | 257              | fewer
 timeouts.lease = 3                        | timeouts.lease            | a duration such as 5 s            | 3 without a unit | write ms

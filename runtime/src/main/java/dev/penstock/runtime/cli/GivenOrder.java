@@ -1,0 +1,16 @@
+package dev.penstock.runtime.cli;
+
+import dev.penstock.schedules.ir.ParsedSchedule;
+import dev.penstock.schedules.ir.Schedule;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * An order that a user asks about.
+ *
+ * @param order compute ops, and transfers where the file has them
+ * @param file where its ops stand, if it was read from a file
+ * @param sharedGroups stages that hold the same parameters
+ */
+record GivenOrder(
+        Schedule order, Optional<ParsedSchedule> file, List<List<Integer>> sharedGroups) {}

@@ -1,0 +1,23 @@
+package dev.penstock.runtime.cli;
+
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+/** Commands about the orders in which ranks work. */
+@Command(
+        name = "schedule",
+        description = "Shows, proves and times the order in which the ranks of a pipeline work.",
+        subcommands = {
+            ScheduleShowCommand.class,
+            ScheduleValidateCommand.class,
+            ScheduleSimulateCommand.class,
+        },
+        footerHeading = "%nExample:%n",
+        footer = "  penstock schedule show --kind 1f1b --ranks 4 --micro-batches 8")
+final class ScheduleCommand {
+    @Option(
+            names = {"-h", "--help"},
+            usageHelp = true,
+            description = "Show this help.")
+    private boolean help;
+}

@@ -1,0 +1,126 @@
+package dev.penstock.runtime.cli;
+
+import dev.penstock.schedules.ir.PassKind;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.simulate.BubbleReport;
+import dev.penstock.schedules.simulate.CostModel;
+import dev.penstock.schedules.simulate.MemoryProfile;
+import dev.penstock.schedules.simulate.ScheduleSimulator;
+import dev.penstock.schedules.validate.ScheduleValidator;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+/** Times an order under given costs. */
+@Command(
+        name = "simulate",
+        description = "Times an order: makespan, bubble, and what each rank does and holds.",
+        footer = {
+            "  penstock schedule simulate sample-configs/quickstart.conf",
+            "  penstock schedule simulate --kind gpipe --costs forward=10,backward=21,transfer=1",
+        })
+final class ScheduleSimulateCommand extends PenstockCommand {
+    private static final Set<String> COSTS =
+            Set.of("forward", "backward", "backward-input", "backward-weight", "transfer");
+
+    /** The answer for programs, in the units of the costs. */
+    record Answer(String name, long makespan, double bubble, List<RankAnswer> ranks) {}
+
+    /**
+     * @param idle all time without computation
+     * @param idleInSpan the part of it between the rank's first and last computation
+     * @param peakActivations most live (stage, micro-batch, slice) units
+     */
+    record RankAnswer(int rank, long busy, long idle, long idleInSpan, int peakActivations) {}
+
+    @Mixin private OrderArguments order = new OrderArguments();
+
+    @Option(
+            names = "--costs",
+            split = ",",
+            paramLabel = "OP=TIME",
+            description = {
+                "Times in any whole unit: forward (default 1), backward (default 2) or its parts",
+                "backward-input and backward-weight, transfer (default 0)."
+            })
+    private Map<String, Long> costs = new TreeMap<>();
+
+    @Option(names = "--json", description = "Print one JSON document.")
+    private boolean json;
+
+    @Override
+    public Integer call() {
+        CostModel costModel = costModel();
+        Schedule schedule = order.read().order();
+        ScheduleValidator.validate(schedule).orThrow();
+        BubbleReport bubble = ScheduleSimulator.simulate(schedule, costModel).bubble();
+        Answer answer = answer(schedule, bubble);
+        if (json) {
+            printJson(answer);
+        } else {
+            print(answer);
+        }
+        return ExitCode.OK;
+    }
+
+    private CostModel costModel() {
+        costs.forEach(
+                (op, time) -> {
+                    if (!COSTS.contains(op) || time < 0) {
+                        throw new BadInputException(
+                                "expected --costs of %s, each 0 or more, got %s=%d"
+                                        .formatted(String.join(", ", COSTS), op, time));
+                    }
+                });
+        boolean parts = costs.containsKey("backward-input") || costs.containsKey("backward-weight");
+        if (parts && costs.containsKey("backward")) {
+            throw new BadInputException(
+                    "expected either backward or its parts backward-input and backward-weight in"
+                            + " --costs, got both");
+        }
+        long backward =
+                parts
+                        ? costs.getOrDefault("backward-input", 1L)
+                                + costs.getOrDefault("backward-weight", 1L)
+                        : costs.getOrDefault("backward", 2L);
+        return CostModel.of(
+                costs.getOrDefault("forward", 1L), backward, costs.getOrDefault("transfer", 0L));
+    }
+
+    private static Answer answer(Schedule schedule, BubbleReport bubble) {
+        MemoryProfile memory = MemoryProfile.of(schedule, PassKind.TRAINING);
+        List<RankAnswer> ranks = new ArrayList<>();
+        for (BubbleReport.RankTime time : bubble.ranks()) {
+            ranks.add(
+                    new RankAnswer(
+                            time.rank(),
+                            time.busyNanos(),
+                            time.idleNanos(),
+                            time.idleInSpanNanos(),
+                            memory.ranks().get(time.rank()).peakUnits()));
+        }
+        return new Answer(schedule.name(), bubble.makespanNanos(), bubble.bubbleShare(), ranks);
+    }
+
+    private void print(Answer answer) {
+        out().printf(
+                        "%s: makespan %d, bubble %.1f %%%n",
+                        answer.name(), answer.makespan(), 100 * answer.bubble());
+        out().println("rank    busy    idle  in span   peak activations");
+        for (RankAnswer rank : answer.ranks()) {
+            out().printf(
+                            "%4d %7d %7d %8d %18d%n",
+                            rank.rank(),
+                            rank.busy(),
+                            rank.idle(),
+                            rank.idleInSpan(),
+                            rank.peakActivations());
+        }
+        out().flush();
+    }
+}

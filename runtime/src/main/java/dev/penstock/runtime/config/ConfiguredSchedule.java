@@ -1,0 +1,162 @@
+package dev.penstock.runtime.config;
+
+import dev.penstock.schedules.generate.BackwardOrder;
+import dev.penstock.schedules.generate.GenerateOptions;
+import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.ir.ParsedSchedule;
+import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.ScheduleText;
+import dev.penstock.schedules.ir.ScheduleTextException;
+import dev.penstock.schedules.ir.TextProblem;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * The order that a configuration asks for, generated or read from its file. Whether it can run is
+ * for the judge to say.
+ *
+ * @param order as generated or written; slice lengths are tokens
+ * @param file the order as read, where it comes from a file
+ * @param sharedGroups stages that hold the same parameters
+ */
+public record ConfiguredSchedule(
+        Schedule order, Optional<ParsedSchedule> file, List<List<Integer>> sharedGroups) {
+
+    /**
+     * Generates or reads the order.
+     *
+     * @throws ConfigException if the file is no order, or one of another shape
+     */
+    public static ConfiguredSchedule of(LoadedConfig loaded) {
+        RunConfig config = loaded.config();
+        Optional<ParsedSchedule> file = config.schedule().file().map(path -> read(loaded, path));
+        Schedule order = file.map(ParsedSchedule::schedule).orElseGet(() -> generated(loaded));
+        int stages = order.shape().stages();
+        return new ConfiguredSchedule(
+                file.isPresent() ? inTokens(order, config.model().context()) : order,
+                file,
+                config.model().tied() && stages > 1 ? List.of(List.of(0, stages - 1)) : List.of());
+    }
+
+    private static Schedule generated(LoadedConfig loaded) {
+        RunConfig config = loaded.config();
+        ScheduleSection section = config.schedule();
+        BackwardOrder backward =
+                switch (section.backward()) {
+                    case FIFO -> BackwardOrder.FIFO;
+                    case REVERSE -> BackwardOrder.REVERSE;
+                };
+        String kind = section.kind().word();
+        try {
+            PipelineShape shape =
+                    new PipelineShape(
+                            config.pipeline().stages(),
+                            1,
+                            config.batch().microBatches(),
+                            section.tokensPerSlice(config.model().context()));
+            return Generators.generate(kind, shape, new GenerateOptions(backward));
+        } catch (IllegalArgumentException e) {
+            throw new ConfigException(
+                    List.of(
+                            loaded.problem(
+                                    "schedule.kind",
+                                    "a kind that runs in this shape",
+                                    kind + " (" + e.getMessage() + ")",
+                                    "try another kind or shape")));
+        }
+    }
+
+    private static ParsedSchedule read(LoadedConfig loaded, Path file) {
+        try {
+            ParsedSchedule parsed = ScheduleText.read(Files.readString(file));
+            requireShape(loaded, parsed.schedule().shape());
+            return parsed;
+        } catch (IOException e) {
+            throw new ConfigException(
+                    List.of(
+                            loaded.problem(
+                                    "schedule.file",
+                                    "a readable text file",
+                                    file + " (" + e.getMessage() + ")",
+                                    "check the path")));
+        } catch (ScheduleTextException e) {
+            throw new ConfigException(
+                    e.problems().stream().map(problem -> inFile(loaded, file, problem)).toList());
+        }
+    }
+
+    private static Problem inFile(LoadedConfig loaded, Path file, TextProblem problem) {
+        return new Problem(
+                loaded.nameOf(file),
+                problem.position().line(),
+                "",
+                "an order of work",
+                "column %d: %s".formatted(problem.position().column(), problem.message()),
+                "compare sample-configs/orders/hand-written.txt");
+    }
+
+    private static void requireShape(LoadedConfig loaded, PipelineShape shape) {
+        RunConfig config = loaded.config();
+        int context = config.model().context();
+        List<Problem> problems = new ArrayList<>();
+        if (shape.ranks() != config.pipeline().stages()) {
+            problems.add(
+                    misfit(
+                            loaded,
+                            "pipeline.stages = ",
+                            config.pipeline().stages(),
+                            shape.ranks()));
+        }
+        if (shape.microBatches() != config.batch().microBatches()) {
+            int wanted = config.batch().microBatches();
+            problems.add(misfit(loaded, "batch.micro-batches = ", wanted, shape.microBatches()));
+        }
+        if (shape.chunks() != 1) {
+            problems.add(misfit(loaded, "chunks: ", 1, shape.chunks()));
+        }
+        if (context % total(shape) != 0) {
+            problems.add(
+                    loaded.problem(
+                            "schedule.file",
+                            "slice lengths whose sum divides model.context = " + context,
+                            shape.sliceLengths() + ": sum " + total(shape),
+                            "write the lengths in tokens"));
+        }
+        if (!problems.isEmpty()) {
+            throw new ConfigException(problems);
+        }
+    }
+
+    private static Problem misfit(LoadedConfig loaded, String what, int wanted, int got) {
+        return loaded.problem(
+                "schedule.file",
+                "an order for " + what + wanted,
+                "one for " + got,
+                "change one of both");
+    }
+
+    /** Lengths in a file may be proportions, such as {@code 1 1} for two halves. */
+    private static Schedule inTokens(Schedule order, int context) {
+        PipelineShape shape = order.shape();
+        int tokens = context / total(shape);
+        return new Schedule(
+                order.name(),
+                new PipelineShape(
+                        shape.ranks(),
+                        shape.chunks(),
+                        shape.microBatches(),
+                        shape.sliceLengths().stream().map(length -> length * tokens).toList()),
+                order.placement(),
+                order.programs(),
+                order.sharedGroups());
+    }
+
+    private static int total(PipelineShape shape) {
+        return shape.sliceLengths().stream().mapToInt(Integer::intValue).sum();
+    }
+}
