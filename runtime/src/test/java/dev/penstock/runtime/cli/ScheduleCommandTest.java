@@ -1,0 +1,199 @@
+package dev.penstock.runtime.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class ScheduleCommandTest {
+    private static final String CUSTOM_ORDER = "../sample-configs/custom-order.conf";
+    private static final String HAND_WRITTEN = "../sample-configs/orders/hand-written.txt";
+    private static final JsonMapper JSON = JsonMapper.builder().build();
+
+    @TempDir Path folder;
+
+    @Test
+    void showDrawsAKindOverTime() {
+        Cli show = Cli.run("schedule", "show", "--kind", "1f1b", "--ranks=2", "--micro-batches=2");
+
+        assertThat(show.exitCode()).isEqualTo(ExitCode.OK);
+        assertThat(show.out().lines().map(String::strip))
+                .containsExactly(
+                        "rank 0 | 0F0 0F1 .   .   0B0 -   .   0B1 -",
+                        "rank 1 | .   1F0 1B0 -   1F1 1B1 -   .   .");
+    }
+
+    @Test
+    void showDrawsTheOrderOfAConfiguration() {
+        Cli show = Cli.run("schedule", "show", CUSTOM_ORDER, "--view", "order");
+
+        assertThat(show.out()).startsWith("rank 0 | 0F0 0F1 0F2 0B0 0F3");
+    }
+
+    @Test
+    void showTakesOverridesOfAConfiguration() {
+        Cli show =
+                Cli.run(
+                        "schedule",
+                        "show",
+                        "../sample-configs/quickstart.conf",
+                        "--set",
+                        "schedule.kind=gpipe",
+                        "--view=order");
+
+        assertThat(show.out()).startsWith("rank 0 | 0F0 0F1 0F2 0F3 0F4 0F5 0F6 0F7 0B0");
+    }
+
+    @Test
+    void shownTextIsAnOrderThatCanBeProved() throws IOException {
+        Cli show = Cli.run("schedule", "show", "--kind=seq1f1b", "--slices=2", "--view=text");
+        Path file = Files.writeString(folder.resolve("order.txt"), show.out());
+
+        Cli validate = Cli.run("schedule", "validate", file.toString());
+
+        assertThat(validate.err()).isEmpty();
+        assertThat(validate.exitCode()).isEqualTo(ExitCode.OK);
+    }
+
+    @Test
+    void showAddsTransfersWhenLowered() {
+        Cli show = Cli.run("schedule", "show", CUSTOM_ORDER, "--lowered", "--view=text");
+
+        assertThat(show.out()).contains("0SEND_F0", "1RECV_F0", "0REDUCE_GRAD", "1REDUCE_GRAD");
+    }
+
+    @Test
+    void showAnswersProgramsInJson() throws IOException {
+        JsonNode answer =
+                JSON.readTree(
+                        Cli.run("schedule", "show", "--kind=gpipe", "--ranks=1", "--json").out());
+
+        assertThat(answer.get("microBatches").asInt()).isEqualTo(8);
+        assertThat(answer.at("/programs/0/15").asText()).isEqualTo("0B7");
+    }
+
+    @Test
+    void validateProvesAnOrderFile() {
+        Cli validate = Cli.run("schedule", "validate", HAND_WRITTEN);
+
+        assertThat(validate.exitCode()).isEqualTo(ExitCode.OK);
+        assertThat(validate.out())
+                .contains("eager 1f1b is valid")
+                .contains("rank 0 holds at most 3 units")
+                .contains("rank 1 holds at most 1 units");
+    }
+
+    @Test
+    void validateNamesEveryFaultWithItsLineAndMarksIt() throws IOException {
+        String broken =
+                Files.readString(Path.of(HAND_WRITTEN))
+                        .replace("0B6 0B7", "0B7")
+                        .replace("1F0 1B0", "1B0 1F0");
+        Path file = Files.writeString(folder.resolve("broken.txt"), broken);
+
+        Cli validate = Cli.run("schedule", "validate", file.toString());
+
+        assertThat(validate.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(validate.err()).contains("0B6", "1B0", "line 15", "line 14", "!1B0");
+    }
+
+    @Test
+    void validateRefusesWhatDoesNotFitInMemory() throws IOException {
+        Cli validate = Cli.run("schedule", "validate", HAND_WRITTEN, "--memory=2", "--json");
+        JsonNode answer = JSON.readTree(validate.out());
+
+        assertThat(validate.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(answer.get("valid").asBoolean()).isFalse();
+        assertThat(answer.at("/violations/0/kind").asText()).isEqualTo("PeakExceeded");
+        assertThat(answer.at("/violations/0/op").asText()).isEqualTo("0F2");
+        assertThat(answer.at("/violations/0/line").asInt()).isEqualTo(14);
+    }
+
+    @Test
+    void simulateReportsMakespanBubbleAndRanks() throws IOException {
+        Cli simulate =
+                Cli.run(
+                        "schedule",
+                        "simulate",
+                        "--kind=gpipe",
+                        "--ranks=4",
+                        "--micro-batches=4",
+                        "--json");
+        JsonNode answer = JSON.readTree(simulate.out());
+
+        assertThat(answer.get("makespan").asLong()).isEqualTo((4 + 4 - 1) * 3);
+        assertThat(answer.get("bubble").asDouble()).isEqualTo(3.0 / 7);
+        assertThat(answer.at("/ranks/3/busy").asLong()).isEqualTo(12);
+        assertThat(answer.at("/ranks/3/idle").asLong()).isEqualTo(9);
+        assertThat(answer.at("/ranks/3/idleInSpan").asLong()).isEqualTo(0);
+        assertThat(answer.at("/ranks/0/peakActivations").asInt()).isEqualTo(4);
+    }
+
+    @Test
+    void simulateTakesCosts() throws IOException {
+        String[] kind = {"schedule", "simulate", "--kind=1f1b", "--ranks=1", "--micro-batches=3"};
+        Cli whole = Cli.run(join(kind, "--costs", "forward=10,backward=25", "--json"));
+        Cli parts =
+                Cli.run(join(kind, "--costs=forward=10", "--costs=backward-input=20", "--json"));
+
+        assertThat(JSON.readTree(whole.out()).get("makespan").asLong()).isEqualTo(105);
+        assertThat(JSON.readTree(parts.out()).get("makespan").asLong()).isEqualTo(93);
+    }
+
+    @Test
+    void simulatePrintsATableForPeople() {
+        Cli simulate = Cli.run("schedule", "simulate", CUSTOM_ORDER);
+
+        assertThat(simulate.exitCode()).isEqualTo(ExitCode.OK);
+        assertThat(simulate.out()).startsWith("eager 1f1b: makespan 27, bubble 11.1 %");
+    }
+
+    @Test
+    void simulateRefusesAnOrderThatCannotRun() throws IOException {
+        Path file =
+                Files.writeString(
+                        folder.resolve("short.txt"), "ranks: 1\nmicro-batches: 1\nrank 0: 0F0\n");
+
+        Cli simulate = Cli.run("schedule", "simulate", file.toString());
+
+        assertThat(simulate.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(simulate.err()).contains("0B0");
+    }
+
+    @Test
+    void everyMisuseIsOneClearError() throws IOException {
+        Path noOrder = Files.writeString(folder.resolve("no.txt"), "ranks: 1\nrank 0: 0X0 0F\n");
+
+        assertThat(badInput("show")).contains("--kind");
+        assertThat(badInput("show", HAND_WRITTEN, "--kind=gpipe")).contains("a file and --kind");
+        assertThat(badInput("show", "--kind=gpip")).contains("gpip", "terapipe");
+        assertThat(badInput("show", "--kind=gpipe", "--ranks=0")).contains("1 rank");
+        assertThat(badInput("show", "--kind=gpipe", "--slices=0")).contains("--slices");
+        assertThat(badInput("show", "--kind=gpipe", "--ranks=two")).contains("--ranks", "two");
+        assertThat(badInput("show", "nowhere.txt")).contains("nowhere.txt");
+        assertThat(badInput("show", noOrder.toString())).contains("no.txt:2:9", "no.txt:2:13");
+        assertThat(badInput("simulate", HAND_WRITTEN, "--costs=sideways=1")).contains("sideways=1");
+        assertThat(badInput("simulate", HAND_WRITTEN, "--costs=forward=-1")).contains("forward=-1");
+        assertThat(badInput("simulate", HAND_WRITTEN, "--costs=backward=1,backward-input=1"))
+                .contains("either backward or its parts");
+        assertThat(badInput("validate", HAND_WRITTEN, "--buffers=0")).contains("--buffers");
+    }
+
+    private static String badInput(String... arguments) {
+        Cli answer = Cli.run(join(new String[] {"schedule"}, arguments));
+        assertThat(answer.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(answer.err()).doesNotContain("at dev.penstock", "unexpected");
+        return answer.err();
+    }
+
+    private static String[] join(String[] first, String... second) {
+        return Stream.of(first, second).flatMap(Arrays::stream).toArray(String[]::new);
+    }
+}

@@ -1,0 +1,105 @@
+package dev.penstock.runtime.config;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.validate.ScheduleValidator;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+class ConfiguredScheduleTest {
+    @TempDir Path folder;
+
+    @BeforeEach
+    void someText() throws IOException {
+        Files.writeString(folder.resolve("corpus.txt"), "to be or not to be");
+    }
+
+    @Test
+    void theKindsOfConfigurationsAreThoseOfTheGenerators() {
+        List<String> words =
+                Arrays.stream(ScheduleSection.Kind.values())
+                        .map(ScheduleSection.Kind::word)
+                        .toList();
+
+        assertThat(words).containsExactlyInAnyOrderElementsOf(Generators.kinds());
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void everyKindCanRun(ScheduleSection.Kind kind) throws IOException {
+        Schedule order = configured("schedule.kind=" + kind.word()).order();
+
+        assertThat(ScheduleValidator.validate(order).violations()).isEmpty();
+        assertThat(order.shape().sliceLengths())
+                .isEqualTo(kind.sliced() ? List.of(64, 64, 64, 64) : List.of(256));
+    }
+
+    @Test
+    void tiedStagesShareTheirEmbedding() throws IOException {
+        assertThat(configured().sharedGroups()).containsExactly(List.of(0, 1));
+        assertThat(configured("model.tied=false").sharedGroups()).isEmpty();
+        assertThat(configured("pipeline.stages=1").sharedGroups()).isEmpty();
+    }
+
+    @Test
+    void lengthsInAFileMayBeProportions() throws IOException {
+        order("ranks: 1\nmicro-batches: 1\nslice-lengths: 3 1\nrank 0: 0F0s0 0F0s1 0B0s1 0B0s0\n");
+
+        ConfiguredSchedule configured =
+                configured(
+                        "schedule.file=" + folder.resolve("order.txt"),
+                        "pipeline.stages=1",
+                        "batch.micro-batches=1");
+
+        assertThat(configured.order().shape().sliceLengths()).containsExactly(192, 64);
+        assertThat(configured.file()).isPresent();
+    }
+
+    @Test
+    void anOrderOfAnotherShapeIsRefusedWithBothShapes() throws IOException {
+        order("ranks: 1\nmicro-batches: 1\nslice-lengths: 3 2\nrank 0: 0F0s0 0F0s1 0B0s1 0B0s0\n");
+
+        List<Problem> problems = problems("schedule.file=" + folder.resolve("order.txt"));
+
+        assertThat(problems)
+                .extracting(Problem::expected)
+                .containsExactly(
+                        "an order for pipeline.stages = 2",
+                        "an order for batch.micro-batches = 8",
+                        "slice lengths whose sum divides model.context = 256");
+    }
+
+    @Test
+    void everyFaultOfAnOrderFileIsReportedAtItsLine() throws IOException {
+        order("ranks: 1\nmicro-batches: 1\nrank 0: 0F0 0Q0\nrank 0: 0B\n");
+
+        List<Problem> problems = problems("schedule.file=" + folder.resolve("order.txt"));
+
+        assertThat(problems).extracting(Problem::line).contains(3, 4);
+        assertThat(problems).first().asString().contains("order.txt:3: ", "0Q0");
+    }
+
+    private void order(String text) throws IOException {
+        Files.writeString(folder.resolve("order.txt"), text);
+    }
+
+    private List<Problem> problems(String... overrides) {
+        return catchThrowableOfType(ConfigException.class, () -> configured(overrides)).problems();
+    }
+
+    private ConfiguredSchedule configured(String... overrides) throws IOException {
+        Path file = Files.writeString(folder.resolve("run.conf"), "data.source = corpus.txt");
+        return ConfiguredSchedule.of(ConfigLoader.loadWithOrigins(file, List.of(overrides)));
+    }
+}
