@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
 import dev.penstock.actors.spi.StepKind;
-import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.Schedule;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -129,7 +129,7 @@ class EqualBitsTest {
         return run(settings, Orders.oneForwardOneBackward(stages, 3, slices.size()));
     }
 
-    private static Outcome run(GptSettings settings, List<List<Op>> order) {
+    private static Outcome run(GptSettings settings, Schedule order) {
         try (PipelineDriver pipeline =
                 new PipelineDriver(
                                 settings,

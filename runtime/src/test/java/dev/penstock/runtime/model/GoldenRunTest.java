@@ -3,7 +3,7 @@ package dev.penstock.runtime.model;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
-import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.Schedule;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -94,7 +94,7 @@ class GoldenRunTest {
         try (Golden golden = new Golden(true)) {
             BatchShape batch = new BatchShape(sequences, microBatches, List.of(8, 8), 8);
             GptSettings settings = settings(golden, 2, batch);
-            List<List<Op>> order = Orders.oneForwardOneBackward(2, microBatches, 2);
+            Schedule order = Orders.oneForwardOneBackward(2, microBatches, 2);
             try (PipelineDriver pipeline =
                     new PipelineDriver(
                             settings, order, golden.batches(sequences), golden.initial())) {

@@ -13,7 +13,13 @@ import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.data.BatchSource;
 import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.PassKind;
+import dev.penstock.schedules.ir.RankProgram;
+import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
+import dev.penstock.schedules.lower.ForwardOnly;
+import dev.penstock.schedules.simulate.MemoryProfile;
+import dev.penstock.schedules.simulate.StagePeak;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -27,8 +33,7 @@ import org.jspecify.annotations.Nullable;
 /** Runs a pipeline of stages on one thread and one device, each op as soon as its inputs exist. */
 final class PipelineDriver implements AutoCloseable {
     private final Device device;
-    private final GptSettings settings;
-    private final List<List<Op>> order;
+    private final Schedule order;
     private final List<GptStage> stages;
     private final DeviceScope boundaries;
     private final Map<WorkUnit, Tensor> inputs = new HashMap<>();
@@ -38,10 +43,7 @@ final class PipelineDriver implements AutoCloseable {
     private Map<String, float[]> gradients = Map.of();
 
     PipelineDriver(
-            GptSettings settings,
-            List<List<Op>> order,
-            BatchSource batches,
-            ParameterSource source) {
+            GptSettings settings, Schedule order, BatchSource batches, ParameterSource source) {
         this(
                 Devices.open(DeviceSettings.DEFAULTS.withKind(DeviceSettings.Kind.REFERENCE)),
                 settings,
@@ -53,20 +55,29 @@ final class PipelineDriver implements AutoCloseable {
     PipelineDriver(
             Device device,
             GptSettings settings,
-            List<List<Op>> order,
+            Schedule order,
             BatchSource batches,
             ParameterSource source) {
         this.device = device;
-        this.settings = settings;
         this.order = order;
         List<StageBudget> budgets =
-                order.stream().map(ops -> Budgets.of(ops, settings.batch().slices())).toList();
+                MemoryProfile.of(order, PassKind.TRAINING).stages().stream()
+                        .map(PipelineDriver::budget)
+                        .toList();
         GptStageFactory factory = new GptStageFactory(settings, budgets, batches, source);
         stages =
-                IntStream.range(0, order.size())
+                IntStream.range(0, budgets.size())
                         .mapToObj(stage -> factory.create(stage, device))
                         .toList();
         boundaries = device.memory().child("boundaries", Long.MAX_VALUE);
+    }
+
+    private static StageBudget budget(StagePeak peak) {
+        return new StageBudget(
+                peak.peakUnits(),
+                peak.peakUnitsPerSlice(),
+                peak.peakMicroBatches(),
+                peak.peakBackwardMicroBatches());
     }
 
     /** Clips gradients to this global norm. */
@@ -78,7 +89,7 @@ final class PipelineDriver implements AutoCloseable {
     /** Runs a training step; its loss. */
     double train(long step) {
         stages.forEach(stage -> stage.beginStep(StepKind.TRAIN, step));
-        run(order);
+        run(order.programs());
         sumSharedGradients();
         List<StepResult> results = stages.stream().map(GptStage::finishStep).toList();
         gradientNorm = norm(results);
@@ -90,16 +101,18 @@ final class PipelineDriver implements AutoCloseable {
 
     /** Runs a forward pass over held-out data; its loss. */
     double evaluate(long index) {
-        BatchShape batch = settings.batch();
         stages.forEach(stage -> stage.beginStep(StepKind.EVALUATE, index));
-        run(Orders.evaluation(stages.size(), batch.microBatches(), batch.slices()));
+        run(ForwardOnly.of(order).programs());
         return loss(stages.stream().map(GptStage::finishStep).toList());
     }
 
     /** Begins a training step and leaves it after this many ops of every stage. */
     void abandon(long step, int ops) {
         stages.forEach(stage -> stage.beginStep(StepKind.TRAIN, step));
-        run(order.stream().map(program -> program.subList(0, ops)).toList());
+        run(
+                order.programs().stream()
+                        .map(p -> new RankProgram(p.rank(), p.ops().subList(0, ops)))
+                        .toList());
     }
 
     double gradientNorm() {
@@ -120,7 +133,7 @@ final class PipelineDriver implements AutoCloseable {
         return stages;
     }
 
-    private void run(List<List<Op>> programs) {
+    private void run(List<RankProgram> programs) {
         inputs.clear();
         outputGradients.clear();
         int[] next = new int[programs.size()];
@@ -128,16 +141,16 @@ final class PipelineDriver implements AutoCloseable {
         while (moved) {
             moved = false;
             for (int rank = 0; rank < next.length; rank++) {
-                while (next[rank] < programs.get(rank).size()
-                        && runIfReady(programs.get(rank).get(next[rank]))) {
+                while (next[rank] < programs.get(rank).ops().size()
+                        && runIfReady(programs.get(rank).ops().get(next[rank]))) {
                     next[rank]++;
                     moved = true;
                 }
             }
         }
         for (int rank = 0; rank < next.length; rank++) {
-            if (next[rank] < programs.get(rank).size()) {
-                throw new AssertionError("deadlock at " + programs.get(rank).get(next[rank]));
+            if (next[rank] < programs.get(rank).ops().size()) {
+                throw new AssertionError("deadlock at " + programs.get(rank).ops().get(next[rank]));
             }
         }
     }
