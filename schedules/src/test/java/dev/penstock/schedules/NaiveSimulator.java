@@ -19,6 +19,7 @@ public final class NaiveSimulator {
     private final Schedule schedule;
     private final CostModel costs;
     private final InFlight inFlight;
+    private final boolean implied;
     private final List<List<Long>> starts = new ArrayList<>();
     private final List<List<Long>> ends = new ArrayList<>();
 
@@ -26,6 +27,7 @@ public final class NaiveSimulator {
         this.schedule = schedule;
         this.costs = costs;
         this.inFlight = inFlight;
+        this.implied = !schedule.hasTransfers();
         schedule.programs().forEach(_ -> starts.add(new ArrayList<>()));
         schedule.programs().forEach(_ -> ends.add(new ArrayList<>()));
         boolean moved = true;
@@ -73,7 +75,6 @@ public final class NaiveSimulator {
     }
 
     private OptionalLong readyAt(int rank, Op op) {
-        boolean implied = !schedule.hasTransfers();
         return switch (op) {
             case Op.Forward(WorkUnit u) when implied && crosses(u.stage() - 1, u.stage()) ->
                     arrival(new Op.Forward(u.onStage(u.stage() - 1)), u.stage() - 1, u.stage());

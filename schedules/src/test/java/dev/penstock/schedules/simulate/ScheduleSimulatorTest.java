@@ -86,7 +86,9 @@ class ScheduleSimulatorTest {
                 starts.add(fast.startNanos(rank, i));
                 ends.add(fast.endNanos(rank, i));
             }
-            assertThat(starts).as(ScheduleText.print(schedule)).isEqualTo(slow.starts().get(rank));
+            assertThat(starts)
+                    .as(() -> ScheduleText.print(schedule))
+                    .isEqualTo(slow.starts().get(rank));
             assertThat(ends).isEqualTo(slow.ends().get(rank));
         }
     }

@@ -37,11 +37,11 @@ class JudgeIsJudgedTest {
     private static Stream<Case> cases() {
         Stream<Schedule> generated =
                 Stream.of(
-                        Generators.generate("gpipe", PipelineShape.of(3, 3)),
-                        Generators.generate("1f1b", PipelineShape.of(4, 3)),
-                        Generators.generate("terapipe", PipelineShape.of(2, 2, 2)),
-                        Generators.generate("seq1f1b", PipelineShape.of(3, 2, 2)));
-        return Stream.concat(generated, RandomOrders.some(40)).flatMap(JudgeIsJudgedTest::cases);
+                        Generators.generate("gpipe", PipelineShape.of(3, 2)),
+                        Generators.generate("1f1b", PipelineShape.of(3, 3)),
+                        Generators.generate("terapipe", PipelineShape.of(2, 1, 3)),
+                        Generators.generate("seq1f1b", PipelineShape.of(2, 2, 2)));
+        return Stream.concat(generated, RandomOrders.some(10)).flatMap(JudgeIsJudgedTest::cases);
     }
 
     private static Stream<Case> cases(Schedule schedule) {
@@ -50,7 +50,6 @@ class JudgeIsJudgedTest {
         return Stream.of(
                 new Case(schedule, Conditions.training()),
                 new Case(lowered, Conditions.training().with(InFlight.uniform(1))),
-                new Case(lowered, Conditions.training().with(InFlight.uniform(2))),
                 new Case(ForwardOnly.of(schedule), Conditions.forwardOnly()),
                 new Case(
                         Lowering.lowerForwardOnly(schedule),
@@ -200,7 +199,7 @@ class JudgeIsJudgedTest {
                                                 boolean legal = c.isLegal(spoilt);
                                                 verdicts[legal ? 1 : 0]++;
                                                 assertThat(report.isValid())
-                                                        .as(ScheduleText.print(spoilt))
+                                                        .as(() -> ScheduleText.print(spoilt))
                                                         .isEqualTo(legal);
                                                 assertThat(report.violations().stream())
                                                         .allMatch(v -> !v.message().isBlank());
