@@ -1,0 +1,64 @@
+package dev.penstock.runtime.metrics;
+
+import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.simulate.CostModel;
+import dev.penstock.schedules.simulate.ScheduleSimulator;
+import dev.penstock.schedules.simulate.Timeline;
+import java.util.List;
+
+/**
+ * The best that a schedule could have made of a measured step: the same program simulated, where
+ * every forward and backward takes as long as the mean of its stage and slice took, and everything
+ * else is free.
+ *
+ * @param timeline of the simulation; a receive or reduction begins when its rank begins to wait, as
+ *     in a measured one
+ */
+public record IdealStep(Timeline timeline) {
+
+    /** Simulates the program of a measured step. */
+    public static IdealStep of(Timeline measured) {
+        Schedule schedule = measured.schedule();
+        CostModel costs = new MeanCosts(measured);
+        return new IdealStep(withWaits(ScheduleSimulator.simulate(schedule, costs)));
+    }
+
+    public long makespanNanos() {
+        return timeline.makespanNanos();
+    }
+
+    /** The bubble that the schedule itself has. */
+    public double bubble() {
+        return timeline.bubble().bubbleShare();
+    }
+
+    /** Where the time of the simulated step goes. */
+    public StepTimes times() {
+        return StepTimes.of(timeline);
+    }
+
+    private static Timeline withWaits(Timeline simulated) {
+        Schedule schedule = simulated.schedule();
+        int ranks = schedule.programs().size();
+        long[][] starts = new long[ranks][];
+        long[][] ends = new long[ranks][];
+        for (int rank = 0; rank < ranks; rank++) {
+            List<Op> ops = schedule.program(rank).ops();
+            starts[rank] = new long[ops.size()];
+            ends[rank] = new long[ops.size()];
+            long free = simulated.startNanos();
+            for (int i = 0; i < ops.size(); i++) {
+                boolean waits =
+                        switch (Activity.of(ops.get(i))) {
+                            case RECEIVE, REDUCE -> true;
+                            case FORWARD, BACKWARD, SEND, IDLE, UPDATE -> false;
+                        };
+                starts[rank][i] = waits ? free : simulated.startNanos(rank, i);
+                ends[rank][i] = simulated.endNanos(rank, i);
+                free = ends[rank][i];
+            }
+        }
+        return Timeline.measured(schedule, starts, ends);
+    }
+}

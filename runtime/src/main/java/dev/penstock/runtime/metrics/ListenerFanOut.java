@@ -1,0 +1,66 @@
+package dev.penstock.runtime.metrics;
+
+import dev.penstock.actors.spi.RunListener;
+import dev.penstock.actors.spi.StepReport;
+import java.util.Collections;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Set;
+import java.util.function.Consumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Hands each event to several listeners, in their order. What a listener throws is logged once and
+ * goes no further: neither the other listeners nor the training notice it.
+ */
+public final class ListenerFanOut implements RunListener {
+    private static final Logger LOG = LoggerFactory.getLogger(ListenerFanOut.class);
+
+    private final List<RunListener> listeners;
+    private final Set<RunListener> failed = Collections.newSetFromMap(new IdentityHashMap<>());
+
+    public ListenerFanOut(List<? extends RunListener> listeners) {
+        this.listeners = List.copyOf(listeners);
+    }
+
+    @Override
+    public void onStep(StepReport report) {
+        each(listener -> listener.onStep(report));
+    }
+
+    @Override
+    public void onEvaluation(long step, double loss) {
+        each(listener -> listener.onEvaluation(step, loss));
+    }
+
+    @Override
+    public void onCheckpoint(long step, long bytes, long nanos) {
+        each(listener -> listener.onCheckpoint(step, bytes, nanos));
+    }
+
+    @Override
+    public void onCheckpointFailed(long step, String reason) {
+        each(listener -> listener.onCheckpointFailed(step, reason));
+    }
+
+    @Override
+    public void onStall(String report) {
+        each(listener -> listener.onStall(report));
+    }
+
+    private void each(Consumer<RunListener> event) {
+        for (RunListener listener : listeners) {
+            try {
+                event.accept(listener);
+            } catch (RuntimeException | LinkageError e) {
+                if (failed.add(listener)) {
+                    LOG.warn(
+                            "{} failed and may miss events from here on; training goes on",
+                            listener.getClass().getSimpleName(),
+                            e);
+                }
+            }
+        }
+    }
+}

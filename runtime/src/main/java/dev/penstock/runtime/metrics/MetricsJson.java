@@ -1,0 +1,157 @@
+package dev.penstock.runtime.metrics;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.time.DateTimeException;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * Both directions of the line format. Numbers that JSON does not have (NaN, infinities) become
+ * null; readers pass over fields and types that they do not know.
+ */
+final class MetricsJson {
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final double NANOS_PER_MILLI = 1e6;
+
+    private MetricsJson() {}
+
+    /** The line without its end. */
+    static String write(MetricsLine line) {
+        ObjectNode object = JSON.createObjectNode();
+        switch (line) {
+            case StepMetrics step -> writeStep(object, step);
+            case EvaluationMetrics evaluation -> {
+                begin(object, "evaluation", evaluation);
+                put(object, "validationLoss", evaluation.validationLoss());
+                object.put("validationLossBits", bits(evaluation.validationLoss()));
+            }
+        }
+        return object.toString();
+    }
+
+    /** Reads a line; empty if it is cut off, or of a type that this version does not know. */
+    static Optional<MetricsLine> read(String line) {
+        try {
+            JsonNode object = JSON.readTree(line);
+            Instant time = Instant.parse(object.path("time").asText());
+            return switch (object.path("type").asText()) {
+                case "step" -> Optional.of(readStep(object, time));
+                case "evaluation" ->
+                        Optional.of(
+                                new EvaluationMetrics(
+                                        object.path("step").asLong(),
+                                        time,
+                                        exact(object, "validationLoss")));
+                default -> Optional.empty();
+            };
+        } catch (JsonProcessingException | DateTimeException | NumberFormatException e) {
+            return Optional.empty();
+        }
+    }
+
+    private static void writeStep(ObjectNode object, StepMetrics step) {
+        begin(object, "step", step);
+        put(object, "loss", step.loss());
+        object.put("lossBits", bits(step.loss()));
+        put(object, "gradientNorm", step.gradientNorm());
+        object.put("gradientNormBits", bits(step.gradientNorm()));
+        put(object, "clipFactor", step.clipFactor());
+        put(object, "learningRate", step.learningRate());
+        object.put("tokens", step.tokens());
+        put(object, "tokensPerSecond", rounded(step.tokensPerSecond(), 10));
+        put(object, "stepMillis", step.stepMillis());
+        put(object, "bubbleMeasured", rounded(step.bubbleMeasured(), 1e6));
+        put(object, "bubblePredicted", rounded(step.bubblePredicted(), 1e6));
+        put(object, "pipelineEfficiency", rounded(step.pipelineEfficiency(), 1e6));
+        ObjectNode activities = object.putObject("rankMillis");
+        step.rankMillis()
+                .forEach(
+                        (activity, millis) -> {
+                            ArrayNode ranks = activities.putArray(activity.label());
+                            millis.forEach(ranks::add);
+                        });
+        ArrayNode peaks = object.putArray("peakBytes");
+        step.peakBytes().forEach(peaks::add);
+        ArrayNode heap = object.putArray("heapBytesPerOp");
+        step.heapBytesPerOp().forEach(bytes -> heap.add(rounded(bytes, 10)));
+    }
+
+    private static StepMetrics readStep(JsonNode object, Instant time) {
+        Map<Activity, List<Double>> rankMillis = new EnumMap<>(Activity.class);
+        for (Activity activity : Activity.values()) {
+            JsonNode ranks = object.path("rankMillis").path(activity.label());
+            if (ranks.isArray()) {
+                rankMillis.put(activity, doubles(ranks));
+            }
+        }
+        List<Long> peaks = new ArrayList<>();
+        object.path("peakBytes").forEach(bytes -> peaks.add(bytes.asLong()));
+        return new StepMetrics(
+                object.path("step").asLong(),
+                time,
+                exact(object, "loss"),
+                exact(object, "gradientNorm"),
+                number(object, "clipFactor"),
+                number(object, "learningRate"),
+                object.path("tokens").asLong(),
+                number(object, "stepMillis"),
+                number(object, "bubbleMeasured"),
+                number(object, "bubblePredicted"),
+                number(object, "pipelineEfficiency"),
+                rankMillis,
+                peaks,
+                doubles(object.path("heapBytesPerOp")));
+    }
+
+    static double millis(long nanos) {
+        return nanos / NANOS_PER_MILLI;
+    }
+
+    private static void begin(ObjectNode object, String type, MetricsLine line) {
+        object.put("type", type);
+        object.put("step", line.step());
+        object.put("time", line.time().toString());
+    }
+
+    private static void put(ObjectNode object, String field, double value) {
+        if (Double.isFinite(value)) {
+            object.put(field, value);
+        } else {
+            object.putNull(field);
+        }
+    }
+
+    private static double rounded(double value, double parts) {
+        return Double.isFinite(value) ? Math.round(value * parts) / parts : value;
+    }
+
+    private static String bits(double value) {
+        return "%016x".formatted(Double.doubleToRawLongBits(value));
+    }
+
+    /** A value whose bits are in a second field: exact even where it is not a JSON number. */
+    private static double exact(JsonNode object, String field) {
+        JsonNode bits = object.path(field + "Bits");
+        return bits.isTextual()
+                ? Double.longBitsToDouble(Long.parseUnsignedLong(bits.asText(), 16))
+                : number(object, field);
+    }
+
+    private static double number(JsonNode object, String field) {
+        return object.path(field).asDouble(Double.NaN);
+    }
+
+    private static List<Double> doubles(JsonNode array) {
+        List<Double> values = new ArrayList<>();
+        array.forEach(value -> values.add(value.asDouble()));
+        return values;
+    }
+}

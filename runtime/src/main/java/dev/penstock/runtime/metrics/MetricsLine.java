@@ -1,0 +1,12 @@
+package dev.penstock.runtime.metrics;
+
+import java.time.Instant;
+
+/** One line of {@code metrics.jsonl}; the format is in {@code docs/metrics.md}. */
+public sealed interface MetricsLine permits StepMetrics, EvaluationMetrics {
+    /** Training steps done, from 1. */
+    long step();
+
+    /** When the line was written. */
+    Instant time();
+}

@@ -1,0 +1,192 @@
+package dev.penstock.runtime.metrics;
+
+import dev.penstock.actors.spi.RankStep;
+import dev.penstock.actors.spi.RunListener;
+import dev.penstock.actors.spi.StepReport;
+import java.io.BufferedWriter;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.LongToDoubleFunction;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Appends one line per committed step and per evaluation to {@code metrics.jsonl}, each on its way
+ * to the disk when the event returns. Fields: {@code docs/metrics.md}.
+ *
+ * <p>Never throws: when the disk is full or the file cannot be written, it warns once and writes no
+ * more.
+ */
+public final class MetricsWriter implements RunListener, AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(MetricsWriter.class);
+
+    private final Path file;
+    private final PipelineMeter meter;
+    private final long tokensPerStep;
+    private final LongToDoubleFunction learningRate;
+    private final InstantSource clock;
+    private @Nullable BufferedWriter writer;
+    private long lastStep;
+    private long lastEvaluation = -1; // 0 is one before the first step
+
+    /**
+     * Opens the file, and keeps of what it holds only the lines up to a step.
+     *
+     * @param file {@code RunDirectory.metrics()}
+     * @param resumedStep the step of the checkpoint that the run goes on from; 0 for a new run
+     * @param meter of the lowered training program
+     * @param tokensPerStep tokens that one step trains on
+     * @param learningRate of a step, from 1
+     */
+    public MetricsWriter(
+            Path file,
+            long resumedStep,
+            PipelineMeter meter,
+            long tokensPerStep,
+            LongToDoubleFunction learningRate,
+            InstantSource clock) {
+        this.file = file;
+        this.meter = meter;
+        this.tokensPerStep = tokensPerStep;
+        this.learningRate = learningRate;
+        this.clock = clock;
+        this.lastStep = resumedStep;
+        open(resumedStep);
+    }
+
+    @Override
+    public void onStep(StepReport report) {
+        if (report.step() > lastStep) {
+            lastStep = report.step();
+            write(stepMetrics(report));
+        }
+    }
+
+    @Override
+    public void onEvaluation(long step, double loss) {
+        if (step > lastEvaluation) {
+            lastEvaluation = step;
+            write(new EvaluationMetrics(step, clock.instant(), loss));
+        }
+    }
+
+    @Override
+    public void onCheckpoint(long step, long bytes, long nanos) {}
+
+    @Override
+    public void onCheckpointFailed(long step, String reason) {}
+
+    @Override
+    public void onStall(String report) {}
+
+    @Override
+    public void close() {
+        BufferedWriter open = writer;
+        writer = null;
+        if (open != null) {
+            try {
+                open.close();
+            } catch (IOException e) {
+                warn(e);
+            }
+        }
+    }
+
+    private void open(long resumedStep) {
+        try {
+            if (Files.isRegularFile(file)) {
+                MetricsFile.cutAfter(file, resumedStep);
+                MetricsFile.forEach(
+                        file,
+                        line -> {
+                            if (line instanceof EvaluationMetrics evaluation) {
+                                lastEvaluation = Math.max(lastEvaluation, evaluation.step());
+                            }
+                        });
+            }
+            writer =
+                    Files.newBufferedWriter(
+                            file,
+                            StandardCharsets.US_ASCII,
+                            StandardOpenOption.CREATE,
+                            StandardOpenOption.APPEND);
+        } catch (IOException e) {
+            warn(e);
+        }
+    }
+
+    private void write(MetricsLine line) {
+        if (writer == null) {
+            return;
+        }
+        try {
+            writer.write(MetricsJson.write(line));
+            writer.write('\n');
+            writer.flush();
+        } catch (IOException e) {
+            warn(e);
+            abandon();
+        }
+    }
+
+    private void abandon() {
+        try {
+            if (writer != null) {
+                writer.close();
+            }
+        } catch (IOException e) {
+            LOG.debug("closing {} after a failure", file, e);
+        }
+        writer = null;
+    }
+
+    private void warn(IOException e) {
+        LOG.warn("no more metrics are written to {}: {}; training goes on", file, e.toString());
+    }
+
+    private StepMetrics stepMetrics(StepReport report) {
+        StepMeasure measure = meter.measure(report);
+        List<Long> peaks = new ArrayList<>();
+        List<Double> heap = new ArrayList<>();
+        for (RankStep rank : report.ranks()) {
+            peaks.add(rank.peakBytes());
+            heap.add((double) rank.allocatedHeapBytes() / Math.max(1, rank.opStartNanos().length));
+        }
+        return new StepMetrics(
+                report.step(),
+                clock.instant(),
+                report.loss(),
+                report.gradientNorm(),
+                report.clipFactor(),
+                learningRate.applyAsDouble(report.step()),
+                tokensPerStep,
+                MetricsJson.millis(report.endNanos() - report.startNanos()),
+                measure.times().bubble(),
+                measure.ideal().bubble(),
+                measure.efficiency(),
+                rankMillis(measure.times()),
+                peaks,
+                heap);
+    }
+
+    private static Map<Activity, List<Double>> rankMillis(StepTimes times) {
+        Map<Activity, List<Double>> millis = new EnumMap<>(Activity.class);
+        for (Activity activity : Activity.values()) {
+            List<Double> ranks = new ArrayList<>();
+            for (int rank = 0; rank < times.ranks().size(); rank++) {
+                ranks.add(MetricsJson.millis(times.nanos(rank, activity)));
+            }
+            millis.put(activity, ranks);
+        }
+        return millis;
+    }
+}

@@ -1,0 +1,52 @@
+package dev.penstock.runtime.metrics;
+
+import dev.penstock.actors.spi.StepReport;
+import dev.penstock.schedules.ir.Schedule;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Measures steps against the ideal of their schedule. Asking for the same report again costs
+ * nothing, so that several listeners can share a meter. For large schedules the ideal is simulated
+ * only now and then. Thread-safe.
+ */
+public final class PipelineMeter {
+    /** Up to this many ops, every step is simulated: well under a millisecond. */
+    private static final int OPS_PER_STEP = 4096;
+
+    private final Schedule schedule;
+    private final long stepsPerSimulation;
+    private @Nullable StepReport lastReport;
+    private @Nullable StepMeasure lastMeasure;
+    private long measured;
+
+    /**
+     * @param schedule the lowered training program that the ranks run
+     */
+    public PipelineMeter(Schedule schedule) {
+        this.schedule = schedule;
+        long ops = schedule.programs().stream().mapToLong(program -> program.ops().size()).sum();
+        this.stepsPerSimulation = 1 + ops / OPS_PER_STEP;
+    }
+
+    /**
+     * Measures a step.
+     *
+     * @throws IllegalArgumentException if the report is of another program
+     */
+    public synchronized StepMeasure measure(StepReport report) {
+        StepMeasure last = lastMeasure;
+        if (last != null && report.equals(lastReport)) {
+            return last;
+        }
+        StepTimes times = StepTimes.of(schedule, report);
+        IdealStep ideal =
+                last != null && measured % stepsPerSimulation != 0
+                        ? last.ideal()
+                        : IdealStep.of(times.timeline());
+        StepMeasure measure = new StepMeasure(times, ideal);
+        measured++;
+        lastReport = report;
+        lastMeasure = measure;
+        return measure;
+    }
+}

@@ -1,0 +1,95 @@
+package dev.penstock.runtime.metrics;
+
+import dev.penstock.actors.spi.StepReport;
+import java.io.PrintStream;
+import java.time.Duration;
+import java.util.Optional;
+import me.tongfei.progressbar.ConsoleProgressBarConsumer;
+import me.tongfei.progressbar.ProgressBar;
+import me.tongfei.progressbar.ProgressBarStyle;
+
+/** Progress on a terminal: one line that is drawn again a few times per second. */
+final class ProgressBarListener implements ProgressListener {
+    private static final int REDRAW_MILLIS = 250;
+    private static final int LONGEST_NAME = 20;
+    private static final String CLEAR_LINE = "\r\u001b[K";
+
+    private final PrintStream out;
+    private final ProgressFigures figures;
+    private final ProgressBar bar;
+    private volatile Duration left = Duration.ZERO; // read by the thread that draws
+
+    ProgressBarListener(PrintStream out, int columns, String name, ProgressFigures figures) {
+        this.out = out;
+        this.figures = figures;
+        this.bar =
+                ProgressBar.builder()
+                        .setTaskName(shown(name))
+                        .setInitialMax(figures.lastStep())
+                        .startsFrom(figures.firstStep(), Duration.ZERO)
+                        .setStyle(style(out))
+                        .setUpdateIntervalMillis(REDRAW_MILLIS)
+                        .setEtaFunction(
+                                state -> left.isZero() ? Optional.empty() : Optional.of(left))
+                        .setConsumer(
+                                new ConsoleProgressBarConsumer(out, columns > 0 ? columns : -1))
+                        .build();
+    }
+
+    @Override
+    public void onStep(StepReport report) {
+        figures.onStep(report);
+        left = figures.left();
+        bar.stepTo(report.step());
+        tell();
+    }
+
+    @Override
+    public void onEvaluation(long step, double loss) {
+        figures.onEvaluation(loss);
+        tell();
+    }
+
+    @Override
+    public void onCheckpoint(long step, long bytes, long nanos) {}
+
+    @Override
+    public void onCheckpointFailed(long step, String reason) {
+        above("step %d: the checkpoint failed: %s".formatted(step, reason));
+    }
+
+    @Override
+    public void onStall(String report) {
+        above(report);
+    }
+
+    /** Draws the bar a last time and leaves it standing. */
+    @Override
+    public void close() {
+        bar.close();
+        out.flush();
+    }
+
+    private void tell() {
+        if (figures.step() > figures.firstStep()) {
+            bar.setExtraMessage(" " + figures.figures());
+        }
+    }
+
+    private void above(String message) {
+        out.print(CLEAR_LINE + message + System.lineSeparator());
+        out.flush();
+    }
+
+    /** Names come from outside and must neither move the cursor nor push the figures away. */
+    private static String shown(String name) {
+        String clean = name.strip().replaceAll("\\p{Cntrl}", "?");
+        return clean.length() <= LONGEST_NAME ? clean : clean.substring(0, LONGEST_NAME);
+    }
+
+    private static ProgressBarStyle style(PrintStream out) {
+        return out.charset().newEncoder().canEncode('█')
+                ? ProgressBarStyle.UNICODE_BLOCK
+                : ProgressBarStyle.ASCII;
+    }
+}

@@ -1,0 +1,100 @@
+package dev.penstock.runtime.metrics;
+
+import dev.penstock.actors.spi.StepReport;
+import java.time.Duration;
+import java.util.function.LongSupplier;
+
+/** The numbers that progress is told in. Not thread-safe. */
+final class ProgressFigures {
+    /** Weight of the newest step in the speed that is shown. */
+    private static final double NEWEST = 0.2;
+
+    private final long firstStep;
+    private final long lastStep;
+    private final long tokensPerStep;
+    private final PipelineMeter meter;
+    private final LongSupplier nanoClock;
+    private final long startNanos;
+
+    private long step;
+    private long firstMeasuredStep;
+    private long firstMeasuredNanos;
+    private double loss = Double.NaN;
+    private double validationLoss = Double.NaN;
+    private double stepNanos = Double.NaN;
+    private double bubbleMeasured = Double.NaN;
+    private double bubblePredicted = Double.NaN;
+
+    ProgressFigures(
+            long firstStep,
+            long lastStep,
+            long tokensPerStep,
+            PipelineMeter meter,
+            LongSupplier nanoClock) {
+        this.firstStep = firstStep;
+        this.lastStep = lastStep;
+        this.tokensPerStep = tokensPerStep;
+        this.meter = meter;
+        this.nanoClock = nanoClock;
+        this.step = firstStep;
+        this.startNanos = nanoClock.getAsLong();
+    }
+
+    void onStep(StepReport report) {
+        step = report.step();
+        loss = report.loss();
+        double nanos = report.endNanos() - report.startNanos();
+        stepNanos = Double.isNaN(stepNanos) ? nanos : NEWEST * nanos + (1 - NEWEST) * stepNanos;
+        StepMeasure measure = meter.measure(report);
+        bubbleMeasured = measure.times().bubble();
+        bubblePredicted = measure.ideal().bubble();
+        if (firstMeasuredStep == 0) {
+            firstMeasuredStep = step;
+            firstMeasuredNanos = nanoClock.getAsLong();
+        }
+    }
+
+    void onEvaluation(double heldOutLoss) {
+        validationLoss = heldOutLoss;
+    }
+
+    long nowNanos() {
+        return nanoClock.getAsLong();
+    }
+
+    long step() {
+        return step;
+    }
+
+    long firstStep() {
+        return firstStep;
+    }
+
+    long lastStep() {
+        return lastStep;
+    }
+
+    /** {@code loss 3.1416 validation 3.2000 12.3k tokens/s bubble 14.2 % (predicted 11.1 %)}. */
+    String figures() {
+        String validation =
+                Double.isNaN(validationLoss)
+                        ? ""
+                        : "  validation " + Quantities.loss(validationLoss);
+        return "loss %s%s  %s tokens/s  bubble %s (predicted %s)"
+                .formatted(
+                        Quantities.loss(loss),
+                        validation,
+                        Quantities.count(tokensPerStep / stepNanos * 1e9),
+                        Quantities.percent(bubbleMeasured),
+                        Quantities.percent(bubblePredicted));
+    }
+
+    /** Time left, judged by the steps after the first, which is slow. */
+    Duration left() {
+        boolean onlyOne = step <= firstMeasuredStep;
+        long since = onlyOne ? startNanos : firstMeasuredNanos;
+        long done = step - (onlyOne ? firstStep : firstMeasuredStep);
+        double perStep = done == 0 ? 0 : (double) (nowNanos() - since) / done;
+        return Duration.ofNanos((long) (perStep * (lastStep - step)));
+    }
+}

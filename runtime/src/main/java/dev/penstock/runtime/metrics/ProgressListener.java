@@ -1,0 +1,45 @@
+package dev.penstock.runtime.metrics;
+
+import dev.penstock.actors.spi.RunListener;
+import java.io.PrintStream;
+import java.util.function.LongSupplier;
+
+/**
+ * Shows how far a run is: loss, validation loss, tokens per second, the measured bubble beside the
+ * predicted one, and the time that is left. Close it when the run ends, before printing anything
+ * else.
+ */
+public sealed interface ProgressListener extends RunListener, AutoCloseable
+        permits ProgressBarListener, ProgressLinesListener {
+
+    /**
+     * Chooses a bar or lines.
+     *
+     * @param out where to write; not closed
+     * @param terminal whether {@code out} is a terminal: only then a bar is drawn
+     * @param columns width of the terminal, 0 to ask it
+     * @param firstStep the step that the run goes on from; 0 for a new run
+     * @param lastStep the step that it ends with
+     * @param tokensPerStep tokens that one step trains on
+     * @param meter of the lowered training program
+     */
+    static ProgressListener of(
+            PrintStream out,
+            boolean terminal,
+            int columns,
+            String name,
+            long firstStep,
+            long lastStep,
+            long tokensPerStep,
+            PipelineMeter meter) {
+        LongSupplier nanoClock = System::nanoTime;
+        ProgressFigures figures =
+                new ProgressFigures(firstStep, lastStep, tokensPerStep, meter, nanoClock);
+        return terminal
+                ? new ProgressBarListener(out, columns, name, figures)
+                : new ProgressLinesListener(out, figures);
+    }
+
+    @Override
+    void close();
+}

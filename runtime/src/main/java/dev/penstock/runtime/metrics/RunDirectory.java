@@ -1,0 +1,187 @@
+package dev.penstock.runtime.metrics;
+
+import java.io.IOException;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Comparator;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+
+/**
+ * Where everything about one run lies.
+ *
+ * @param path the directory, absolute
+ */
+public record RunDirectory(Path path) {
+    private static final Pattern UNSAFE = Pattern.compile("[^A-Za-z0-9._-]+");
+    private static final int LONGEST_NAME = 80;
+
+    public RunDirectory {
+        path = path.toAbsolutePath().normalize();
+    }
+
+    /**
+     * Makes {@code runs/NAME-N} with the first N after those that exist. Characters of the name
+     * that do not belong into a file name become dashes.
+     *
+     * @throws RunDirectoryException if it cannot be made
+     */
+    public static RunDirectory createUnder(Path runs, String name) {
+        String safe = safeName(name);
+        try {
+            Files.createDirectories(runs);
+            int number = numberOfLatest(runs, safe).orElse(0) + 1;
+            while (true) {
+                try {
+                    Path made = Files.createDirectory(runs.resolve(safe + "-" + number));
+                    return new RunDirectory(made).prepared();
+                } catch (FileAlreadyExistsException e) {
+                    number++; // another run was started at the same time
+                }
+            }
+        } catch (IOException e) {
+            throw cannotCreate(runs, e);
+        }
+    }
+
+    /**
+     * Makes a run directory at a place that the user chose; it may exist, but not hold a run.
+     *
+     * @throws RunDirectoryException if it holds a run or cannot be made
+     */
+    public static RunDirectory create(Path path) {
+        RunDirectory directory = new RunDirectory(path);
+        if (directory.holdsRun()) {
+            throw new RunDirectoryException(
+                    directory.path,
+                    "starting a run: expected an empty directory, but %s already holds a run; try --resume to go on with it, or another --run-dir"
+                            .formatted(directory.path));
+        }
+        try {
+            Files.createDirectories(directory.path);
+            return directory.prepared();
+        } catch (IOException e) {
+            throw cannotCreate(directory.path, e);
+        }
+    }
+
+    /**
+     * Opens the directory of an earlier run.
+     *
+     * @throws RunDirectoryException if there is none
+     */
+    public static RunDirectory open(Path path) {
+        RunDirectory directory = new RunDirectory(path);
+        if (!directory.holdsRun()) {
+            throw new RunDirectoryException(
+                    directory.path,
+                    "opening a run: expected a run directory with %s, but %s; try the directory that the run printed when it ended"
+                            .formatted(
+                                    directory.resolvedConfiguration().getFileName(),
+                                    Files.isDirectory(directory.path)
+                                            ? directory.path + " has none"
+                                            : directory.path + " does not exist"));
+        }
+        try {
+            return directory.prepared();
+        } catch (IOException e) {
+            throw cannotCreate(directory.path, e);
+        }
+    }
+
+    /** The newest run of this name under {@code runs}, if any. */
+    public static Optional<RunDirectory> latestUnder(Path runs, String name) {
+        String safe = safeName(name);
+        try {
+            OptionalInt number = numberOfLatest(runs, safe);
+            return number.isEmpty()
+                    ? Optional.empty()
+                    : Optional.of(new RunDirectory(runs.resolve(safe + "-" + number.getAsInt())));
+        } catch (IOException e) {
+            throw new RunDirectoryException(
+                    runs, "looking for runs in %s: %s".formatted(runs, reason(e)), e);
+        }
+    }
+
+    /** The configuration as it was used: defaults and overrides filled in. */
+    public Path resolvedConfiguration() {
+        return path.resolve("resolved.conf");
+    }
+
+    /** One JSON object per line, see {@code docs/metrics.md}. */
+    public Path metrics() {
+        return path.resolve("metrics.jsonl");
+    }
+
+    /** Op times of a few steps, for chrome://tracing and ui.perfetto.dev. */
+    public Path trace() {
+        return path.resolve("trace.json");
+    }
+
+    /** A measured step beside the simulated one. */
+    public Path gantt() {
+        return path.resolve("gantt.svg");
+    }
+
+    public Path lossCurve() {
+        return path.resolve("loss.svg");
+    }
+
+    public Path report() {
+        return path.resolve("report.html");
+    }
+
+    public Path log() {
+        return path.resolve("log.txt");
+    }
+
+    public Path checkpoints() {
+        return path.resolve("checkpoints");
+    }
+
+    private boolean holdsRun() {
+        return Files.exists(resolvedConfiguration()) || Files.exists(metrics());
+    }
+
+    private RunDirectory prepared() throws IOException {
+        Files.createDirectories(checkpoints());
+        return this;
+    }
+
+    private static OptionalInt numberOfLatest(Path runs, String safe) throws IOException {
+        if (!Files.isDirectory(runs)) {
+            return OptionalInt.empty();
+        }
+        Pattern numbered = Pattern.compile(Pattern.quote(safe) + "-([1-9][0-9]{0,8})");
+        try (Stream<Path> entries = Files.list(runs)) {
+            return entries.map(entry -> numbered.matcher(entry.getFileName().toString()))
+                    .filter(Matcher::matches)
+                    .map(matcher -> Integer.parseInt(matcher.group(1)))
+                    .max(Comparator.naturalOrder())
+                    .map(OptionalInt::of)
+                    .orElse(OptionalInt.empty());
+        }
+    }
+
+    private static String safeName(String name) {
+        String safe = UNSAFE.matcher(name).replaceAll("-").replaceFirst("^[.-]+", "");
+        safe = safe.substring(0, Math.min(safe.length(), LONGEST_NAME));
+        return safe.isEmpty() ? "run" : safe;
+    }
+
+    private static RunDirectoryException cannotCreate(Path path, IOException e) {
+        return new RunDirectoryException(
+                path,
+                "creating the run directory %s: %s; try --run-dir with a directory that you can write to"
+                        .formatted(path, reason(e)),
+                e);
+    }
+
+    private static String reason(IOException e) {
+        return e.getClass().getSimpleName().replace("Exception", "") + " (" + e.getMessage() + ")";
+    }
+}

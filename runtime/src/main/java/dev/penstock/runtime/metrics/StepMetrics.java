@@ -1,0 +1,57 @@
+package dev.penstock.runtime.metrics;
+
+import java.time.Instant;
+import java.util.Collections;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * A line of type {@code step}: one committed training step.
+ *
+ * @param loss mean over the step's tokens before the update, natural logarithm; NaN where unknown
+ * @param gradientNorm global L2 norm before clipping
+ * @param clipFactor factor on the gradients, 1 for none
+ * @param tokens of the step
+ * @param stepMillis from the start order to the last rank's done
+ * @param bubbleMeasured share of the step's span in which ranks did no forward or backward
+ * @param bubblePredicted the same share in the simulated step, see {@link IdealStep}
+ * @param pipelineEfficiency makespan of the simulated step over the measured span
+ * @param rankMillis per activity one entry per rank
+ * @param peakBytes per rank: most device memory ever held
+ * @param heapBytesPerOp per rank: heap bytes allocated during the step's ops, per op
+ */
+public record StepMetrics(
+        long step,
+        Instant time,
+        double loss,
+        double gradientNorm,
+        double clipFactor,
+        double learningRate,
+        long tokens,
+        double stepMillis,
+        double bubbleMeasured,
+        double bubblePredicted,
+        double pipelineEfficiency,
+        Map<Activity, List<Double>> rankMillis,
+        List<Long> peakBytes,
+        List<Double> heapBytesPerOp)
+        implements MetricsLine {
+    public StepMetrics {
+        EnumMap<Activity, List<Double>> ordered = new EnumMap<>(Activity.class);
+        rankMillis.forEach((activity, millis) -> ordered.put(activity, List.copyOf(millis)));
+        rankMillis = Collections.unmodifiableMap(ordered);
+        peakBytes = List.copyOf(peakBytes);
+        heapBytesPerOp = List.copyOf(heapBytesPerOp);
+    }
+
+    /** Training tokens per second of this step, without evaluations and checkpoints. */
+    public double tokensPerSecond() {
+        return tokens / stepMillis * 1e3;
+    }
+
+    /** Per rank, milliseconds spent on an activity; empty where not known. */
+    public List<Double> millis(Activity activity) {
+        return rankMillis.getOrDefault(activity, List.of());
+    }
+}

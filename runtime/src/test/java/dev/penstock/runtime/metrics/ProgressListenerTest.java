@@ -1,0 +1,119 @@
+package dev.penstock.runtime.metrics;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.schedules.ir.PipelineShape;
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+
+class ProgressListenerTest {
+    private final SimulatedRun run = SimulatedRun.of("1f1b", PipelineShape.of(2, 4));
+    private final ByteArrayOutputStream written = new ByteArrayOutputStream();
+    private final PrintStream out = new PrintStream(written, true, StandardCharsets.UTF_8);
+    private long now;
+
+    @Test
+    void aQuickRunTellsEveryTwentiethPart() {
+        try (ProgressListener progress = lines(200)) {
+            for (int step = 1; step <= 200; step++) {
+                now += TimeUnit.MILLISECONDS.toNanos(100);
+                progress.onStep(run.noisy(step));
+            }
+        }
+
+        assertThat(told()).hasSize(21);
+        assertThat(told().getFirst()).startsWith("step 1/200  loss 5.5");
+        assertThat(told().getLast()).startsWith("step 200/200").endsWith("ETA 0:00");
+    }
+
+    @Test
+    void aVeryQuickRunIsNotSpam() {
+        try (ProgressListener progress = lines(1000)) {
+            for (int step = 1; step <= 1000; step++) {
+                now += TimeUnit.MICROSECONDS.toNanos(500);
+                progress.onStep(run.noisy(step));
+            }
+        }
+
+        assertThat(told()).hasSize(2);
+    }
+
+    @Test
+    void aSlowRunIsHeardOfEveryTenSeconds() {
+        try (ProgressListener progress = lines(100_000)) {
+            for (int step = 1; step <= 61; step++) {
+                progress.onStep(run.noisy(step));
+                now += TimeUnit.SECONDS.toNanos(1);
+            }
+        }
+
+        assertThat(told()).hasSize(7);
+        assertThat(told().get(1)).startsWith("step 11/").endsWith("ETA 27:46:29");
+    }
+
+    @Test
+    void aLineTellsEverything() {
+        try (ProgressListener progress = lines(10)) {
+            progress.onEvaluation(0, 5.625);
+            progress.onStep(run.noisy(1));
+        }
+
+        assertThat(told().getFirst())
+                .matches(
+                        "step 1/10  loss \\d\\.\\d{4}  validation 5\\.6250  [\\d.]+k? tokens/s"
+                                + "  bubble \\d+\\.\\d % \\(predicted \\d+\\.\\d %\\)  ETA .*");
+    }
+
+    @Test
+    void theLastEvaluationIsTold() {
+        try (ProgressListener progress = lines(1)) {
+            progress.onStep(run.noisy(1));
+            progress.onEvaluation(1, 2.125);
+        }
+
+        assertThat(told().getLast()).contains("validation 2.1250");
+    }
+
+    @Test
+    void troubleIsToldAtOnce() {
+        try (ProgressListener progress = lines(10)) {
+            progress.onCheckpointFailed(5, "No space left on device");
+            progress.onStall("rank 1 waits for 1RECV_F0 since 5 s");
+        }
+
+        assertThat(told())
+                .containsExactly(
+                        "step 5: the checkpoint failed: No space left on device",
+                        "rank 1 waits for 1RECV_F0 since 5 s");
+    }
+
+    @Test
+    void aTerminalGetsABar() {
+        try (ProgressListener progress =
+                ProgressListener.of(
+                        out, true, 160, "quick", 0, 4, 2048, new PipelineMeter(run.schedule()))) {
+            progress.onStep(run.noisy(1));
+            progress.onStep(run.noisy(2));
+        }
+
+        assertThat(written.toString(StandardCharsets.UTF_8))
+                .contains("\r")
+                .contains("quick")
+                .contains("2/4")
+                .contains("tokens/s");
+    }
+
+    private ProgressListener lines(long steps) {
+        PipelineMeter meter = new PipelineMeter(run.schedule());
+        return new ProgressLinesListener(
+                out, new ProgressFigures(0, steps, 2048, meter, () -> now));
+    }
+
+    private List<String> told() {
+        return written.toString(StandardCharsets.UTF_8).lines().toList();
+    }
+}
