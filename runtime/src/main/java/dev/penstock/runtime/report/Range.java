@@ -1,0 +1,32 @@
+package dev.penstock.runtime.report;
+
+import java.util.List;
+
+/** The values that an axis spans; never empty. */
+record Range(double low, double high) {
+    /** Of all finite values, wider by {@code margin} of its length at both ends. */
+    static Range of(List<double[]> values, double margin) {
+        double low = Double.POSITIVE_INFINITY;
+        double high = Double.NEGATIVE_INFINITY;
+        for (double[] some : values) {
+            for (double value : some) {
+                if (Double.isFinite(value)) {
+                    low = Math.min(low, value);
+                    high = Math.max(high, value);
+                }
+            }
+        }
+        if (low > high) {
+            return new Range(0, 1);
+        }
+        if (high - low <= 1e-9 * Math.max(1, Math.abs(high))) {
+            return new Range(low - 0.5, high + 0.5);
+        }
+        double more = margin * (high - low);
+        return new Range(low - more, high + more);
+    }
+
+    double share(double value) {
+        return (value - low) / (high - low);
+    }
+}

@@ -1,0 +1,38 @@
+package dev.penstock.runtime.report;
+
+import dev.penstock.schedules.ir.Schedule;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * What is known about a run before it starts.
+ *
+ * @param name as configured
+ * @param configuration the resolved configuration as text
+ * @param schedule the lowered training program that every rank runs
+ * @param steps the step that the run ends with
+ * @param tokensPerStep tokens that one step trains on
+ * @param parameters of the model, shared ones counted once
+ * @param devices entry r describes the device of rank r
+ * @param plannedBytes entry r is the judge's device memory of rank r; empty where not planned
+ * @param environment further facts in the order in which they are shown, such as the kernel
+ *     fingerprint, the host, the version
+ */
+public record RunFacts(
+        String name,
+        String configuration,
+        Schedule schedule,
+        long steps,
+        long tokensPerStep,
+        long parameters,
+        List<String> devices,
+        List<Long> plannedBytes,
+        Map<String, String> environment) {
+    public RunFacts {
+        devices = List.copyOf(devices);
+        plannedBytes = List.copyOf(plannedBytes);
+        environment = Collections.unmodifiableMap(new LinkedHashMap<>(environment));
+    }
+}

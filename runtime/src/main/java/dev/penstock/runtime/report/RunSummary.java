@@ -1,0 +1,117 @@
+package dev.penstock.runtime.report;
+
+import dev.penstock.runtime.metrics.Activity;
+import dev.penstock.runtime.metrics.Quantities;
+import dev.penstock.runtime.report.RunCurves.Curve;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+
+/** The last words of a run on the terminal. */
+final class RunSummary {
+    private RunSummary() {}
+
+    /** Some lines of text, each ended. */
+    static String text(RunFindings findings) {
+        RunCurves curves = findings.curves();
+        List<String> lines = new ArrayList<>();
+        lines.add(
+                line(
+                        "run",
+                        "%s, %s in %s"
+                                .formatted(
+                                        findings.facts().name().strip(),
+                                        findings.outcome().ending().strip(),
+                                        Quantities.clock(findings.outcome().wallTime()))));
+        if (curves.steps() > 0) {
+            lines.add(line("steps", steps(findings)));
+            lines.add(line("loss", losses(curves)));
+            lines.add(line("speed", speed(curves)));
+            lines.add(line("pipeline", pipeline(curves)));
+            lines.add(line("time per step", times(curves)));
+            lines.add(line("peak memory", memory(findings)));
+        }
+        return String.join("", lines);
+    }
+
+    /** One line, ended. */
+    static String line(String what, String told) {
+        // names come from outside and must not move the terminal's cursor
+        return "  %-14s %s%n".formatted(what, told.replaceAll("\\p{Cntrl}", "?"));
+    }
+
+    private static String steps(RunFindings findings) {
+        return Quantities.format(
+                "%.0f of %d, %s tokens each",
+                findings.curves().last(Curve.STEP),
+                findings.facts().steps(),
+                Quantities.count(findings.facts().tokensPerStep()));
+    }
+
+    private static String losses(RunCurves curves) {
+        double[] smoothed = curves.smoothedLoss();
+        String validation =
+                curves.values(Curve.VALIDATION_LOSS).length == 0
+                        ? ""
+                        : ", validation %s (best %s)"
+                                .formatted(
+                                        Quantities.loss(curves.last(Curve.VALIDATION_LOSS)),
+                                        Quantities.loss(curves.lowest(Curve.VALIDATION_LOSS)));
+        return "%s at the end, %s smoothed%s"
+                .formatted(
+                        Quantities.loss(curves.last(Curve.LOSS)),
+                        Quantities.loss(smoothed[smoothed.length - 1]),
+                        validation);
+    }
+
+    private static String speed(RunCurves curves) {
+        return "%s tokens/s in the median step, %s over all steps"
+                .formatted(
+                        Quantities.count(curves.median(Curve.TOKENS_PER_SECOND)),
+                        Quantities.count(curves.tokensPerSecond()));
+    }
+
+    private static String pipeline(RunCurves curves) {
+        return "bubble %s measured, %s predicted; efficiency %s of the ideal schedule"
+                .formatted(
+                        Quantities.percent(curves.median(Curve.BUBBLE_MEASURED)),
+                        Quantities.percent(curves.median(Curve.BUBBLE_PREDICTED)),
+                        Quantities.percent(curves.median(Curve.EFFICIENCY)));
+    }
+
+    /** Mean over the ranks: {@code forward 20.1 ms, backward 40.2 ms, ...}. */
+    private static String times(RunCurves curves) {
+        return Arrays.stream(Activity.values())
+                .map(
+                        activity ->
+                                activity.label()
+                                        + " "
+                                        + Quantities.nanos(
+                                                Arrays.stream(curves.meanNanos(activity))
+                                                        .average()
+                                                        .orElse(0)))
+                .collect(Collectors.joining(", "))
+                .replace("µ", "u"); // terminals without UTF-8
+    }
+
+    private static String memory(RunFindings findings) {
+        long[] peaks = findings.curves().peakBytes();
+        List<Long> planned = findings.facts().plannedBytes();
+        return IntStream.range(0, peaks.length)
+                .mapToObj(
+                        rank ->
+                                "rank %d %s%s"
+                                        .formatted(
+                                                rank,
+                                                Quantities.bytes(peaks[rank]),
+                                                rank < planned.size()
+                                                        ? " (planned "
+                                                                + Quantities.bytes(
+                                                                        planned.get(rank))
+                                                                + ")"
+                                                        : ""))
+                .collect(Collectors.joining(", "));
+    }
+}

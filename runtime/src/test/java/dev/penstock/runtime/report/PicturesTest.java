@@ -1,0 +1,107 @@
+package dev.penstock.runtime.report;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.actors.spi.StepReport;
+import dev.penstock.runtime.metrics.SimulatedRun;
+import dev.penstock.runtime.report.LineChart.Look;
+import dev.penstock.runtime.report.LineChart.Series;
+import dev.penstock.schedules.ir.PipelineShape;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+
+class PicturesTest {
+    @Test
+    void theGanttOfAVeryLargeStepStaysSmall() {
+        SimulatedRun run = SimulatedRun.of("1f1b", PipelineShape.of(64, 256));
+        TraceRecorder traces = new TraceRecorder(List.of());
+        traces.onStep(run.perfect(1));
+
+        String svg = TypicalStep.of(run.schedule(), traces).orElseThrow().gantt().file();
+
+        assertThat(svg.length()).isBetween(100_000, 4_000_000);
+        assertThat(svg.contains(">rank 56<")).isTrue();
+        assertThat(svg.split("<title>", -1)).hasSize(1 + 64); // the optimizer's
+    }
+
+    @Test
+    void theMeasuredAndTheSimulatedStepShareATimeScale() {
+        SimulatedRun run = SimulatedRun.of("1f1b", PipelineShape.of(2, 4));
+        TraceRecorder traces = new TraceRecorder(List.of());
+        traces.onStep(run.perfect(1));
+
+        String svg = TypicalStep.of(run.schedule(), traces).orElseThrow().gantt().inline();
+
+        List<String> ends =
+                svg.lines()
+                        .flatMap(line -> List.of(line.split("<", -1)).stream())
+                        .filter(element -> element.startsWith("line class=\"end\""))
+                        .map(element -> element.replaceAll(".*x1=\"([\\d.]+)\".*", "$1"))
+                        .toList();
+        assertThat(ends).hasSize(2);
+        assertThat(ends.get(0)).isEqualTo(ends.get(1));
+    }
+
+    @Test
+    void aLongCurveKeepsItsPeaks() {
+        double[] steps = IntStream.rangeClosed(1, 100_000).asDoubleStream().toArray();
+        double[] losses = new double[steps.length];
+        losses[61_234] = 9;
+        losses[77_777] = Double.NaN;
+        losses[88_888] = -3;
+
+        double[][] points = Thinning.thin(steps, losses, 700);
+
+        assertThat(points[0]).hasSize(1400).isSorted().contains(61_235, 88_889);
+        assertThat(points[1]).contains(9).contains(-3).doesNotContain(Double.NaN);
+    }
+
+    @Test
+    void aChartOfNothingOrOfOneValueIsAChart() {
+        for (double[] values : new double[][] {{}, {2.5}, {2.5, 2.5}, {Double.NaN}}) {
+            double[] steps = IntStream.rangeClosed(1, values.length).asDoubleStream().toArray();
+
+            String svg =
+                    new LineChart(
+                                    "title",
+                                    "loss",
+                                    List.of(new Series("training", 1, Look.LINE, steps, values)),
+                                    480,
+                                    300)
+                            .file();
+
+            assertThat(svg).endsWith("</svg>\n").doesNotContain("NaN", "Infinity");
+        }
+    }
+
+    @Test
+    void ticksAreRoundNumbers() {
+        assertThat(AxisTicks.between(0, 117, 6).labels())
+                .containsExactly("0", "20", "40", "60", "80", "100");
+        assertThat(AxisTicks.between(2.13, 2.87, 4).labels())
+                .containsExactly("2.2", "2.4", "2.6", "2.8");
+        assertThat(AxisTicks.between(0, 30_000, 3).labels())
+                .containsExactly("0", "10k", "20k", "30k");
+        assertThat(AxisTicks.between(0.001, 0.0031, 3).labels())
+                .containsExactly("0.001", "0.002", "0.003");
+    }
+
+    @Test
+    void theTypicalStepIsTheMedianOfThoseTraced() {
+        SimulatedRun run = SimulatedRun.of("gpipe", PipelineShape.of(2, 4));
+        TraceRecorder traces = new TraceRecorder(List.of(1L));
+        for (int step = 1; step <= 40; step++) {
+            traces.onStep(lasting(run.perfect(step), 1000L * step));
+        }
+
+        assertThat(traces.size()).isEqualTo(16);
+        assertThat(traces.traced()).extracting(StepReport::step).containsExactly(1L, 40L);
+        assertThat(traces.typical().orElseThrow().step()).isEqualTo(32);
+    }
+
+    private static StepReport lasting(StepReport report, long nanos) {
+        long start = report.startNanos();
+        return new StepReport(report.step(), 1, 1, 1, start, start + nanos, report.ranks());
+    }
+}
