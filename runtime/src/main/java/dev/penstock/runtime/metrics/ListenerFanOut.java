@@ -25,6 +25,11 @@ public final class ListenerFanOut implements RunListener {
     }
 
     @Override
+    public void onOpened(List<String> devices, String fingerprint) {
+        each(listener -> listener.onOpened(devices, fingerprint));
+    }
+
+    @Override
     public void onStep(StepReport report) {
         each(listener -> listener.onStep(report));
     }

@@ -51,20 +51,20 @@ final class ReportPage {
             appendTimes(page);
             appendMemory(page);
         }
-        findings.outcome().sample().ifPresent(sample -> appendSample(page, sample));
+        findings.ending().sample().ifPresent(sample -> appendSample(page, sample));
         appendEnvironment(page);
         appendConfiguration(page);
         return page.append("</main>\n</body>\n</html>\n").toString();
     }
 
     private void appendHeader(StringBuilder page) {
-        String ending = findings.outcome().ending();
+        RunEnding ending = findings.ending();
         page.append("<header>\n<h1>%s</h1>\n".formatted(text(name())));
         page.append(
                 "<div><span class=\"badge %s\">%s</span><span class=\"muted\">%s</span></div>\n</header>\n"
                         .formatted(
-                                ending.equals("completed") ? "good" : "warn",
-                                text(ending),
+                                ending.isGood() ? "good" : "warn",
+                                text(ending.told()),
                                 text(
                                         "%s parameters, schedule %s, %d ranks, %d micro-batches%s, %s"
                                                 .formatted(
@@ -77,8 +77,7 @@ final class ReportPage {
                                                                 .shape()
                                                                 .microBatches(),
                                                         slices(),
-                                                        Quantities.clock(
-                                                                findings.outcome().wallTime())))));
+                                                        Quantities.clock(ending.wallTime())))));
     }
 
     private void appendFigures(StringBuilder page) {
@@ -169,7 +168,7 @@ final class ReportPage {
 
     private void appendMemory(StringBuilder page) {
         page.append("<section>\n<h2>Device memory</h2>\n");
-        page.append(ReportTables.memory(findings.facts(), curves)).append("\n</section>\n");
+        page.append(ReportTables.memory(findings)).append("\n</section>\n");
     }
 
     private static void appendSample(StringBuilder page, String sample) {
@@ -180,11 +179,15 @@ final class ReportPage {
 
     private void appendEnvironment(StringBuilder page) {
         Map<String, String> facts = new LinkedHashMap<>();
-        findings.facts().devices().stream()
+        facts.putAll(findings.recorder().events());
+        findings.recorder().devices().stream()
                 .distinct()
                 .forEach(device -> facts.merge("device", device, (a, b) -> a + "; " + b));
+        if (!findings.recorder().fingerprint().isEmpty()) {
+            facts.put("kernels", findings.recorder().fingerprint());
+        }
         facts.putAll(findings.facts().environment());
-        page.append("<section>\n<h2>Environment</h2>\n")
+        page.append("<section>\n<h2>Events and environment</h2>\n")
                 .append(ReportTables.facts(facts))
                 .append("\n</section>\n");
     }

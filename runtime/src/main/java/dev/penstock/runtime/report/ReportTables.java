@@ -32,17 +32,20 @@ final class ReportTables {
     }
 
     /** Device memory per rank, planned beside measured. */
-    static String memory(RunFacts facts, RunCurves curves) {
+    static String memory(RunFindings findings) {
+        List<Long> plans = findings.facts().plannedBytes();
+        List<String> devices = findings.recorder().devices();
+        RunCurves curves = findings.curves();
         long[] peaks = curves.peakBytes();
         double[] heap = curves.heapBytesPerOp();
         StringBuilder table =
                 new StringBuilder(
                         "<div class=\"scroll\"><table><tr><th>rank</th><th>device</th><th>planned</th><th>measured peak</th><th>difference</th><th>heap per op</th></tr>");
         for (int rank = 0; rank < peaks.length; rank++) {
-            boolean planned = rank < facts.plannedBytes().size();
-            long plan = planned ? facts.plannedBytes().get(rank) : 0;
+            boolean planned = rank < plans.size();
+            long plan = planned ? plans.get(rank) : 0;
             table.append("<tr><td>%d</td>".formatted(rank))
-                    .append(cell(rank < facts.devices().size() ? facts.devices().get(rank) : "-"))
+                    .append(cell(rank < devices.size() ? devices.get(rank) : "-"))
                     .append(cell(planned ? Quantities.bytes(plan) : "-"))
                     .append(cell(Quantities.bytes(peaks[rank])))
                     .append(

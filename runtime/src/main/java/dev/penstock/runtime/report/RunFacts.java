@@ -15,10 +15,9 @@ import java.util.Map;
  * @param steps the step that the run ends with
  * @param tokensPerStep tokens that one step trains on
  * @param parameters of the model, shared ones counted once
- * @param devices entry r describes the device of rank r
  * @param plannedBytes entry r is the judge's device memory of rank r; empty where not planned
- * @param environment further facts in the order in which they are shown, such as the kernel
- *     fingerprint, the host, the version
+ * @param environment further facts in the order in which they are shown, such as the host and the
+ *     version
  */
 public record RunFacts(
         String name,
@@ -27,11 +26,9 @@ public record RunFacts(
         long steps,
         long tokensPerStep,
         long parameters,
-        List<String> devices,
         List<Long> plannedBytes,
         Map<String, String> environment) {
     public RunFacts {
-        devices = List.copyOf(devices);
         plannedBytes = List.copyOf(plannedBytes);
         environment = Collections.unmodifiableMap(new LinkedHashMap<>(environment));
     }

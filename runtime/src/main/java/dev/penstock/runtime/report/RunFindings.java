@@ -5,7 +5,13 @@ import java.util.Optional;
 /**
  * Everything that the report tells.
  *
+ * @param curves read from metrics.jsonl
+ * @param recorder listened to the run
  * @param typical absent if no step was traced
  */
 record RunFindings(
-        RunFacts facts, RunOutcome outcome, RunCurves curves, Optional<TypicalStep> typical) {}
+        RunFacts facts,
+        RunEnding ending,
+        RunCurves curves,
+        RunRecorder recorder,
+        Optional<TypicalStep> typical) {}

@@ -22,15 +22,15 @@ public final class RunReport {
 
     private final RunDirectory directory;
     private final RunFacts facts;
-    private final TraceRecorder traces;
+    private final RunRecorder recorder;
 
     /**
-     * @param traces a listener of the run
+     * @param recorder a listener of the run
      */
-    public RunReport(RunDirectory directory, RunFacts facts, TraceRecorder traces) {
+    public RunReport(RunDirectory directory, RunFacts facts, RunRecorder recorder) {
         this.directory = directory;
         this.facts = facts;
-        this.traces = traces;
+        this.recorder = recorder;
     }
 
     /** What goes into a file. */
@@ -45,13 +45,17 @@ public final class RunReport {
      *
      * @return some lines for the terminal, with where the report lies
      */
-    public String write(RunOutcome outcome) {
+    public String write(RunEnding ending) {
         List<String> problems = new ArrayList<>();
         try {
             RunCurves curves = RunCurves.read(directory.metrics());
             RunFindings findings =
                     new RunFindings(
-                            facts, outcome, curves, TypicalStep.of(facts.schedule(), traces));
+                            facts,
+                            ending,
+                            curves,
+                            recorder,
+                            TypicalStep.of(facts.schedule(), recorder));
             writeFiles(findings, problems);
             return RunSummary.text(findings) + where(problems);
         } catch (IOException | RuntimeException e) {
@@ -74,9 +78,9 @@ public final class RunReport {
                                         directory.gantt(),
                                         problems,
                                         out -> out.write(step.gantt().file())));
-        if (traces.size() > 0) {
+        if (recorder.size() > 0) {
             StepTrace trace = new StepTrace(facts.name(), facts.schedule());
-            file(directory.trace(), problems, out -> trace.write(traces.traced(), out));
+            file(directory.trace(), problems, out -> trace.write(recorder.traced(), out));
         }
     }
 

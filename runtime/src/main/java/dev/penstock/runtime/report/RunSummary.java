@@ -23,8 +23,8 @@ final class RunSummary {
                         "%s, %s in %s"
                                 .formatted(
                                         findings.facts().name().strip(),
-                                        findings.outcome().ending().strip(),
-                                        Quantities.clock(findings.outcome().wallTime()))));
+                                        findings.ending().told(),
+                                        Quantities.clock(findings.ending().wallTime()))));
         if (curves.steps() > 0) {
             lines.add(line("steps", steps(findings)));
             lines.add(line("loss", losses(curves)));

@@ -22,13 +22,13 @@ record TypicalStep(long step, int chosenFrom, StepMeasure measure, List<RankStep
         ranks = List.copyOf(ranks);
     }
 
-    static Optional<TypicalStep> of(Schedule schedule, TraceRecorder traces) {
-        return traces.typical()
+    static Optional<TypicalStep> of(Schedule schedule, RunRecorder recorder) {
+        return recorder.typical()
                 .map(
                         (StepReport report) ->
                                 new TypicalStep(
                                         report.step(),
-                                        traces.size(),
+                                        recorder.size(),
                                         new PipelineMeter(schedule).measure(report),
                                         report.ranks()));
     }

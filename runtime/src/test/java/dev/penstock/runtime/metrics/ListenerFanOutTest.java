@@ -17,6 +17,7 @@ class ListenerFanOutTest {
         Heard after = new Heard();
         ListenerFanOut all = new ListenerFanOut(List.of(before, new Failing(), after));
 
+        all.onOpened(List.of("cpu"), "onednn");
         all.onStep(STEP);
         all.onEvaluation(3, 2.25);
         all.onCheckpoint(3, 1024, 5);
@@ -25,12 +26,22 @@ class ListenerFanOutTest {
 
         assertThat(before.events)
                 .containsExactly(
-                        "step 3", "evaluation 2.25", "checkpoint 3", "no space", "rank 1 waits");
+                        "opened [cpu] onednn",
+                        "step 3",
+                        "evaluation 2.25",
+                        "checkpoint 3",
+                        "no space",
+                        "rank 1 waits");
         assertThat(after.events).isEqualTo(before.events);
     }
 
     private static final class Heard implements RunListener {
         final List<String> events = new ArrayList<>();
+
+        @Override
+        public void onOpened(List<String> devices, String fingerprint) {
+            events.add("opened " + devices + " " + fingerprint);
+        }
 
         @Override
         public void onStep(StepReport report) {
@@ -59,6 +70,11 @@ class ListenerFanOutTest {
     }
 
     private static final class Failing implements RunListener {
+        @Override
+        public void onOpened(List<String> devices, String fingerprint) {
+            throw new IllegalStateException("opened");
+        }
+
         @Override
         public void onStep(StepReport report) {
             throw new IllegalStateException("step");

@@ -15,10 +15,10 @@ class PicturesTest {
     @Test
     void theGanttOfAVeryLargeStepStaysSmall() {
         SimulatedRun run = SimulatedRun.of("1f1b", PipelineShape.of(64, 256));
-        TraceRecorder traces = new TraceRecorder(List.of());
-        traces.onStep(run.perfect(1));
+        RunRecorder recorder = new RunRecorder(List.of());
+        recorder.onStep(run.perfect(1));
 
-        String svg = TypicalStep.of(run.schedule(), traces).orElseThrow().gantt().file();
+        String svg = TypicalStep.of(run.schedule(), recorder).orElseThrow().gantt().file();
 
         assertThat(svg.length()).isBetween(100_000, 4_000_000);
         assertThat(svg.contains(">rank 56<")).isTrue();
@@ -28,10 +28,10 @@ class PicturesTest {
     @Test
     void theMeasuredAndTheSimulatedStepShareATimeScale() {
         SimulatedRun run = SimulatedRun.of("1f1b", PipelineShape.of(2, 4));
-        TraceRecorder traces = new TraceRecorder(List.of());
-        traces.onStep(run.perfect(1));
+        RunRecorder recorder = new RunRecorder(List.of());
+        recorder.onStep(run.perfect(1));
 
-        String svg = TypicalStep.of(run.schedule(), traces).orElseThrow().gantt().inline();
+        String svg = TypicalStep.of(run.schedule(), recorder).orElseThrow().gantt().inline();
 
         List<String> ends =
                 svg.lines()
@@ -90,14 +90,14 @@ class PicturesTest {
     @Test
     void theTypicalStepIsTheMedianOfThoseTraced() {
         SimulatedRun run = SimulatedRun.of("gpipe", PipelineShape.of(2, 4));
-        TraceRecorder traces = new TraceRecorder(List.of(1L));
+        RunRecorder recorder = new RunRecorder(List.of(1L));
         for (int step = 1; step <= 40; step++) {
-            traces.onStep(lasting(run.perfect(step), 1000L * step));
+            recorder.onStep(lasting(run.perfect(step), 1000L * step));
         }
 
-        assertThat(traces.size()).isEqualTo(16);
-        assertThat(traces.traced()).extracting(StepReport::step).containsExactly(1L, 40L);
-        assertThat(traces.typical().orElseThrow().step()).isEqualTo(32);
+        assertThat(recorder.size()).isEqualTo(16);
+        assertThat(recorder.traced()).extracting(StepReport::step).containsExactly(1L, 40L);
+        assertThat(recorder.typical().orElseThrow().step()).isEqualTo(32);
     }
 
     private static StepReport lasting(StepReport report, long nanos) {

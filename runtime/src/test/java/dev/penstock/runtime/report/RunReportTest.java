@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.within;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.runtime.metrics.ListenerFanOut;
 import dev.penstock.runtime.metrics.MetricsWriter;
 import dev.penstock.runtime.metrics.PipelineMeter;
@@ -79,7 +80,9 @@ class RunReportTest {
                 .contains("simulated with the same op times")
                 .contains("Once upon a time")
                 .contains("run { name = quickstart }")
-                .contains("onednn-3.6-avx512");
+                .contains("onednn-3.6-avx512")
+                .contains("1, the last one after step 60: 30.0 MiB; 250 ms each")
+                .contains("no space left for quickstart");
         assertThat(page.split("<svg", -1)).hasSize(7);
         Set<String> addresses = new HashSet<>();
         Matcher address = Pattern.compile("(?:https?:)?//[\\w.]+\\.\\w+").matcher(page);
@@ -162,18 +165,21 @@ class RunReportTest {
     @Test
     void aRunWithoutAStepStillHasAReport() throws IOException {
         RunDirectory directory = RunDirectory.createUnder(folder, "short");
-        TraceRecorder traces = new TraceRecorder(List.of());
+        RunRecorder recorder = new RunRecorder(List.of());
 
         String summary =
-                new RunReport(directory, facts("short"), traces)
+                new RunReport(directory, facts("short"), recorder)
                         .write(
-                                new RunOutcome(
-                                        "failed: the disk melted",
+                                new RunEnding(
+                                        new RunOutcome.Failed(0, "the disk melted"),
                                         Duration.ofSeconds(2),
                                         Optional.empty()));
 
-        assertThat(summary).contains("failed: the disk melted").contains("report.html");
-        assertThat(Files.readString(directory.report())).contains("failed: the disk melted");
+        assertThat(summary)
+                .contains("failed after step 0: the disk melted")
+                .contains("report.html");
+        assertThat(Files.readString(directory.report()))
+                .contains("failed after step 0: the disk melted");
         assertThat(directory.gantt()).doesNotExist();
     }
 
@@ -189,12 +195,14 @@ class RunReportTest {
     }
 
     private String train(RunDirectory directory, String name, String sample) {
-        TraceRecorder traces = new TraceRecorder(TraceRecorder.defaultSteps(0, STEPS));
+        RunRecorder recorder = new RunRecorder(RunRecorder.defaultSteps(0, STEPS));
         PipelineMeter meter = new PipelineMeter(run.schedule());
         try (MetricsWriter writer =
                 new MetricsWriter(
                         directory.metrics(), 0, meter, 2048, _ -> 3e-4, InstantSource.system())) {
-            ListenerFanOut listeners = new ListenerFanOut(List.of(writer, traces));
+            ListenerFanOut listeners = new ListenerFanOut(List.of(writer, recorder));
+            String device = "cpu, 1 thread, " + name;
+            listeners.onOpened(List.of(device, device), "onednn-3.6-avx512 " + name);
             for (int step = 1; step <= STEPS; step++) {
                 listeners.onStep(run.noisy(step));
                 if (step % 10 == 0) {
@@ -202,8 +210,15 @@ class RunReportTest {
                 }
             }
         }
-        return new RunReport(directory, facts(name), traces)
-                .write(RunOutcome.completed(Duration.ofSeconds(100), Optional.of(sample)));
+        recorder.onCheckpoint(STEPS, 30 << 20, 250_000_000);
+        recorder.onCheckpointFailed(STEPS, "no space left for " + name);
+        recorder.onStall(name + " waits");
+        return new RunReport(directory, facts(name), recorder)
+                .write(
+                        new RunEnding(
+                                new RunOutcome.Completed(STEPS),
+                                Duration.ofSeconds(100),
+                                Optional.of(sample)));
     }
 
     private RunFacts facts(String name) {
@@ -215,9 +230,8 @@ class RunReportTest {
                 STEPS,
                 2048,
                 3_200_000,
-                List.of("cpu, 1 thread, " + name, "cpu, 1 thread, " + name),
                 List.of(planned, planned),
-                Map.of("kernels", "onednn-3.6-avx512 " + name, name, "value"));
+                Map.of("version", "0.1.0 " + name, name, "value"));
     }
 
     private Set<String> opNames() {

@@ -2,27 +2,41 @@ package dev.penstock.runtime.report;
 
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.StepReport;
+import dev.penstock.runtime.metrics.Quantities;
 import java.util.ArrayDeque;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.Comparator;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
 
-/** Keeps the op times of a few steps: those asked for, and the most recent ones. Thread-safe. */
-public final class TraceRecorder implements RunListener {
+/**
+ * Keeps what the report needs and metrics.jsonl does not hold: the devices, the op times of a few
+ * steps (those asked for, and the most recent ones), checkpoints and stalls. Thread-safe.
+ */
+public final class RunRecorder implements RunListener {
     private static final int RECENT = 15;
 
     private final Set<Long> wanted;
     private final SortedMap<Long, StepReport> kept = new TreeMap<>();
     private final ArrayDeque<StepReport> recent = new ArrayDeque<>();
+    private final Map<String, String> events = new LinkedHashMap<>();
+    private List<String> devices = List.of();
+    private String fingerprint = "";
+    private long checkpoints;
+    private long checkpointNanos;
+    private long failedCheckpoints;
+    private long stalls;
 
     /**
      * @param wanted steps to keep whatever happens; see {@link #defaultSteps}
      */
-    public TraceRecorder(Collection<Long> wanted) {
+    public RunRecorder(Collection<Long> wanted) {
         this.wanted = Set.copyOf(wanted);
     }
 
@@ -46,13 +60,53 @@ public final class TraceRecorder implements RunListener {
     public void onEvaluation(long step, double loss) {}
 
     @Override
-    public void onCheckpoint(long step, long bytes, long nanos) {}
+    public synchronized void onOpened(List<String> openedDevices, String kernels) {
+        devices = List.copyOf(openedDevices);
+        fingerprint = kernels;
+    }
 
     @Override
-    public void onCheckpointFailed(long step, String reason) {}
+    public synchronized void onCheckpoint(long step, long bytes, long nanos) {
+        checkpoints++;
+        checkpointNanos += nanos;
+        events.put(
+                "checkpoints",
+                "%d, the last one after step %d: %s; %s each"
+                        .formatted(
+                                checkpoints,
+                                step,
+                                Quantities.bytes(bytes),
+                                Quantities.nanos((double) checkpointNanos / checkpoints)));
+    }
 
     @Override
-    public void onStall(String report) {}
+    public synchronized void onCheckpointFailed(long step, String reason) {
+        failedCheckpoints++;
+        events.put(
+                "failed checkpoints",
+                "%d, the last one after step %d: %s".formatted(failedCheckpoints, step, reason));
+    }
+
+    @Override
+    public synchronized void onStall(String report) {
+        stalls++;
+        events.put("stalls", "%d, the last one: %s".formatted(stalls, report));
+    }
+
+    /** Entry r describes the device of rank r; empty before they were opened. */
+    synchronized List<String> devices() {
+        return devices;
+    }
+
+    /** Of the kernels; empty before the devices were opened. */
+    synchronized String fingerprint() {
+        return fingerprint;
+    }
+
+    /** What happened beside steps: a name and what there is to say. */
+    synchronized Map<String, String> events() {
+        return Collections.unmodifiableMap(new LinkedHashMap<>(events));
+    }
 
     /** The steps for the trace file, rising: those asked for and the last one. */
     public synchronized List<StepReport> traced() {
@@ -66,7 +120,7 @@ public final class TraceRecorder implements RunListener {
     /** Of everything that was kept, the step of median duration; empty before the first step. */
     public synchronized Optional<StepReport> typical() {
         List<StepReport> byDuration =
-                all().stream().sorted(Comparator.comparingLong(TraceRecorder::nanos)).toList();
+                all().stream().sorted(Comparator.comparingLong(RunRecorder::nanos)).toList();
         return byDuration.isEmpty()
                 ? Optional.empty()
                 : Optional.of(byDuration.get((byDuration.size() - 1) / 2));
