@@ -20,6 +20,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
+import org.agrona.concurrent.AgentTerminationException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -69,6 +70,8 @@ public final class AeronDataPlane implements DataPlane {
                             .aeronDirectoryName(settings.directory().toString())
                             .driverTimeoutMs(DRIVER_TIMEOUT.toMillis())
                             .clientName("penstock")
+                            .threadFactory(
+                                    Thread.ofPlatform().daemon().name("aeron-client").factory())
                             .errorHandler(this::onError)
                             .subscriberErrorHandler(this::onError));
         } catch (AeronException e) {
@@ -166,7 +169,7 @@ public final class AeronDataPlane implements DataPlane {
     private String channel() {
         return new ChannelUriStringBuilder(settings.channel())
                 .termLength(settings.termLengthBytes())
-                .mtu(settings.mtuBytes())
+                .mtu(settings.frameBytes())
                 .build();
     }
 
@@ -203,6 +206,10 @@ public final class AeronDataPlane implements DataPlane {
                 error instanceof DriverTimeoutException
                         || error instanceof ConductorServiceTimeoutException
                         || error instanceof ClientTimeoutException;
+        if (error instanceof AgentTerminationException) {
+            LOG.debug("the data plane's Aeron client ends");
+            return;
+        }
         if (!fatal) {
             LOG.warn("the data plane's Aeron client reports an error", error);
             return;

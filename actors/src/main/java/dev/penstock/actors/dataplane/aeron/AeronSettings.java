@@ -12,7 +12,8 @@ import java.util.List;
  * @param channel Aeron channel, {@code aeron:ipc}
  * @param termLengthBytes of each publication's log; a power of two. Three terms are mapped per
  *     publication; 8 MiB is the fastest here, larger terms leave the caches
- * @param mtuBytes longest frame; a multiple of 32
+ * @param mtuBytes longest frame; a multiple of 32. Aeron allows an eighth of a term at most, so
+ *     with small terms frames are shorter
  * @param poller how the poller waits
  * @param streamBase first stream id; rank r's inbox in epoch e is {@code streamBase + e * 4096 + r}
  * @param runId identity of the run; frames of another are refused
@@ -119,6 +120,11 @@ public record AeronSettings(
                     "rank: expected 0 to %d, got %d".formatted(MAX_RANKS - 1, rank));
         }
         return streamBase + epoch * MAX_RANKS + rank;
+    }
+
+    /** The longest frame that Aeron allows with these terms. */
+    int frameBytes() {
+        return Math.min(mtuBytes, termLengthBytes / 8);
     }
 
     static boolean isTermLength(int bytes) {

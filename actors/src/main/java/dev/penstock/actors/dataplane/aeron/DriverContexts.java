@@ -24,6 +24,8 @@ final class DriverContexts {
                 .warnIfDirectoryExists(false)
                 .dirDeleteOnShutdown(true)
                 .threadingMode(ThreadingMode.SHARED)
+                .sharedThreadFactory(
+                        Thread.ofPlatform().daemon().name("penstock-media-driver").factory())
                 .sharedIdleStrategy(
                         new BackoffIdleStrategy(
                                 20,

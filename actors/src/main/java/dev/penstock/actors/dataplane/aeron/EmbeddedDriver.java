@@ -3,15 +3,25 @@ package dev.penstock.actors.dataplane.aeron;
 import dev.penstock.actors.dataplane.DataPlaneException;
 import io.aeron.driver.MediaDriver;
 import java.nio.file.Path;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
-/** A media driver inside this process, for runs of one process. */
+/**
+ * A media driver inside this process, for runs of one process. If the process ends without closing
+ * it, its directory is removed all the same.
+ */
 public final class EmbeddedDriver implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(EmbeddedDriver.class);
+
     private final Path directory;
     private final MediaDriver driver;
+    private final Thread lastResort;
 
     private EmbeddedDriver(Path directory, MediaDriver driver) {
         this.directory = directory;
         this.driver = driver;
+        this.lastResort = new Thread(() -> DriverDirectory.delete(directory), "driver-clean-up");
+        Runtime.getRuntime().addShutdownHook(lastResort);
     }
 
     /**
@@ -46,5 +56,10 @@ public final class EmbeddedDriver implements AutoCloseable {
     public void close() {
         driver.close();
         DriverDirectory.delete(directory);
+        try {
+            Runtime.getRuntime().removeShutdownHook(lastResort);
+        } catch (IllegalStateException e) {
+            LOG.debug("closed while the process ends", e);
+        }
     }
 }

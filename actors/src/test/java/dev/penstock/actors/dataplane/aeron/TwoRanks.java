@@ -66,6 +66,7 @@ final class TwoRanks implements AutoCloseable {
     /** Offers again until the answer is not back pressure. */
     static OfferResult offer(Endpoint endpoint, FrameKey key, MemorySegment tensor) {
         return await().atMost(DEADLINE)
+                .pollDelay(Duration.ZERO)
                 .pollInterval(Duration.ofMillis(1))
                 .until(
                         () -> endpoint.offer(key, tensor),
@@ -75,6 +76,7 @@ final class TwoRanks implements AutoCloseable {
     /** Takes the tensor as soon as it is there. */
     static int take(Endpoint endpoint, FrameKey key) {
         return await().atMost(DEADLINE)
+                .pollDelay(Duration.ZERO)
                 .pollInterval(Duration.ofMillis(1))
                 .until(() -> endpoint.take(key), slot -> slot >= 0);
     }

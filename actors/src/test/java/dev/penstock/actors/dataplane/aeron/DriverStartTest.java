@@ -1,0 +1,95 @@
+package dev.penstock.actors.dataplane.aeron;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.penstock.actors.dataplane.DataPlaneException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+@Timeout(60)
+class DriverStartTest {
+    @TempDir private Path parent;
+
+    private DriverSettings settings() {
+        return new DriverSettings(parent, "run", 64 * 1024, 2);
+    }
+
+    @Test
+    void anEmbeddedDriverLeavesNothingBehind() {
+        try (EmbeddedDriver driver = EmbeddedDriver.start(settings())) {
+            assertThat(driver.directory()).isDirectory();
+        }
+
+        assertThat(parent).isEmptyDirectory();
+    }
+
+    @Test
+    void driversOfTheSameRunHaveTheirOwnDirectories() {
+        try (EmbeddedDriver first = EmbeddedDriver.start(settings());
+                EmbeddedDriver second = EmbeddedDriver.start(settings())) {
+            assertThat(second.directory()).isNotEqualTo(first.directory());
+        }
+    }
+
+    @Test
+    void memoryLeftByAKilledProcessIsRemovedByTheNext() throws Exception {
+        Path left = Files.createDirectories(parent.resolve("penstock-run-999999999-1/driver"));
+        Files.writeString(left.resolve("loss-report.dat"), "x");
+
+        EmbeddedDriver.start(settings()).close();
+
+        assertThat(parent).isEmptyDirectory();
+    }
+
+    @Test
+    void aDriverProcessThatIsNotReadyInTimeIsEndedAndExplained() {
+        List<String> deaths = new ArrayList<>();
+
+        assertThatThrownBy(
+                        () ->
+                                MediaDriverProcess.start(
+                                        settings(), Duration.ofMillis(1), deaths::add))
+                .isInstanceOf(DataPlaneException.class)
+                .hasMessageContaining("is not ready after PT0.001S");
+
+        assertThat(deaths).isEmpty();
+        assertThat(parent).isEmptyDirectory();
+    }
+
+    @Test
+    void tooLittleSharedMemoryIsSaidBeforeAnythingStarts() {
+        long free = 40L << 20;
+
+        assertThatThrownBy(() -> SharedMemoryBudget.require(parent, 8 << 20, 4, free))
+                .isInstanceOf(DataPlaneException.class)
+                .hasMessageContaining("wants 117456896 bytes")
+                .hasMessageContaining("free are 41943040")
+                .hasMessageContaining("lower data-plane.term-length to 1048576 bytes");
+    }
+
+    @Test
+    void noDriverInADirectoryIsSaidInWords() {
+        assertThatThrownBy(() -> AeronDataPlane.start(AeronSettings.ipc(parent, 1)))
+                .isInstanceOf(DataPlaneException.class)
+                .hasMessageContaining("no media driver answers in " + parent);
+    }
+
+    @Test
+    void impossibleSettingsAreListedAtOnce() {
+        AeronSettings settings = AeronSettings.ipc(parent, 1);
+
+        assertThatThrownBy(() -> settings.withTermLength(3_000_000))
+                .hasMessageContaining("term length: expected a power of two");
+        assertThatThrownBy(() -> settings.withMtu(100))
+                .hasMessageContaining("mtu: expected a multiple of 32 from 512 to 65504 bytes");
+        assertThatThrownBy(() -> settings.inbox(5000))
+                .hasMessageContaining("rank: expected 0 to 4095, got 5000");
+    }
+}
