@@ -9,7 +9,9 @@ import picocli.CommandLine.Option;
         description = "Trains GPTs through a pipeline of actors.",
         versionProvider = VersionProvider.class,
         subcommands = {
+            GenerateCommand.class,
             ScheduleCommand.class,
+            CheckpointCommand.class,
             ConfigCommand.class,
             DoctorCommand.class,
             CompletionCommand.class,

@@ -1,0 +1,19 @@
+package dev.penstock.runtime.cli;
+
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+/** Commands about checkpoints. */
+@Command(
+        name = "checkpoint",
+        description = "Shows what is in a checkpoint, and whether it is whole.",
+        subcommands = {CheckpointInspectCommand.class, CheckpointVerifyCommand.class},
+        footerHeading = "%nExample:%n",
+        footer = "  penstock checkpoint inspect runs/quickstart")
+final class CheckpointCommand {
+    @Option(
+            names = {"-h", "--help"},
+            usageHelp = true,
+            description = "Show this help.")
+    private boolean help;
+}

@@ -1,0 +1,61 @@
+package dev.penstock.runtime.cli;
+
+import dev.penstock.runtime.model.Sampling;
+import java.util.ArrayList;
+import java.util.List;
+import picocli.CommandLine.Option;
+
+/** How generated tokens are chosen. */
+final class SamplingArguments {
+    @Option(
+            names = "--temperature",
+            defaultValue = "1.0",
+            description =
+                    "Above 1 more surprising, below 1 less; 0: the likeliest token always (default:"
+                            + " ${DEFAULT-VALUE}).")
+    private double temperature;
+
+    @Option(
+            names = "--top-k",
+            defaultValue = "0",
+            description = "Only the K likeliest tokens; 0: all (default: ${DEFAULT-VALUE}).")
+    private int topK;
+
+    @Option(
+            names = "--top-p",
+            defaultValue = "1.0",
+            description =
+                    "Only the likeliest tokens that reach this probability together (default:"
+                            + " ${DEFAULT-VALUE}).")
+    private double topP;
+
+    @Option(
+            names = "--seed",
+            defaultValue = "42",
+            description = "The same seed gives the same text (default: ${DEFAULT-VALUE}).")
+    private long seed;
+
+    /**
+     * Checks the options.
+     *
+     * @param tokens how many are to be generated
+     * @throws BadInputException with all problems
+     */
+    Sampling read(int tokens) {
+        List<String> problems = new ArrayList<>();
+        require(tokens >= 1, "--tokens of 1 or more", tokens, problems);
+        require(temperature >= 0, "--temperature of 0 or more", temperature, problems);
+        require(topK >= 0, "--top-k of 0 or more", topK, problems);
+        require(topP > 0 && topP <= 1, "--top-p above 0 and at most 1", topP, problems);
+        if (!problems.isEmpty()) {
+            throw new BadInputException(String.join("\n  ", problems));
+        }
+        return new Sampling(temperature, topK, topP, seed);
+    }
+
+    private static void require(boolean holds, String expected, Object got, List<String> problems) {
+        if (!holds) {
+            problems.add("expected %s, got %s".formatted(expected, got));
+        }
+    }
+}

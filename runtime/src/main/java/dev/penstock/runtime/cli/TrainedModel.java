@@ -1,0 +1,62 @@
+package dev.penstock.runtime.cli;
+
+import dev.penstock.runtime.checkpoint.CheckpointException;
+import dev.penstock.runtime.checkpoint.CheckpointFolders;
+import dev.penstock.runtime.checkpoint.Gpt2Config;
+import dev.penstock.runtime.checkpoint.HuggingFaceWeights;
+import dev.penstock.runtime.checkpoint.ModelTensors;
+import dev.penstock.runtime.checkpoint.SavedCheckpoint;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.function.Consumer;
+
+/**
+ * A model that a user names by a path: a run's folder, one of its checkpoints, or weights in the
+ * Hugging Face format with their {@code config.json}.
+ */
+record TrainedModel(Gpt2Config config, ModelTensors tensors) implements AutoCloseable {
+    private static final String WEIGHTS = "model.safetensors";
+
+    /**
+     * Opens it; the caller closes it.
+     *
+     * @param notes receives what was passed over, such as a damaged checkpoint
+     * @throws CheckpointException if there is no such model, or it is not whole
+     */
+    static TrainedModel open(Path path, Consumer<String> notes) {
+        TrainedModel model =
+                Files.isRegularFile(path) || Files.exists(path.resolve(WEIGHTS))
+                        ? fromWeights(path)
+                        : fromCheckpoint(CheckpointFolders.find(path, notes));
+        try {
+            model.tensors().requireParameters(model.config());
+        } catch (CheckpointException e) {
+            model.close();
+            throw e;
+        }
+        return model;
+    }
+
+    private static TrainedModel fromCheckpoint(SavedCheckpoint checkpoint) {
+        return new TrainedModel(checkpoint.manifest().model(), checkpoint.read());
+    }
+
+    private static TrainedModel fromWeights(Path path) {
+        HuggingFaceWeights weights = HuggingFaceWeights.open(path);
+        Gpt2Config config =
+                weights.config()
+                        .orElseThrow(
+                                () -> {
+                                    weights.close();
+                                    return new CheckpointException(
+                                            path,
+                                            "expected a config.json beside the weights, got none");
+                                });
+        return new TrainedModel(config, weights);
+    }
+
+    @Override
+    public void close() {
+        tensors.close();
+    }
+}

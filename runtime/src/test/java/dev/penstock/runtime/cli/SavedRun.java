@@ -1,0 +1,52 @@
+package dev.penstock.runtime.cli;
+
+import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.cuda.cpu.CpuScope;
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.runtime.checkpoint.CheckpointDirectory;
+import dev.penstock.runtime.checkpoint.CheckpointFolders;
+import dev.penstock.runtime.checkpoint.CheckpointIdentity;
+import dev.penstock.runtime.checkpoint.Gpt2Config;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+
+/** Writes a run's folder with one checkpoint of a tiny byte-level model with random weights. */
+final class SavedRun {
+    static final Gpt2Config MODEL = new Gpt2Config(256, 16, 8, 1, 2, true);
+
+    private SavedRun() {}
+
+    /** The checkpoint's folder. */
+    static Path write(Path runDirectory, long step) {
+        Path root = runDirectory.resolve(CheckpointFolders.FOLDER);
+        try (DeviceScope memory = CpuScope.root("test", Long.MAX_VALUE, false);
+                CheckpointDirectory directory =
+                        new CheckpointDirectory(
+                                root, new CheckpointIdentity(MODEL, "0123abcd", 42), 5)) {
+            directory.publish(
+                    step, List.of(directory.writeShard(step, 0, state(memory, new Random(7)))));
+        }
+        return CheckpointFolders.of(root, step);
+    }
+
+    private static List<NamedTensor> state(DeviceScope memory, Random random) {
+        List<NamedTensor> state = new ArrayList<>();
+        MODEL.parameters()
+                .forEach(
+                        (name, shape) -> {
+                            int rows = shape.size() == 1 ? 1 : shape.getFirst();
+                            Tensor tensor = memory.tensor(name, DType.F32, rows, shape.getLast());
+                            for (int i = 0; i < tensor.elements(); i++) {
+                                float value = (float) random.nextGaussian();
+                                tensor.segment().setAtIndex(ValueLayout.JAVA_FLOAT, i, value);
+                            }
+                            state.add(new NamedTensor(name, shape, tensor));
+                        });
+        return state;
+    }
+}
