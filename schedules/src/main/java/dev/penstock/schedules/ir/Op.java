@@ -55,8 +55,8 @@ public sealed interface Op {
 
     /**
      * Sums the gradients of the parameters that {@code stage} shares with other stages (tied
-     * embeddings). A collective: it completes on no member before every member has reached it.
-     * Text: {@code 0REDUCE_GRAD}.
+     * embeddings). A collective of ranks: it completes on no rank before every rank that holds a
+     * member has reached the first of its members. Text: {@code 0REDUCE_GRAD}.
      */
     record ReduceGradients(int stage) implements Op {}
 }

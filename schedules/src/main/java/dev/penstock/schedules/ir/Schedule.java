@@ -1,6 +1,8 @@
 package dev.penstock.schedules.ir;
 
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.regex.Pattern;
 
 /**
@@ -21,15 +23,22 @@ public record Schedule(
         Placement placement,
         List<RankProgram> programs,
         List<List<Integer>> sharedGroups) {
-    private static final Pattern NAME = Pattern.compile("[^\\s#]+( [^\\s#]+)*");
+    private static final Pattern NAME = Pattern.compile("[^\\s#,]+( [^\\s#,]+)*");
 
     public Schedule {
         programs = List.copyOf(programs);
         sharedGroups = sharedGroups.stream().map(List::copyOf).toList();
         if (!NAME.matcher(name).matches()) {
             throw new IllegalArgumentException(
-                    "a schedule's name is words on one line without #, got '" + name + "'");
+                    "a schedule's name is words on one line without # and commas, got '%s'"
+                            .formatted(name));
         }
+        checkPrograms(programs, shape);
+        checkPlacement(placement, shape);
+        checkGroups(sharedGroups, shape);
+    }
+
+    private static void checkPrograms(List<RankProgram> programs, PipelineShape shape) {
         if (programs.size() != shape.ranks()) {
             throw new IllegalArgumentException(
                     "%d ranks need a program each, got %d programs"
@@ -42,6 +51,9 @@ public record Schedule(
                                 .formatted(rank, rank, programs.get(rank).rank()));
             }
         }
+    }
+
+    private static void checkPlacement(Placement placement, PipelineShape shape) {
         if (placement.stages() != shape.stages()) {
             throw new IllegalArgumentException(
                     "%d ranks of %d chunks have %d stages, but %d are placed"
@@ -56,6 +68,18 @@ public record Schedule(
                 throw new IllegalArgumentException(
                         "stages are placed on ranks 0 to %d, got rank %d"
                                 .formatted(shape.ranks() - 1, rank));
+            }
+        }
+    }
+
+    private static void checkGroups(List<List<Integer>> groups, PipelineShape shape) {
+        Set<Integer> taken = new HashSet<>();
+        for (List<Integer> group : groups) {
+            boolean known = group.stream().allMatch(s -> s >= 0 && s < shape.stages());
+            if (group.size() < 2 || !known || !group.stream().allMatch(taken::add)) {
+                throw new IllegalArgumentException(
+                        "two or more of the stages 0 to %d share parameters, none in two groups, got %s"
+                                .formatted(shape.stages() - 1, groups));
             }
         }
     }

@@ -21,12 +21,20 @@ public final class InsertReductions {
     /**
      * The schedule with these groups beside its own, and their reductions where it has none yet.
      * Groups that have a stage in common become one.
+     *
+     * @throws IllegalArgumentException for a stage that does not exist
      */
     public static Schedule into(
             Schedule schedule, Collection<? extends Collection<Integer>> sharedGroups) {
-        List<List<Integer>> groups = merged(schedule, sharedGroups);
+        var grouped =
+                new Schedule(
+                        schedule.name(),
+                        schedule.shape(),
+                        schedule.placement(),
+                        schedule.programs(),
+                        merged(schedule, sharedGroups));
         Set<Integer> missing = new TreeSet<>();
-        groups.forEach(missing::addAll);
+        grouped.sharedGroups().forEach(missing::addAll);
         missing.removeAll(reduced(schedule));
         var programs = new ArrayList<RankProgram>();
         for (RankProgram program : schedule.programs()) {
@@ -38,8 +46,7 @@ public final class InsertReductions {
             }
             programs.add(new RankProgram(program.rank(), ops));
         }
-        return new Schedule(
-                schedule.name(), schedule.shape(), schedule.placement(), programs, groups);
+        return grouped.withPrograms(programs);
     }
 
     private static Set<Integer> reduced(Schedule schedule) {
@@ -60,15 +67,6 @@ public final class InsertReductions {
         schedule.sharedGroups().forEach(group -> merge(groups, group));
         more.forEach(group -> merge(groups, group));
         groups.removeIf(group -> group.size() < 2);
-        for (Set<Integer> group : groups) {
-            for (int stage : group) {
-                if (stage < 0 || stage >= schedule.shape().stages()) {
-                    throw new IllegalArgumentException(
-                            "stages 0 to %d can share parameters, got %s"
-                                    .formatted(schedule.shape().stages() - 1, group));
-                }
-            }
-        }
         return groups.stream().map(List::copyOf).toList();
     }
 

@@ -88,8 +88,7 @@ final class Execution {
     Simulation run() {
         boolean moved;
         do {
-            // a second look at all: an op on a rank where it does not belong may not have been
-            // woken
+            // a second look at all, since nobody wakes an op on a rank where it does not belong
             for (int rank = 0; rank < shape.ranks(); rank++) {
                 movable.add(rank);
             }
@@ -154,9 +153,9 @@ final class Execution {
         if (collective == null) {
             return 0;
         }
-        boolean last = collective.misses(rank);
+        boolean newcomer = collective.misses(rank);
         long complete = collective.arrive(rank, clock[rank]);
-        if (last && complete != Collective.NOT_YET) {
+        if (newcomer && complete != Collective.NOT_YET) {
             collective.stages().forEach(s -> movable.add(schedule.placement().rankOf(s)));
         }
         return complete;

@@ -16,6 +16,13 @@ class ScheduleTest {
     void partsThatDoNotFitAreRefused() {
         assertThatThrownBy(() -> new Schedule("a#b", SHAPE, PLACEMENT, EMPTY))
                 .hasMessageContaining("name");
+        assertThatThrownBy(() -> new Schedule("a, b", SHAPE, PLACEMENT, EMPTY))
+                .hasMessageContaining("name");
+        for (List<Integer> group : List.of(List.of(0), List.of(0, 0), List.of(0, 2))) {
+            assertThatThrownBy(() -> new Schedule("x", SHAPE, PLACEMENT, EMPTY, List.of(group)))
+                    .hasMessageContaining("stages 0 to 1 share parameters")
+                    .hasMessageContaining(group.toString());
+        }
         assertThatThrownBy(() -> new Schedule("x", SHAPE, PLACEMENT, EMPTY.subList(0, 1)))
                 .hasMessageContaining("2 ranks need a program each, got 1");
         assertThatThrownBy(() -> new Schedule("x", SHAPE, PLACEMENT, EMPTY.reversed()))

@@ -6,35 +6,69 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.penstock.schedules.RandomOrders;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.ir.Channel;
+import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.ScheduleText;
 import dev.penstock.schedules.lower.InsertTransfers;
 import dev.penstock.schedules.lower.Lowering;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 class InFlightTest {
     private static final Channel THERE = new Channel(0, 1);
     private static final Channel BACK = new Channel(1, 0);
 
+    /** Transfers next to nothing, as the count assumes. */
+    private static final CostModel COSTS =
+            (_, _, op) ->
+                    switch (op) {
+                        case Op.Forward _ -> 1_000_000;
+                        case Op.Backward _ -> 2_000_000;
+                        case Op.Transfer _, Op.ReduceGradients _ -> 1;
+                    };
+
+    private static List<Long> starts(Schedule lowered, InFlight inFlight) {
+        Timeline timeline = ScheduleSimulator.run(lowered, COSTS, inFlight).timeline();
+        return IntStream.range(0, lowered.shape().ranks())
+                .boxed()
+                .flatMap(
+                        rank ->
+                                IntStream.range(0, timeline.opsRun(rank))
+                                        .mapToObj(i -> timeline.startNanos(rank, i)))
+                .toList();
+    }
+
     @Test
-    void autoIsAsFastAsUnbounded() {
+    void withAutoEveryOpStartsAsEarlyAsWithUnboundedChannels() {
         RandomOrders.some(300)
                 .map(InsertTransfers::into)
                 .forEach(
-                        lowered -> {
-                            CostModel costs = CostModel.unit();
-                            InFlight auto = InFlight.auto(lowered);
+                        lowered ->
+                                assertThat(starts(lowered, InFlight.auto(lowered)))
+                                        .isEqualTo(starts(lowered, InFlight.unbounded())));
+    }
 
-                            assertThat(
-                                            ScheduleSimulator.simulate(lowered, costs, auto)
-                                                    .makespanNanos())
-                                    .isEqualTo(
-                                            ScheduleSimulator.simulate(lowered, costs)
-                                                    .makespanNanos());
-                        });
+    @Test
+    void withOneCreditLessThanAutoSomeOpStartsLater() {
+        int tried = 0;
+        for (int seed = 0; seed < 300; seed++) {
+            Schedule lowered = InsertTransfers.into(RandomOrders.schedule(seed));
+            Map<Channel, Integer> counts = InFlight.auto(lowered).capacities();
+            for (Map.Entry<Channel, Integer> entry : counts.entrySet()) {
+                if (entry.getValue() > 1) {
+                    tried++;
+                    var fewer = new HashMap<>(counts);
+                    fewer.put(entry.getKey(), entry.getValue() - 1);
+                    assertThat(starts(lowered, new InFlight(fewer, 1)))
+                            .isNotEqualTo(starts(lowered, InFlight.unbounded()));
+                }
+            }
+        }
+        assertThat(tried).isGreaterThan(100);
     }
 
     @Test

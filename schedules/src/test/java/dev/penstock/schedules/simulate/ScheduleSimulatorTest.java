@@ -158,4 +158,46 @@ class ScheduleSimulatorTest {
                 .hasMessageContaining("rank 0 at 0B0 waits for 1B0")
                 .hasMessageContaining("2 ranks are stuck");
     }
+
+    @Test
+    void measuredComputationsAreReplayedWithoutTheirWaits() {
+        Schedule schedule =
+                ScheduleText.parse(
+                        """
+                        ranks: 2
+                        micro-batches: 1
+                        rank 0: 0F0 0SEND_F0
+                        rank 1: 1RECV_F0 1F0
+                        """);
+        Timeline measured =
+                Timeline.measured(
+                        schedule,
+                        new long[][] {{100, 120}, {100, 155}},
+                        new long[][] {{110, 130}, {150, 170}});
+
+        assertThat(measured.startNanos()).isEqualTo(100);
+        assertThat(measured.makespanNanos()).isEqualTo(70);
+        assertThat(measured.bubble().ranks().get(1).busyNanos()).isEqualTo(15);
+        Timeline ideal = ScheduleSimulator.simulate(schedule, CostModel.measured(measured));
+        assertThat(ideal.makespanNanos()).isEqualTo(10 + 15);
+    }
+
+    @Test
+    void measuredTimesMustFitThePrograms() {
+        Schedule schedule = ScheduleText.parse("ranks: 1\nmicro-batches: 1\nrank 0: 0F0 0B0\n");
+
+        assertThatThrownBy(
+                        () ->
+                                Timeline.measured(
+                                        schedule, new long[][] {{1}}, new long[][] {{1, 2}}))
+                .hasMessage("expected the times of 2 ops of rank 0, got 1 starts and 2 ends");
+        assertThatThrownBy(() -> Timeline.measured(schedule, new long[0][], new long[1][]))
+                .hasMessage("expected the times of 1 ranks, got starts of 0 and ends of 1");
+    }
+
+    @Test
+    void negativeCostsAreRefused() {
+        assertThatThrownBy(() -> CostModel.of(1, -2, 0))
+                .hasMessage("costs must be 0 or more, got forward [1], backward [-2], transfer 0");
+    }
 }
