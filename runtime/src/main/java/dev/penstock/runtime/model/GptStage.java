@@ -35,6 +35,7 @@ public final class GptStage implements StageProgram {
     private final StepData data;
     private final StageOptimizer optimizer;
     private final List<TokenBlocks> blocksBySlice;
+    private final List<List<HeadChunk>> headChunksBySlice;
     private StepKind kind = StepKind.EVALUATE;
     private boolean gradientsDirty;
 
@@ -63,6 +64,9 @@ public final class GptStage implements StageProgram {
                 IntStream.range(0, settings.batch().slices())
                         .mapToObj(settings.batch()::blocks)
                         .toList();
+        int logitsRows = LossHead.logitsRows(settings.shape(), settings.batch());
+        headChunksBySlice =
+                blocksBySlice.stream().map(blocks -> HeadChunk.of(blocks, logitsRows)).toList();
     }
 
     /**
@@ -134,18 +138,18 @@ public final class GptStage implements StageProgram {
         }
         layers.forward(tokens(unit), input, a, stash.queryKeyValues(unit), output, blocks);
         if (kind == StepKind.EVALUATE) {
-            evaluate(unit, a, blocks);
+            evaluate(unit, a);
         }
     }
 
-    private void evaluate(WorkUnit unit, UnitActivations a, TokenBlocks blocks) {
+    private void evaluate(WorkUnit unit, UnitActivations a) {
         LossHead head = layers.head();
         if (head != null) {
             head.evaluate(
                     requireNonNull(a.head()),
                     requireNonNull(buffers.ledger()),
                     unit.microBatch(),
-                    blocks);
+                    headChunksBySlice.get(unit.slice()));
         }
         buffers.stash().freeUnit(unit);
         if (unit.slice() == lastSlice()) {
@@ -195,6 +199,7 @@ public final class GptStage implements StageProgram {
                     requireNonNull(a.head()),
                     requireNonNull(buffers.ledger()),
                     unit.microBatch(),
+                    headChunksBySlice.get(unit.slice()),
                     1f / settings.batch().tokensPerStep(),
                     dStream,
                     work,

@@ -7,15 +7,18 @@ import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Final norm, logits and cross-entropy. Logits exist for one block of the reduction grid at a time;
- * the backward makes them, their gradient, and both products of it block by block, in the order of
- * {@link TokenBlocks}.
+ * Final norm, logits and cross-entropy. Logits exist for one {@link HeadChunk} at a time: the
+ * backward makes them, their gradient, and both products of it chunk by chunk.
  */
 final class LossHead {
     private static final int LINE_FLOATS = 16;
+
+    /** Beyond this, more rows at a time make the products no faster. */
+    private static final long LOGITS_BYTES = 64L << 20;
 
     private final Compute compute;
     private final Kernels kernels;
@@ -36,6 +39,13 @@ final class LossHead {
         this.logits = logits;
     }
 
+    /** Rows whose logits exist at a time: blocks of the grid, as many as make sense. */
+    static int logitsRows(GptShape shape, BatchShape batch) {
+        long fitting = LOGITS_BYTES / Float.BYTES / shape.vocabulary();
+        int most = (int) Math.min(batch.largestRows(), fitting / batch.grid() * batch.grid());
+        return Math.max(batch.grid(), most);
+    }
+
     /** Room for the logits of {@code rows} tokens, rows starting on 64-byte lines. */
     static Tensor logitsScratch(DeviceScope scope, GptShape shape, int rows) {
         int stride = (shape.vocabulary() + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
@@ -48,16 +58,16 @@ final class LossHead {
 
     /** The logits of some normalised rows, valid until the next call. */
     Tensor logits(Tensor normed) {
-        Tensor block = logits.rows(0, normed.rows());
-        kernels.gemm(compute.multiply(), false, normed, true, matrix.factor(), block, false);
-        return block;
+        Tensor chunk = logits.rows(0, normed.rows());
+        kernels.gemm(compute.multiply(), false, normed, true, matrix.factor(), chunk, false);
+        return chunk;
     }
 
     /** Losses of all tokens of a unit, without gradients. */
-    void evaluate(HeadActivations a, LossLedger ledger, int microBatch, TokenBlocks blocks) {
-        for (int i = 0; i < blocks.count(); i++) {
-            Tensor block = logits(a.normed().rows(blocks.firstRow(i), blocks.rowsOf(i)));
-            ledger.crossEntropy(compute, block, microBatch, blocks, i, 0);
+    void evaluate(HeadActivations a, LossLedger ledger, int microBatch, List<HeadChunk> chunks) {
+        for (HeadChunk chunk : chunks) {
+            Tensor chunkLogits = logits(chunk.of(a.normed()));
+            ledger.crossEntropy(compute, chunkLogits, microBatch, chunk, 0);
         }
     }
 
@@ -73,18 +83,20 @@ final class LossHead {
             HeadActivations a,
             LossLedger ledger,
             int microBatch,
+            List<HeadChunk> chunks,
             float gradientScale,
             Tensor dStream,
             Workspace work,
             TokenBlocks blocks) {
         Tensor dMatrix = requireNonNull(matrixGradient);
-        for (int i = 0; i < blocks.count(); i++) {
-            Tensor normed = a.normed().rows(blocks.firstRow(i), blocks.rowsOf(i));
-            Tensor dNormed = work.dModel().rows(blocks.firstRow(i), blocks.rowsOf(i));
-            Tensor block = logits(normed);
-            ledger.crossEntropy(compute, block, microBatch, blocks, i, gradientScale);
-            kernels.gemm(compute.multiply(), false, block, false, matrix.factor(), dNormed, false);
-            kernels.gemm(compute.multiply(), true, block, false, normed, dMatrix, true);
+        for (HeadChunk chunk : chunks) {
+            Tensor normed = chunk.of(a.normed());
+            Tensor dNormed = chunk.of(work.dModel());
+            Tensor dLogits = logits(normed);
+            ledger.crossEntropy(compute, dLogits, microBatch, chunk, gradientScale);
+            kernels.gemm(
+                    compute.multiply(), false, dLogits, false, matrix.factor(), dNormed, false);
+            kernels.weightGradient(compute.multiply(), dLogits, normed, dMatrix, chunk.blocks());
         }
         kernels.zero(dStream);
         norm.backward(work.dModel(), x, a.moments(), dStream, blocks);

@@ -43,22 +43,21 @@ final class LossLedger {
         }
     }
 
-    /** Losses of the i-th block of a unit; logits become their gradient. */
+    /** Losses of a chunk of a unit; logits become their gradient. */
     void crossEntropy(
-            Compute compute,
-            Tensor logits,
-            int microBatch,
-            TokenBlocks blocks,
-            int i,
-            float gradientScale) {
-        int row = blocks.firstRow(i);
-        int sequence = row / blocks.tokens();
-        int first = index(microBatch, sequence, blocks.firstToken() + row % blocks.tokens());
-        Tensor blockLosses = losses.columns(first, logits.rows());
-        compute.kernels()
-                .crossEntropy(
-                        logits, targets.columns(first, logits.rows()), blockLosses, gradientScale);
-        compute.guard().check(blockLosses, PLACE);
+            Compute compute, Tensor logits, int microBatch, HeadChunk chunk, float gradientScale) {
+        TokenBlocks blocks = chunk.blocks();
+        for (int b = 0; b < blocks.sequences(); b++) {
+            int first = index(microBatch, chunk.firstSequence() + b, blocks.firstToken());
+            Tensor sequenceLosses = losses.columns(first, blocks.tokens());
+            compute.kernels()
+                    .crossEntropy(
+                            logits.rows(b * blocks.tokens(), blocks.tokens()),
+                            targets.columns(first, blocks.tokens()),
+                            sequenceLosses,
+                            gradientScale);
+            compute.guard().check(sequenceLosses, PLACE);
+        }
     }
 
     /** Mean loss of the step's tokens. */

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * @param stash what units in flight keep
  * @param workspaces entry s: scratch of a backward of slice s
  * @param dQueryKeyValue scratch {@code [B*T, 3d]} where sequences are not cut
- * @param logits on the last stage, one block of the reduction grid
+ * @param logits on the last stage, of the rows of a chunk
  * @param inputs on the first stage
  * @param ledger on the last stage
  */
@@ -43,7 +43,10 @@ record StageBuffers(
                                         batch.microBatchRows(),
                                         3 * shape.width());
         Tensor logits =
-                role.last() ? LossHead.logitsScratch(scopes.scratch(), shape, batch.grid()) : null;
+                role.last()
+                        ? LossHead.logitsScratch(
+                                scopes.scratch(), shape, LossHead.logitsRows(shape, batch))
+                        : null;
         return new StageBuffers(
                 parameters,
                 stash,
