@@ -72,7 +72,7 @@ final class ProgressBarListener implements ProgressListener {
 
     private void tell() {
         if (figures.step() > figures.firstStep()) {
-            bar.setExtraMessage(" " + figures.figures());
+            bar.setExtraMessage(" " + figures.shortFigures());
         }
     }
 

@@ -89,6 +89,19 @@ final class ProgressFigures {
                         Quantities.percent(bubblePredicted));
     }
 
+    /** The same for a line that is shared with a bar; what matters most comes first. */
+    String shortFigures() {
+        String validation =
+                Double.isNaN(validationLoss) ? "" : " val " + Quantities.loss(validationLoss);
+        return "loss %s%s %s tok/s bubble %s (ideal %s)"
+                .formatted(
+                        Quantities.loss(loss),
+                        validation,
+                        Quantities.count(tokensPerStep / stepNanos * 1e9),
+                        Quantities.percent(bubbleMeasured),
+                        Quantities.percent(bubblePredicted));
+    }
+
     /** Time left, judged by the steps after the first, which is slow. */
     Duration left() {
         boolean onlyOne = step <= firstMeasuredStep;

@@ -55,13 +55,8 @@ record LineChart(String title, String yLabel, List<Series> series, int width, in
         Range y = Range.of(series.stream().map(Series::y).toList(), 0.05);
         StringBuilder svg = new StringBuilder();
         svg.append(
-                "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart%s\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\">%s"
-                        .formatted(
-                                width > 600 ? " wide" : "",
-                                width,
-                                height,
-                                Markup.escape(title),
-                                style));
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\">%s"
+                        .formatted(width, height, Markup.escape(title), style));
         svg.append("<rect class=\"paper\" width=\"%d\" height=\"%d\"/>".formatted(width, height));
         appendAxes(svg, x, y);
         for (Series one : series) {

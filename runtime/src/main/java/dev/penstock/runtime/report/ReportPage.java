@@ -131,7 +131,11 @@ final class ReportPage {
 
     private void appendLearning(StringBuilder page) {
         page.append("<section>\n<h2>Learning</h2>\n");
-        scroll(page, RunCharts.loss(curves).inline());
+        page.append(
+                "<div class=\"off-phones\">%s</div>\n<div class=\"on-phones\">%s</div>\n"
+                        .formatted(
+                                RunCharts.loss(curves).inline(),
+                                RunCharts.narrowLoss(curves).inline()));
         page.append("<div class=\"pair\">");
         scroll(page, RunCharts.gradientNorm(curves).inline());
         scroll(page, RunCharts.learningRate(curves).inline());

@@ -16,6 +16,15 @@ final class RunCharts {
     private RunCharts() {}
 
     static LineChart loss(RunCurves curves) {
+        return loss(curves, WIDE, TALL);
+    }
+
+    /** For phones: letters keep their size where the wide chart's would shrink. */
+    static LineChart narrowLoss(RunCurves curves) {
+        return loss(curves, NARROW, TALL);
+    }
+
+    private static LineChart loss(RunCurves curves, int width, int height) {
         double[] steps = curves.values(Curve.STEP);
         return new LineChart(
                 "Loss over steps",
@@ -29,8 +38,8 @@ final class RunCharts {
                                 Look.POINTS,
                                 curves.values(Curve.EVALUATION_STEP),
                                 curves.values(Curve.VALIDATION_LOSS))),
-                WIDE,
-                TALL);
+                width,
+                height);
     }
 
     static LineChart gradientNorm(RunCurves curves) {

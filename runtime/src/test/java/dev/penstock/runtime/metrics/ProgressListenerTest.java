@@ -104,7 +104,7 @@ class ProgressListenerTest {
                 .contains("\r")
                 .contains("quick")
                 .contains("2/4")
-                .contains("tokens/s");
+                .containsPattern("loss \\d\\.\\d{4} .*tok/s bubble .* \\(ideal ");
     }
 
     private ProgressListener lines(long steps) {

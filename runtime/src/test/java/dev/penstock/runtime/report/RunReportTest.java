@@ -83,7 +83,7 @@ class RunReportTest {
                 .contains("onednn-3.6-avx512")
                 .contains("1, the last one after step 60: 30.0 MiB; 250 ms each")
                 .contains("no space left for quickstart");
-        assertThat(page.split("<svg", -1)).hasSize(7);
+        assertThat(page.split("<svg", -1)).hasSize(1 + 7);
         Set<String> addresses = new HashSet<>();
         Matcher address = Pattern.compile("(?:https?:)?//[\\w.]+\\.\\w+").matcher(page);
         while (address.find()) {
