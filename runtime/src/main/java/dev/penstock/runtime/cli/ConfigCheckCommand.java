@@ -1,8 +1,10 @@
 package dev.penstock.runtime.cli;
 
 import dev.penstock.runtime.config.ConfigException;
+import dev.penstock.runtime.config.ConfiguredSchedule;
 import dev.penstock.runtime.config.LoadedConfig;
 import dev.penstock.runtime.config.Problem;
+import dev.penstock.runtime.config.ScheduleFaults;
 import java.util.List;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -31,6 +33,7 @@ final class ConfigCheckCommand extends PenstockCommand {
     public Integer call() {
         try {
             LoadedConfig loaded = config.load();
+            requireRunnable(loaded);
             String resolved = loaded.config().resolved();
             if (json) {
                 printJson(new Answer(true, List.of(), resolved));
@@ -46,6 +49,13 @@ final class ConfigCheckCommand extends PenstockCommand {
             }
             printJson(new Answer(false, e.problems(), ""));
             return ExitCode.BAD_INPUT;
+        }
+    }
+
+    private static void requireRunnable(LoadedConfig loaded) {
+        List<Problem> faults = ScheduleFaults.of(loaded, ConfiguredSchedule.of(loaded));
+        if (!faults.isEmpty()) {
+            throw new ConfigException(faults);
         }
     }
 }

@@ -90,6 +90,28 @@ class ConfiguredScheduleTest {
         assertThat(problems).first().asString().contains("order.txt:3: ", "0Q0");
     }
 
+    @Test
+    void anOrderThatCannotRunIsReportedAtItsLines() throws IOException {
+        order("ranks: 1\nmicro-batches: 1\nrank 0: 0B0\n        0F0 0F0\n");
+        LoadedConfig loaded =
+                loaded(
+                        "schedule.file=" + folder.resolve("order.txt"),
+                        "pipeline.stages=1",
+                        "batch.micro-batches=1");
+
+        List<Problem> faults = ScheduleFaults.of(loaded, ConfiguredSchedule.of(loaded));
+
+        assertThat(faults).extracting(Problem::line).contains(3, 4);
+        assertThat(faults).allSatisfy(fault -> assertThat(fault.got()).contains("0F0"));
+    }
+
+    @Test
+    void anOrderThatCanRunHasNoFaults() throws IOException {
+        LoadedConfig loaded = loaded("data-plane.in-flight=1");
+
+        assertThat(ScheduleFaults.of(loaded, ConfiguredSchedule.of(loaded))).isEmpty();
+    }
+
     private void order(String text) throws IOException {
         Files.writeString(folder.resolve("order.txt"), text);
     }
@@ -99,7 +121,11 @@ class ConfiguredScheduleTest {
     }
 
     private ConfiguredSchedule configured(String... overrides) throws IOException {
+        return ConfiguredSchedule.of(loaded(overrides));
+    }
+
+    private LoadedConfig loaded(String... overrides) throws IOException {
         Path file = Files.writeString(folder.resolve("run.conf"), "data.source = corpus.txt");
-        return ConfiguredSchedule.of(ConfigLoader.loadWithOrigins(file, List.of(overrides)));
+        return ConfigLoader.loadWithOrigins(file, List.of(overrides));
     }
 }

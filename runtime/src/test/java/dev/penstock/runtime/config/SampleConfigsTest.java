@@ -22,10 +22,11 @@ class SampleConfigsTest {
 
     @ParameterizedTest
     @MethodSource("samples")
-    void loads(Path sample) {
-        RunConfig config = ConfigLoader.load(sample, List.of());
+    void loadsAndItsOrderCanRun(Path sample) {
+        LoadedConfig loaded = ConfigLoader.loadWithOrigins(sample, List.of());
 
-        assertThat(config.data().source()).isReadable();
+        assertThat(loaded.config().data().source()).isReadable();
+        assertThat(ScheduleFaults.of(loaded, ConfiguredSchedule.of(loaded))).isEmpty();
     }
 
     @Test
