@@ -68,6 +68,11 @@ final class SharedGradientExchange {
                         new ChannelKey(FrameKind.SHARED_GRADIENT, stage, peer), peerRank, CREDITS);
     }
 
+    /** Bytes of all slots for a shared gradient of this size. */
+    static long slotBytes(long elements) {
+        return (CREDITS + 1) * Math.min(elements, BLOCK_ELEMENTS) * DType.F32.bytes();
+    }
+
     Inbound inbound() {
         return inbound;
     }

@@ -10,6 +10,7 @@ import picocli.CommandLine.Option;
         versionProvider = VersionProvider.class,
         subcommands = {
             GenerateCommand.class,
+            TrainCommand.class,
             ScheduleCommand.class,
             CheckpointCommand.class,
             ConfigCommand.class,
@@ -18,6 +19,7 @@ import picocli.CommandLine.Option;
         },
         footerHeading = "%nStart here:%n",
         footer = {
+            "  penstock train sample-configs/quickstart.conf",
             "  penstock doctor",
             "  penstock config check sample-configs/quickstart.conf",
         })

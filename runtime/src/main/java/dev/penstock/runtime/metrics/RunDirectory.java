@@ -107,6 +107,16 @@ public record RunDirectory(Path path) {
         }
     }
 
+    /** Removes a directory that was made for a run that never began. */
+    public void removeIfEmpty() {
+        try {
+            Files.deleteIfExists(checkpoints());
+            Files.delete(path);
+        } catch (IOException e) {
+            // it holds something, or it stays empty: neither is a loss
+        }
+    }
+
     /** The configuration as it was used: defaults and overrides filled in. */
     public Path resolvedConfiguration() {
         return path.resolve("resolved.conf");

@@ -1,0 +1,48 @@
+package dev.penstock.actors.shard;
+
+import dev.penstock.actors.dataplane.ChannelKey;
+import dev.penstock.actors.shard.BufferNeeds.Use;
+import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.schedules.ir.Op;
+
+/** Device memory of a rank's boundary tensors, known from its programs alone. */
+public final class BoundaryMemory {
+    private BoundaryMemory() {}
+
+    /**
+     * Bytes that a rank allocates for receive slots, outputs and input gradients.
+     *
+     * @param tensorBytes bytes of the largest boundary tensor
+     * @param sharedGradientElements elements of the gradient that stages share, 0 if they share
+     *     none
+     */
+    public static long bytes(
+            int rank, RunPlan plan, long tensorBytes, long sharedGradientElements) {
+        var needs = BufferNeeds.of(rank, plan.training(), plan.evaluation());
+        var topology = new Topology(plan.training());
+        long tensors = 0;
+        for (int stage : plan.training().placement().stagesOf(rank)) {
+            tensors += needs.peak(stage, Use.OUTPUT) + needs.peak(stage, Use.INPUT_GRADIENT);
+            if (stage > 0 && !topology.isLocal(stage - 1, stage)) {
+                tensors +=
+                        needs.peak(stage, Use.INPUT)
+                                + credits(plan, BoundaryBuffers.activation(stage));
+            }
+            if (!topology.isLast(stage) && !topology.isLocal(stage, stage + 1)) {
+                tensors +=
+                        needs.peak(stage, Use.OUTPUT_GRADIENT)
+                                + credits(plan, BoundaryBuffers.gradient(stage));
+            }
+        }
+        long reductions =
+                plan.training().program(rank).ops().stream()
+                        .filter(op -> op instanceof Op.ReduceGradients)
+                        .count();
+        return tensors * tensorBytes
+                + reductions * SharedGradientExchange.slotBytes(sharedGradientElements);
+    }
+
+    private static int credits(RunPlan plan, ChannelKey channel) {
+        return plan.inFlight().getOrDefault(channel, 0);
+    }
+}

@@ -1,0 +1,57 @@
+package dev.penstock.runtime.cli;
+
+import dev.penstock.actors.spi.StepKind;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.runtime.checkpoint.CheckpointFolders;
+import dev.penstock.runtime.checkpoint.CheckpointReader;
+import dev.penstock.runtime.checkpoint.SavedCheckpoint;
+import dev.penstock.runtime.launch.RunAssembly;
+import dev.penstock.runtime.model.GptGenerator;
+import dev.penstock.runtime.model.Sampling;
+import java.util.Arrays;
+import java.util.Optional;
+import java.util.function.Consumer;
+
+/** A few words of a model that was just trained. */
+final class SampleText {
+    private static final int PROMPT_TOKENS = 32;
+    private static final int TOKENS = 200;
+    private static final double TEMPERATURE = 0.8;
+    private static final int TOP_K = 40;
+
+    private SampleText() {}
+
+    /**
+     * Continues the start of the held-out text from the newest checkpoint; empty if there is none.
+     */
+    static Optional<String> write(RunAssembly assembly, Consumer<String> warn) {
+        Optional<SavedCheckpoint> checkpoint =
+                CheckpointFolders.latest(
+                        assembly.options().directory().resolve(CheckpointFolders.FOLDER), warn);
+        if (checkpoint.isEmpty() || !assembly.data().hasHeldOut() || !assembly.readsText()) {
+            return Optional.empty();
+        }
+        int[] prompt = prompt(assembly);
+        try (CheckpointReader reader = checkpoint.get().read();
+                Device device = assembly.openDevice();
+                var generator =
+                        new GptGenerator(
+                                device,
+                                assembly.model().shape(),
+                                assembly.model().precision(),
+                                reader::fill)) {
+            var sampling = new Sampling(TEMPERATURE, TOP_K, 1.0, assembly.config().run().seed());
+            int[] written = generator.generate(prompt, TOKENS, sampling, _ -> true);
+            String text =
+                    assembly.tokenizer().decode(prompt) + assembly.tokenizer().decode(written);
+            return Optional.of(text);
+        }
+    }
+
+    private static int[] prompt(RunAssembly assembly) {
+        var batch = assembly.model().batch();
+        int[] tokens = new int[batch.sequences() * (batch.context() + 1)];
+        assembly.data().read(StepKind.EVALUATE, 0, 0, tokens);
+        return Arrays.copyOf(tokens, Math.min(PROMPT_TOKENS, batch.context()));
+    }
+}

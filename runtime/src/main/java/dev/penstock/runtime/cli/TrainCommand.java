@@ -1,0 +1,85 @@
+package dev.penstock.runtime.cli;
+
+import dev.penstock.runtime.launch.RunOptions.DumpRequest;
+import java.nio.file.Path;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+/** Trains a model. */
+@Command(
+        name = "train",
+        description = {
+            "Trains a model as a configuration says: shows progress, writes checkpoints, metrics",
+            "and a report into a run directory. Ctrl-C finishes the step, saves and exits with 130."
+        },
+        footer = {
+            "  penstock train sample-configs/quickstart.conf",
+            "  penstock train sample-configs/quickstart.conf --set schedule.kind=gpipe --set run.steps=50",
+            "  penstock train sample-configs/quickstart.conf --run-dir runs/quickstart-1 --resume",
+        })
+final class TrainCommand extends PenstockCommand {
+    @Mixin private ConfigArguments config = new ConfigArguments();
+
+    @Option(
+            names = "--run-dir",
+            paramLabel = "DIR",
+            description = "Where the run's files go; default: a new directory below run.directory.")
+    private @Nullable Path runDirectory;
+
+    @Option(
+            names = "--resume",
+            description = {
+                "Go on from the newest checkpoint of --run-dir,",
+                "or of the newest run of this name."
+            })
+    private boolean resume;
+
+    @Option(
+            names = "--init",
+            paramLabel = "FILE",
+            description = "Start from these weights: safetensors in Hugging Face's GPT-2 naming.")
+    private @Nullable Path init;
+
+    @Option(
+            names = "--dump-gradients",
+            paramLabel = "STEP:FILE",
+            description = "Write the gradients of a step, before clipping, as safetensors.")
+    private @Nullable String dump;
+
+    @Override
+    public Integer call() {
+        if (resume && init != null) {
+            throw new BadInputException(
+                    "--resume and --init: expected one of them, got both; a checkpoint has its own weights");
+        }
+        var request =
+                new TrainRun.Request(
+                        config.load(),
+                        Optional.ofNullable(runDirectory),
+                        resume,
+                        Optional.ofNullable(init),
+                        Optional.ofNullable(dump).map(TrainCommand::parse));
+        return new TrainRun(request, out(), err()).call();
+    }
+
+    private static DumpRequest parse(String text) {
+        int colon = text.indexOf(':');
+        if (colon > 0 && colon < text.length() - 1) {
+            try {
+                long step = Long.parseLong(text.substring(0, colon));
+                if (step >= 1) {
+                    return new DumpRequest(
+                            step, Path.of(text.substring(colon + 1)).toAbsolutePath());
+                }
+            } catch (NumberFormatException e) {
+                // said below
+            }
+        }
+        throw new BadInputException(
+                "--dump-gradients: expected STEP:FILE with a step from 1, such as 1:gradients.safetensors, got "
+                        + text);
+    }
+}

@@ -1,0 +1,77 @@
+package dev.penstock.runtime.launch;
+
+import akka.actor.typed.ActorSystem;
+import akka.actor.typed.Behavior;
+import com.typesafe.config.Config;
+import com.typesafe.config.ConfigFactory;
+import java.util.List;
+
+/** Akka's settings for both ways to run. */
+final class ActorSystems {
+    static final String NAME = "penstock";
+
+    private static final String COMMON =
+            """
+            akka {
+              loglevel = WARNING
+              stdout-loglevel = OFF
+              log-dead-letters = off
+              log-dead-letters-during-shutdown = off
+              jvm-exit-on-fatal-error = on
+              # a run ends by its own protocol; leaving the cluster politely would only take seconds
+              coordinated-shutdown.run-by-actor-system-terminate = off
+              coordinated-shutdown.run-by-jvm-shutdown-hook = off
+              actor.allow-java-serialization = off
+            }
+            """;
+
+    private static final String CLUSTER =
+            """
+            akka {
+              actor.provider = cluster
+              remote.artery {
+                transport = tcp
+                canonical { hostname = "127.0.0.1", port = 0 }
+              }
+              cluster {
+                # all members live on this host and start together
+                gossip-interval = 200 ms
+                leader-actions-interval = 200 ms
+                periodic-tasks-initial-delay = 200 ms
+                shutdown-after-unsuccessful-join-seed-nodes = 60 s
+                downing-provider-class = "akka.cluster.sbr.SplitBrainResolverProvider"
+                run-coordinated-shutdown-when-down = off
+                typed.receptionist.distributed-data {
+                  gossip-interval = 200 ms
+                  notify-subscribers-interval = 100 ms
+                }
+              }
+            }
+            """;
+
+    private ActorSystems() {}
+
+    /** One process, no network. */
+    static <T> ActorSystem<T> local(Behavior<T> guardian) {
+        Config config = parse(COMMON).withFallback(parse("akka.actor.provider = local"));
+        return ActorSystem.create(guardian, NAME, config.withFallback(ConfigFactory.load()));
+    }
+
+    /**
+     * One member of a cluster on the loopback interface, on a free port.
+     *
+     * @param seeds addresses of members to join; empty for the first member, which joins itself
+     */
+    static <T> ActorSystem<T> clustered(Behavior<T> guardian, List<String> seeds) {
+        String quoted = String.join(",", seeds.stream().map(seed -> '"' + seed + '"').toList());
+        Config config =
+                parse("akka.cluster.seed-nodes = [" + quoted + "]")
+                        .withFallback(parse(CLUSTER))
+                        .withFallback(parse(COMMON));
+        return ActorSystem.create(guardian, NAME, config.withFallback(ConfigFactory.load()));
+    }
+
+    private static Config parse(String text) {
+        return ConfigFactory.parseString(text);
+    }
+}

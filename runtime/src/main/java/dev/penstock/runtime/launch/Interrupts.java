@@ -1,0 +1,45 @@
+package dev.penstock.runtime.launch;
+
+import java.util.concurrent.atomic.AtomicReference;
+import sun.misc.Signal;
+import sun.misc.SignalHandler;
+
+/**
+ * Ctrl-C and SIGTERM: the first asks the run to finish its step, save and end; the second ends the
+ * process at once.
+ */
+public final class Interrupts {
+    private static final int INTERRUPTED = 130;
+
+    private final AtomicReference<Runnable> action = new AtomicReference<>(() -> {});
+    private boolean asked;
+
+    private Interrupts() {}
+
+    /** Takes over both signals of this process. */
+    public static Interrupts install() {
+        var interrupts = new Interrupts();
+        SignalHandler handler = _ -> interrupts.onSignal();
+        Signal.handle(new Signal("INT"), handler);
+        Signal.handle(new Signal("TERM"), handler);
+        return interrupts;
+    }
+
+    /** Leaves Ctrl-C to the parent process, which shares the terminal. */
+    static void ignoreInTerminal() {
+        Signal.handle(new Signal("INT"), SignalHandler.SIG_IGN);
+    }
+
+    /** What the first signal does. */
+    public void onInterrupt(Runnable newAction) {
+        action.set(newAction);
+    }
+
+    private synchronized void onSignal() {
+        if (asked) {
+            Runtime.getRuntime().exit(INTERRUPTED);
+        }
+        asked = true;
+        action.get().run();
+    }
+}

@@ -1,0 +1,81 @@
+package dev.penstock.runtime.launch;
+
+import dev.penstock.runtime.config.ConfiguredSchedule;
+import dev.penstock.runtime.config.LoadedConfig;
+import dev.penstock.runtime.model.StageBudget;
+import dev.penstock.schedules.ir.PassKind;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.lower.Lowering;
+import dev.penstock.schedules.simulate.InFlight;
+import dev.penstock.schedules.simulate.MemoryProfile;
+import dev.penstock.schedules.simulate.StagePeak;
+import dev.penstock.schedules.validate.Conditions;
+import dev.penstock.schedules.validate.InvalidScheduleException;
+import dev.penstock.schedules.validate.ScheduleValidator;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The order of a run, lowered and proved, with what follows from the proof.
+ *
+ * @param training what a training step runs
+ * @param evaluation its forwards alone
+ * @param inFlight capacity of every channel, enough for both
+ */
+public record ProvedSchedule(Schedule training, Schedule evaluation, InFlight inFlight) {
+
+    /**
+     * Proves the order that a configuration asks for.
+     *
+     * @throws dev.penstock.runtime.config.ConfigException if there is no such order
+     * @throws InvalidScheduleException if the judge refuses it
+     */
+    static ProvedSchedule of(LoadedConfig loaded) {
+        ConfiguredSchedule configured = ConfiguredSchedule.of(loaded);
+        Schedule training = Lowering.lower(configured.order(), configured.sharedGroups());
+        Schedule evaluation = Lowering.lowerForwardOnly(configured.order());
+        InFlight inFlight =
+                loaded.config()
+                        .dataPlane()
+                        .inFlight()
+                        .map(InFlight::uniform)
+                        .orElseGet(() -> InFlight.auto(training).max(InFlight.auto(evaluation)));
+        ScheduleValidator.validate(training, Conditions.training().with(inFlight)).orThrow();
+        ScheduleValidator.validate(evaluation, Conditions.forwardOnly().with(inFlight)).orThrow();
+        return new ProvedSchedule(training, evaluation, inFlight);
+    }
+
+    /** Tokens of each slice of a sequence. */
+    List<Integer> sliceTokens() {
+        return training.shape().sliceLengths();
+    }
+
+    /** What every stage must be able to hold, for training and evaluation. */
+    List<StageBudget> budgets() {
+        List<StagePeak> train = MemoryProfile.of(training, PassKind.TRAINING).stages();
+        List<StagePeak> evaluate = MemoryProfile.of(evaluation, PassKind.FORWARD_ONLY).stages();
+        List<StageBudget> budgets = new ArrayList<>();
+        for (int stage = 0; stage < training.shape().stages(); stage++) {
+            StagePeak first = peak(train, stage);
+            StagePeak second = peak(evaluate, stage);
+            List<Integer> perSlice = new ArrayList<>();
+            for (int slice = 0; slice < training.shape().slices(); slice++) {
+                perSlice.add(
+                        Math.max(
+                                first.peakUnitsPerSlice().get(slice),
+                                second.peakUnitsPerSlice().get(slice)));
+            }
+            budgets.add(
+                    new StageBudget(
+                            Math.max(first.peakUnits(), second.peakUnits()),
+                            perSlice,
+                            Math.max(first.peakMicroBatches(), second.peakMicroBatches()),
+                            first.peakBackwardMicroBatches()));
+        }
+        return budgets;
+    }
+
+    private static StagePeak peak(List<StagePeak> peaks, int stage) {
+        return peaks.stream().filter(peak -> peak.stage() == stage).findFirst().orElseThrow();
+    }
+}

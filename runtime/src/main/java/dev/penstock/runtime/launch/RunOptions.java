@@ -1,0 +1,80 @@
+package dev.penstock.runtime.launch;
+
+import java.io.IOException;
+import java.io.Reader;
+import java.io.UncheckedIOException;
+import java.io.Writer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Optional;
+import java.util.Properties;
+
+/**
+ * What one start of a run adds to its configuration. Written beside the resolved configuration, so
+ * that a stage's own process starts from the same.
+ *
+ * @param runId unique among the runs of this machine; names shared memory and directories
+ * @param directory of the run
+ * @param resume checkpoint to go on from
+ * @param init weights to start from, in Hugging Face's GPT-2 naming
+ * @param dump gradients to write, if any
+ * @param evaluateOnly measure the held-out loss and stop
+ */
+public record RunOptions(
+        String runId,
+        Path directory,
+        Optional<Path> resume,
+        Optional<Path> init,
+        Optional<DumpRequest> dump,
+        boolean evaluateOnly) {
+    private static final String FILE = "launch.properties";
+
+    /** Gradients of one step, before clipping, as one safetensors file. */
+    public record DumpRequest(long step, Path file) {}
+
+    /** Writes these options into their run's directory. */
+    void write() {
+        var properties = new Properties();
+        properties.setProperty("runId", runId);
+        resume.ifPresent(path -> properties.setProperty("resume", path.toString()));
+        init.ifPresent(path -> properties.setProperty("init", path.toString()));
+        dump.ifPresent(
+                request -> {
+                    properties.setProperty("dump.step", Long.toString(request.step()));
+                    properties.setProperty("dump.file", request.file().toString());
+                });
+        properties.setProperty("evaluateOnly", Boolean.toString(evaluateOnly));
+        Path file = directory.resolve(FILE);
+        try (Writer writer = Files.newBufferedWriter(file)) {
+            properties.store(writer, "how this run was started");
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot write " + file, e);
+        }
+    }
+
+    /** Reads the options of the run in this directory. */
+    static RunOptions read(Path directory) {
+        var properties = new Properties();
+        Path file = directory.resolve(FILE);
+        try (Reader reader = Files.newBufferedReader(file)) {
+            properties.load(reader);
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot read " + file, e);
+        }
+        Optional<Path> dumpFile = path(properties, "dump.file");
+        return new RunOptions(
+                properties.getProperty("runId"),
+                directory,
+                path(properties, "resume"),
+                path(properties, "init"),
+                dumpFile.map(
+                        dump ->
+                                new DumpRequest(
+                                        Long.parseLong(properties.getProperty("dump.step")), dump)),
+                Boolean.parseBoolean(properties.getProperty("evaluateOnly")));
+    }
+
+    private static Optional<Path> path(Properties properties, String key) {
+        return Optional.ofNullable(properties.getProperty(key)).map(Path::of);
+    }
+}
