@@ -7,14 +7,12 @@ import dev.penstock.actors.spi.SharedGradient;
 import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepResult;
-import dev.penstock.actors.spi.TensorNorm;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.data.BatchSource;
 import dev.penstock.schedules.ir.WorkUnit;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalDouble;
 import java.util.stream.IntStream;
@@ -34,10 +32,10 @@ public final class GptStage implements StageProgram {
     private final StageLayers layers;
     private final StepData data;
     private final StageOptimizer optimizer;
+    private final StageGradients gradients;
     private final List<TokenBlocks> blocksBySlice;
     private final List<List<HeadChunk>> headChunksBySlice;
     private StepKind kind = StepKind.EVALUATE;
-    private boolean gradientsDirty;
 
     /**
      * @param scopes where {@code buffers} lie; closed with this stage
@@ -60,6 +58,7 @@ public final class GptStage implements StageProgram {
         layers = new StageLayers(compute, settings.shape(), role, parameters, buffers.logits());
         data = new StepData(batches, settings.batch(), buffers.inputs(), buffers.ledger());
         optimizer = new StageOptimizer(kernels, settings.optimizer(), parameters.all());
+        gradients = new StageGradients(kernels, parameters, settings, role);
         blocksBySlice =
                 IntStream.range(0, settings.batch().slices())
                         .mapToObj(settings.batch()::blocks)
@@ -119,10 +118,7 @@ public final class GptStage implements StageProgram {
         guard.atStep(step);
         buffers.stash().clear();
         if (kind == StepKind.TRAIN) {
-            if (gradientsDirty) { // a step was abandoned before its update
-                clearGradients();
-            }
-            gradientsDirty = true;
+            gradients.begin();
         }
         data.read(kind, step);
     }
@@ -236,20 +232,7 @@ public final class GptStage implements StageProgram {
 
     @Override
     public List<SharedGradient> sharedGradients() {
-        if (!settings.shape().tied() || role.first() == role.last()) {
-            return List.of();
-        }
-        List<Integer> sharers = List.of(0, settings.partition().stages() - 1);
-        return List.of(
-                new SharedGradient(StageParameters.TOKEN_TABLE, sharers, tokenTableGradient()));
-    }
-
-    private Tensor tokenTableGradient() {
-        return buffers.parameters().all().stream()
-                .filter(p -> p.name().equals(StageParameters.TOKEN_TABLE))
-                .findFirst()
-                .orElseThrow()
-                .gradient();
+        return gradients.shared();
     }
 
     @Override
@@ -260,64 +243,24 @@ public final class GptStage implements StageProgram {
         if (kind == StepKind.EVALUATE) {
             return new StepResult(loss, List.of());
         }
-        Tensor headPart = ownHeadGradient();
-        if (headPart != null) {
-            kernels.add(headPart, tokenTableGradient());
-        }
-        List<TensorNorm> norms =
-                buffers.parameters().counted().stream()
-                        .map(p -> new TensorNorm(p.name(), kernels.squaredNorm(p.gradient())))
-                        .toList();
-        return new StepResult(loss, norms);
-    }
-
-    /** The head's part of a tied gradient when the embedding is on this stage too. */
-    private @Nullable Tensor ownHeadGradient() {
-        StageParameters.Head head = buffers.parameters().head();
-        return head != null && settings.shape().tied() && role.first()
-                ? head.matrixGradient()
-                : null;
+        gradients.complete();
+        return new StepResult(loss, gradients.norms());
     }
 
     @Override
     public void update(long step, double clipFactor) {
         optimizer.update(step, clipFactor);
-        Tensor headPart = ownHeadGradient();
-        if (headPart != null) {
-            kernels.zero(headPart);
-        }
-        gradientsDirty = false;
-    }
-
-    private void clearGradients() {
-        buffers.parameters().all().forEach(p -> kernels.zero(p.gradient()));
-        Tensor headPart = ownHeadGradient();
-        if (headPart != null) {
-            kernels.zero(headPart);
-        }
+        gradients.end();
     }
 
     @Override
     public List<NamedTensor> state() {
-        List<NamedTensor> state = new ArrayList<>();
-        for (Parameter p : buffers.parameters().counted()) {
-            Parameter.Training training = p.trained();
-            state.add(named(p.name(), p, p.weight()));
-            state.add(named("optimizer.m." + p.name(), p, training.m()));
-            state.add(named("optimizer.v." + p.name(), p, training.v()));
-        }
-        return state;
+        return buffers.parameters().counted().stream().flatMap(p -> p.state().stream()).toList();
     }
 
     @Override
     public List<NamedTensor> gradients() {
-        return buffers.parameters().counted().stream()
-                .map(p -> named(p.name(), p, p.gradient()))
-                .toList();
-    }
-
-    private static NamedTensor named(String name, Parameter p, Tensor tensor) {
-        return new NamedTensor(name, p.spec().shape(), tensor);
+        return gradients.tensors();
     }
 
     private @Nullable Tensor tokens(WorkUnit unit) {

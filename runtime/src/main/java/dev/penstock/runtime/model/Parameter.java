@@ -1,6 +1,8 @@
 package dev.penstock.runtime.model;
 
+import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.cuda.device.Tensor;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,6 +30,18 @@ record Parameter(ParameterSpec spec, Tensor weight, Tensor factor, @Nullable Tra
             throw new IllegalStateException(name() + " was allocated for inference only");
         }
         return training;
+    }
+
+    /** Weight and moments under the names that files use. */
+    List<NamedTensor> state() {
+        return List.of(
+                named(name(), weight),
+                named("optimizer.m." + name(), trained().m()),
+                named("optimizer.v." + name(), trained().v()));
+    }
+
+    NamedTensor named(String tensorName, Tensor tensor) {
+        return new NamedTensor(tensorName, spec.shape(), tensor);
     }
 
     /** Whether the factor is a copy that must follow the master. */

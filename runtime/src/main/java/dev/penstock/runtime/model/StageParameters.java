@@ -76,4 +76,9 @@ record StageParameters(
     List<Parameter> counted() {
         return all.stream().filter(p -> p.spec().counted()).toList();
     }
+
+    /** The token table, or a tied head's copy of it, if this stage has one. */
+    @Nullable Parameter tokenTable() {
+        return all.stream().filter(p -> p.name().equals(TOKEN_TABLE)).findFirst().orElse(null);
+    }
 }

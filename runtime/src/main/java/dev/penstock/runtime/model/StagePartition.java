@@ -1,7 +1,9 @@
 package dev.penstock.runtime.model;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import java.util.function.ToDoubleFunction;
 
 /**
  * How many transformer blocks each stage holds. Stage 0 has the embedding besides, the last stage
@@ -90,44 +92,47 @@ public record StagePartition(List<Integer> layersPerStage) {
     /** Fills stages from the front, keeping for every (stage, layers so far) the best beginning. */
     private record Search(GptShape shape, int stages) {
 
-        /** A filled beginning of the pipeline. */
+        /** A filled beginning of the pipeline: the cost of its busiest stage, all costs squared. */
         private record Beginning(List<Integer> layers, double most, double squares) {
+            static final Beginning EMPTY = new Beginning(List.of(), 0, 0);
+            static final Beginning IMPOSSIBLE =
+                    new Beginning(List.of(), Double.POSITIVE_INFINITY, Double.POSITIVE_INFINITY);
+
             Beginning with(int count, double cost) {
                 List<Integer> longer = new ArrayList<>(layers);
                 longer.add(count);
                 return new Beginning(longer, Math.max(most, cost), squares + cost * cost);
             }
-
-            boolean beats(Beginning other) {
-                return most < other.most || (most == other.most && squares < other.squares);
-            }
         }
 
         List<Integer> best() {
-            double most = fill(Double.POSITIVE_INFINITY).most();
-            return fill(most).layers();
+            double least = fill(Double.POSITIVE_INFINITY, Beginning::most).most();
+            return fill(least, Beginning::squares).layers();
         }
 
-        /** The best filling; below {@code bound} only the squares count. */
-        private Beginning fill(double bound) {
-            List<Beginning> row = new ArrayList<>();
-            row.add(new Beginning(List.of(), 0, 0));
-            for (int used = 1; used <= shape.layers(); used++) {
-                row.add(new Beginning(List.of(), Double.POSITIVE_INFINITY, 0));
-            }
+        /**
+         * The filling with the least {@code cost} among those whose busiest stage keeps the bound.
+         */
+        private Beginning fill(double bound, ToDoubleFunction<Beginning> cost) {
+            List<Beginning> row =
+                    new ArrayList<>(Collections.nCopies(shape.layers() + 1, Beginning.IMPOSSIBLE));
+            row.set(0, Beginning.EMPTY);
             for (int stage = 0; stage < stages; stage++) {
-                row = next(row, stage, bound);
+                row = next(row, stage, bound, cost);
             }
-            return row.get(shape.layers());
+            return row.getLast();
         }
 
-        private List<Beginning> next(List<Beginning> row, int stage, double bound) {
+        private List<Beginning> next(
+                List<Beginning> row, int stage, double bound, ToDoubleFunction<Beginning> cost) {
             List<Beginning> next = new ArrayList<>();
             for (int used = 0; used <= shape.layers(); used++) {
-                Beginning best = new Beginning(List.of(), Double.POSITIVE_INFINITY, 0);
+                Beginning best = Beginning.IMPOSSIBLE;
                 for (int count = least(stage); count <= used; count++) {
-                    Beginning candidate = row.get(used - count).with(count, cost(stage, count));
-                    if (raised(candidate, bound).beats(raised(best, bound))) {
+                    Beginning candidate =
+                            row.get(used - count).with(count, stageCost(stage, count));
+                    if (candidate.most() <= bound
+                            && cost.applyAsDouble(candidate) < cost.applyAsDouble(best)) {
                         best = candidate;
                     }
                 }
@@ -142,12 +147,7 @@ public record StagePartition(List<Integer> layersPerStage) {
             return headAlone || embeddingAlone ? 0 : 1;
         }
 
-        private static Beginning raised(Beginning b, double bound) {
-            double most = b.most() <= bound && bound < Double.POSITIVE_INFINITY ? bound : b.most();
-            return new Beginning(b.layers(), most, b.squares());
-        }
-
-        private double cost(int stage, int count) {
+        private double stageCost(int stage, int count) {
             return (double) count * shape.layerFlopsPerToken()
                     + (stage == 0 ? shape.embeddingFlopsPerToken() : 0)
                     + (stage == stages - 1 ? shape.headFlopsPerToken() : 0);
