@@ -141,12 +141,15 @@ class WholeTensorContractTest extends KernelContract {
             Tensor m = normals(s[0], s[1]);
             Tensor v = normals(s[0], s[1]);
             double[][] truth = values(w);
+            double[][] gradients = values(g);
+            double[][] means = values(m);
+            double[][] squares = values(v);
             for (int i = 0; i < s[0]; i++) {
                 for (int j = 0; j < s[1]; j++) {
                     HostMatrix.of(v).set(i, j, Math.abs(HostMatrix.of(v).get(i, j)));
-                    double gradient = values(g)[i][j] * 0.7;
-                    double first = 0.9 * values(m)[i][j] + 0.1 * gradient;
-                    double second = 0.95 * values(v)[i][j] + 0.05 * gradient * gradient;
+                    double gradient = gradients[i][j] * 0.7;
+                    double first = 0.9 * means[i][j] + 0.1 * gradient;
+                    double second = 0.95 * Math.abs(squares[i][j]) + 0.05 * gradient * gradient;
                     double root = Math.sqrt(second / (1 - Math.pow(0.95, 3))) + 1e-8;
                     truth[i][j] *= 1 - 0.01 * 0.1;
                     truth[i][j] -= 0.01 * first / (1 - Math.pow(0.9, 3)) / root;

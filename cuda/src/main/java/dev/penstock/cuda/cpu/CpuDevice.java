@@ -1,10 +1,14 @@
 package dev.penstock.cuda.cpu;
 
 import dev.penstock.cuda.device.Device;
+import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.kernels.CheckedKernels;
+import dev.penstock.cuda.onednn.OneDnn;
+import java.util.ArrayList;
+import java.util.List;
 import jdk.incubator.vector.FloatVector;
 
 /**
@@ -14,59 +18,104 @@ import jdk.incubator.vector.FloatVector;
 public final class CpuDevice implements Device {
     private final CpuScope memory;
     private final DeviceScope scratchScope;
-    private final Scratch[] scratchOfThreads;
-    private final Scratch leftScratch;
-    private final Scratch rightScratch;
-    private final WorkerPool pool;
-    private final Kernels kernels;
+    private final List<AutoCloseable> parts = new ArrayList<>();
+    private final int threads;
     private final int vectorBits;
+    private final Kernels kernels;
+    private final String gemmName;
+    private final String gemmFingerprint;
 
     /**
      * Opens the device.
      *
      * @param settings threads, products and vector width; the kind is not looked at
+     * @throws DeviceException if the settings insist on oneDNN and it cannot be loaded
      */
     public CpuDevice(DeviceSettings settings) {
-        int threads =
+        OneDnn.Probe oneDnn = chooseGemm(settings.gemm());
+        threads =
                 settings.threads() > 0
                         ? settings.threads()
                         : Runtime.getRuntime().availableProcessors();
         vectorBits = settings.vectorBits() > 0 ? settings.vectorBits() : preferredVectorBits();
         memory = CpuScope.root("cpu", settings.memoryLimitBytes(), settings.traceAllocations());
         scratchScope = memory.child("scratch", Long.MAX_VALUE);
-        scratchOfThreads = new Scratch[threads];
-        for (int i = 0; i < threads; i++) {
-            scratchOfThreads[i] = new Scratch(scratchScope, "thread " + i);
-        }
-        leftScratch = new Scratch(scratchScope, "left factor");
-        rightScratch = new Scratch(scratchScope, "right factor");
-        pool = new WorkerPool(threads, "penstock-cpu");
+        WorkerPool pool = closing(new WorkerPool(threads, "penstock-cpu"));
         Lanes lanes = Lanes.of(vectorBits);
-        MatrixProduct product = new JavaGemm(lanes, threads);
-        BFloat16Kernels bfloats = new BFloat16Kernels(lanes);
+        JavaGemm java = new JavaGemm(lanes, threads);
+        MatrixProduct floats;
+        MatrixProduct bfloats = null;
+        switch (oneDnn) {
+            case OneDnn.Probe.Missing missing -> {
+                floats = java;
+                gemmName = "Java (" + missing.reason() + ")";
+                gemmFingerprint = "java";
+            }
+            case OneDnn.Probe.Found(OneDnn library) -> {
+                floats = new OneDnnGemm(library, java, scratch("padding"));
+                if (library.multipliesBFloat16()) {
+                    bfloats = closing(new OneDnnBFloatProduct(library, scratch("bf16 product")));
+                }
+                gemmName = "oneDNN " + library.version();
+                gemmFingerprint = "onednn-%s-%x".formatted(library.version(), library.isa());
+            }
+        }
+        BFloat16Kernels conversions = new BFloat16Kernels(lanes);
+        Scratch left = closing(new Scratch(scratchScope, "left factor"));
+        Scratch right = closing(new Scratch(scratchScope, "right factor"));
         CpuProducts products =
                 new CpuProducts(
                         pool,
-                        product,
-                        null,
-                        new FactorConverter(pool, bfloats, leftScratch),
-                        new FactorConverter(pool, bfloats, rightScratch));
-        CpuAttention attention = new CpuAttention(pool, product, lanes, scratchOfThreads);
+                        floats,
+                        bfloats,
+                        new FactorConverter(pool, conversions, left),
+                        new FactorConverter(pool, conversions, right));
+        CpuAttention attention = new CpuAttention(pool, floats, lanes, scratch("scores"));
         kernels = new CheckedKernels(new CpuKernels(lanes, pool, products, attention));
+    }
+
+    private static OneDnn.Probe chooseGemm(DeviceSettings.Gemm gemm) {
+        return switch (gemm) {
+            case JAVA -> new OneDnn.Probe.Missing("as set");
+            case AUTO -> OneDnn.probe();
+            case ONEDNN ->
+                    switch (OneDnn.probe()) {
+                        case OneDnn.Probe.Found found -> found;
+                        case OneDnn.Probe.Missing(String reason) ->
+                                throw new DeviceException(
+                                        "opening the CPU device: expected oneDNN, but "
+                                                + reason
+                                                + "; try gemm = auto or java");
+                    };
+        };
     }
 
     private static int preferredVectorBits() {
         return Math.clamp(FloatVector.SPECIES_PREFERRED.vectorBitSize(), 256, 512);
     }
 
+    /** Scratch for each thread. */
+    private Scratch[] scratch(String name) {
+        Scratch[] scratch = new Scratch[threads];
+        for (int i = 0; i < threads; i++) {
+            scratch[i] = closing(new Scratch(scratchScope, name + " " + i));
+        }
+        return scratch;
+    }
+
+    private <T extends AutoCloseable> T closing(T part) {
+        parts.add(part);
+        return part;
+    }
+
     @Override
     public String name() {
-        return "cpu (%d threads, %d-bit vectors, Java)".formatted(pool.threads(), vectorBits);
+        return "cpu (%d threads, %d-bit vectors, %s)".formatted(threads, vectorBits, gemmName);
     }
 
     @Override
     public String fingerprint() {
-        return "cpu-1/java/" + vectorBits;
+        return "cpu-1/%s/%d".formatted(gemmFingerprint, vectorBits);
     }
 
     @Override
@@ -81,13 +130,21 @@ public final class CpuDevice implements Device {
 
     @Override
     public void close() {
-        pool.close();
-        for (Scratch s : scratchOfThreads) {
-            s.close();
+        for (AutoCloseable part : parts.reversed()) {
+            close(part);
         }
-        leftScratch.close();
-        rightScratch.close();
+        parts.clear();
         scratchScope.close();
         memory.close();
+    }
+
+    private static void close(AutoCloseable part) {
+        try {
+            part.close();
+        } catch (RuntimeException e) {
+            throw e;
+        } catch (Exception e) {
+            throw new DeviceException("closing the CPU device", e);
+        }
     }
 }
