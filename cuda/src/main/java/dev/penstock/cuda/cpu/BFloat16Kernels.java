@@ -24,8 +24,9 @@ final class BFloat16Kernels {
 
     /** F32 to BF16. */
     void narrow(long from, long to, int n) {
+        int step = lanes.count();
         int whole = lanes.whole(n);
-        for (int i = 0; i < whole; i += lanes.count()) {
+        for (int i = 0; i < whole; i += step) {
             IntVector bits = rounded(lanes.load(from + 4L * i)).lanewise(LSHR, 16);
             ShortVector narrow = (ShortVector) bits.convertShape(I2S, lanes.shorts(), 0);
             narrow.intoMemorySegment(Addresses.ALL, to + 2L * i, Lanes.ORDER);
@@ -38,11 +39,14 @@ final class BFloat16Kernels {
 
     /** BF16 to F32; exact. */
     void widen(long from, long to, int n) {
+        int step = lanes.count();
         int whole = lanes.whole(n);
-        for (int i = 0; i < whole; i += lanes.count()) {
+        for (int i = 0; i < whole; i += step) {
             ShortVector narrow = lanes.loadShorts(from + 2L * i);
             IntVector bits = (IntVector) narrow.convertShape(ZERO_EXTEND_S2I, lanes.integers(), 0);
-            lanes.store(bits.lanewise(LSHL, 16).reinterpretAsFloats(), to + 4L * i);
+            bits.lanewise(LSHL, 16)
+                    .reinterpretAsFloats()
+                    .intoMemorySegment(Addresses.ALL, to + 4L * i, Lanes.ORDER);
         }
         for (int i = whole; i < n; i++) {
             short bits = Addresses.ALL.get(ValueLayout.JAVA_SHORT_UNALIGNED, from + 2L * i);
@@ -52,10 +56,11 @@ final class BFloat16Kernels {
 
     /** F32 to the nearest F32 that BF16 can hold. */
     void round(long from, long to, int n) {
+        int step = lanes.count();
         int whole = lanes.whole(n);
-        for (int i = 0; i < whole; i += lanes.count()) {
+        for (int i = 0; i < whole; i += step) {
             IntVector bits = rounded(lanes.load(from + 4L * i)).and(0xffff0000);
-            lanes.store(bits.reinterpretAsFloats(), to + 4L * i);
+            bits.reinterpretAsFloats().intoMemorySegment(Addresses.ALL, to + 4L * i, Lanes.ORDER);
         }
         for (int i = whole; i < n; i++) {
             Addresses.setFloat(to + 4L * i, BFloat16.round(Addresses.getFloat(from + 4L * i)));

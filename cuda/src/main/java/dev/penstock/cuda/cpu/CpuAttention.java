@@ -160,9 +160,10 @@ final class CpuAttention {
 
     /** Softmax of the first {@code n} scores, zeros up to {@code end}; returns log-sum-exp. */
     private float softmaxRow(long row, int n, int end, float scale) {
-        float max = softmax.max(row, n) * scale;
-        float sum = softmax.exp(row, n, scale, max);
-        softmax.scale(row, n, 1 / sum);
+        int padded = softmax.pad(row, n);
+        float max = softmax.max(row, padded) * scale;
+        float sum = softmax.exp(row, padded, scale, max);
+        softmax.scale(row, padded, 1 / sum);
         Addresses.clear(row + 4L * n, 4L * (end - n));
         return max + (float) StrictMath.log(sum);
     }
@@ -221,8 +222,9 @@ final class CpuAttention {
     /** Probabilities again from scores, then the gradient of the scores in place of {@code dp}. */
     private void backwardRow(
             long p, long dp, int n, int end, float scale, float logSumExp, float delta) {
-        softmax.exp(p, n, scale, logSumExp);
-        softmax.backward(p, dp, n, delta, scale);
+        int padded = softmax.pad(p, n);
+        softmax.exp(p, padded, scale, logSumExp);
+        softmax.backward(p, dp, padded, delta, scale);
         Addresses.clear(p + 4L * n, 4L * (end - n));
         Addresses.clear(dp + 4L * n, 4L * (end - n));
     }

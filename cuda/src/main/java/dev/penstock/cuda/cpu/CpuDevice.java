@@ -52,9 +52,9 @@ public final class CpuDevice implements Device {
                 gemmFingerprint = "java";
             }
             case OneDnn.Probe.Found(OneDnn library) -> {
-                floats = new OneDnnGemm(library, java, scratch("padding"));
+                floats = new RowPadding(new OneDnnGemm(library, java), scratch("padding"));
                 if (library.multipliesBFloat16()) {
-                    bfloats = closing(new OneDnnBFloatProduct(library, scratch("bf16 product")));
+                    bfloats = new RowPadding(bfloatProduct(library), scratch("bf16 padding"));
                 }
                 gemmName = "oneDNN " + library.version();
                 gemmFingerprint = "onednn-%s-%x".formatted(library.version(), library.isa());
@@ -72,6 +72,10 @@ public final class CpuDevice implements Device {
                         new FactorConverter(pool, conversions, right));
         CpuAttention attention = new CpuAttention(pool, floats, lanes, scratch("scores"));
         kernels = new CheckedKernels(new CpuKernels(lanes, pool, products, attention));
+    }
+
+    private OneDnnBFloatProduct bfloatProduct(OneDnn library) {
+        return closing(new OneDnnBFloatProduct(library, scratch("bf16 product")));
     }
 
     private static OneDnn.Probe chooseGemm(DeviceSettings.Gemm gemm) {

@@ -22,7 +22,6 @@ final class CpuKernels implements Kernels {
     private final SoftmaxKernels softmax;
     private final OptimizerKernels optimizer;
     private final BFloat16Kernels bfloats;
-    private final int doubles;
     private double[] partialSums = new double[1];
 
     CpuKernels(Lanes lanes, WorkerPool pool, CpuProducts products, CpuAttention attention) {
@@ -35,7 +34,6 @@ final class CpuKernels implements Kernels {
         this.softmax = new SoftmaxKernels(lanes);
         this.optimizer = new OptimizerKernels(lanes);
         this.bfloats = new BFloat16Kernels(lanes);
-        this.doubles = lanes.doubles().length();
     }
 
     private static long row(Tensor tensor, long address, int row) {
@@ -193,18 +191,20 @@ final class CpuKernels implements Kernels {
         long to = dx.address();
         long means = mean.address();
         long rstds = rstd.address();
+        int n = x.columns();
         split.rows(
                 x.rows(),
-                x.columns(),
-                i ->
-                        norms.backwardInput(
-                                row(dy, gradients, i),
-                                row(x, from, i),
-                                gainAt,
-                                row(dx, to, i),
-                                x.columns(),
-                                Addresses.getFloat(means + 4L * i),
-                                Addresses.getFloat(rstds + 4L * i)));
+                n,
+                i -> {
+                    long g = row(dy, gradients, i);
+                    long in = row(x, from, i);
+                    float average = Addresses.getFloat(means + 4L * i);
+                    float scale = Addresses.getFloat(rstds + 4L * i);
+                    float averageG = norms.averageG(g, gainAt, n);
+                    float averageGh = norms.averageGh(g, in, gainAt, n, average, scale);
+                    norms.addInputGradient(
+                            g, in, gainAt, row(dx, to, i), n, average, scale, averageG, averageGh);
+                });
     }
 
     @Override
@@ -293,13 +293,21 @@ final class CpuKernels implements Kernels {
     }
 
     private float crossEntropyRow(long row, long target, int n, float gradientScale) {
-        float max = softmax.max(row, n);
+        int whole = softmax.whole(n);
+        long rest = row + 4L * whole;
+        float max = Math.max(softmax.max(row, whole), softmax.maxOfRest(rest, n - whole));
         float right = Addresses.getFloat(target);
         float sum;
         if (gradientScale == 0) {
-            sum = softmax.sumOfExp(row, n, 1, max);
+            sum = softmax.sumOfExp(row, whole, 1, max);
+            if (whole < n) {
+                sum += softmax.sumOfExpOfRest(rest, n - whole, 1, max);
+            }
         } else {
-            sum = softmax.exp(row, n, 1, max);
+            sum = softmax.exp(row, whole, 1, max);
+            if (whole < n) {
+                sum += softmax.expOfRest(rest, n - whole, 1, max);
+            }
             softmax.scale(row, n, gradientScale / sum);
             Addresses.setFloat(target, Addresses.getFloat(target) - gradientScale);
         }
@@ -331,16 +339,16 @@ final class CpuKernels implements Kernels {
 
     @Override
     public double squaredNorm(Tensor x) {
-        int runs = RowSplit.runs(x);
-        if (partialSums.length < runs) {
-            partialSums = new double[runs];
+        int perRun = optimizer.partialSums();
+        int count = RowSplit.runs(x) * perRun;
+        if (partialSums.length < count) {
+            partialSums = new double[count];
         }
         double[] sums = partialSums;
-        split.runs(
-                x, x, (run, at, _, n) -> sums[run] = optimizer.squares(at, n, new double[doubles]));
+        split.runs(x, x, (run, at, _, n) -> optimizer.squares(at, n, sums, run * perRun));
         double sum = 0;
-        for (int run = 0; run < runs; run++) {
-            sum += sums[run];
+        for (int i = 0; i < count; i++) {
+            sum += sums[i];
         }
         return sum;
     }

@@ -3,7 +3,13 @@ package dev.penstock.cuda.cpu;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorMask;
 
-/** Sums and checks over runs of n floats. Each method ends with one partial vector, often empty. */
+/**
+ * Sums and checks over runs of n floats.
+ *
+ * <p>Here as in all kernels: the loop takes whole vectors, and what is left goes to a method of its
+ * own. So the compiler sees small methods (it gives up on large ones, and then every vector becomes
+ * an object), and never sees a vector that depends on a condition.
+ */
 final class ElementKernels {
     private final Lanes lanes;
 
@@ -13,51 +19,72 @@ final class ElementKernels {
 
     /** {@code y += x}. */
     void add(long x, long y, int n) {
+        int step = lanes.count();
         int whole = lanes.whole(n);
-        for (int i = 0; i < whole; i += lanes.count()) {
+        for (int i = 0; i < whole; i += step) {
             long at = 4L * i;
-            lanes.store(lanes.load(y + at).add(lanes.load(x + at)), y + at);
+            lanes.load(y + at)
+                    .add(lanes.load(x + at))
+                    .intoMemorySegment(Addresses.ALL, y + at, Lanes.ORDER);
         }
-        long at = 4L * whole;
-        VectorMask<Float> rest = lanes.rest(n);
-        lanes.store(lanes.load(y + at, rest).add(lanes.load(x + at, rest)), y + at, rest);
+        if (whole < n) {
+            sumRest(x + 4L * whole, y + 4L * whole, y + 4L * whole, n - whole);
+        }
     }
 
     /** {@code y = a + b}. */
     void sum(long a, long b, long y, int n) {
+        int step = lanes.count();
         int whole = lanes.whole(n);
-        for (int i = 0; i < whole; i += lanes.count()) {
+        for (int i = 0; i < whole; i += step) {
             long at = 4L * i;
-            lanes.store(lanes.load(a + at).add(lanes.load(b + at)), y + at);
+            lanes.load(a + at)
+                    .add(lanes.load(b + at))
+                    .intoMemorySegment(Addresses.ALL, y + at, Lanes.ORDER);
         }
-        long at = 4L * whole;
-        VectorMask<Float> rest = lanes.rest(n);
-        lanes.store(lanes.load(a + at, rest).add(lanes.load(b + at, rest)), y + at, rest);
+        if (whole < n) {
+            sumRest(a + 4L * whole, b + 4L * whole, y + 4L * whole, n - whole);
+        }
+    }
+
+    private void sumRest(long a, long b, long y, int n) {
+        VectorMask<Float> rest = lanes.first(n);
+        lanes.store(lanes.load(a, rest).add(lanes.load(b, rest)), y, rest);
     }
 
     /** {@code y = (y + a) + b}. */
     void addBoth(long a, long b, long y, int n) {
+        int step = lanes.count();
         int whole = lanes.whole(n);
-        for (int i = 0; i < whole; i += lanes.count()) {
+        for (int i = 0; i < whole; i += step) {
             long at = 4L * i;
             FloatVector sum = lanes.load(y + at).add(lanes.load(a + at));
-            lanes.store(sum.add(lanes.load(b + at)), y + at);
+            sum.add(lanes.load(b + at)).intoMemorySegment(Addresses.ALL, y + at, Lanes.ORDER);
         }
-        long at = 4L * whole;
-        VectorMask<Float> rest = lanes.rest(n);
-        FloatVector sum = lanes.load(y + at, rest).add(lanes.load(a + at, rest));
-        lanes.store(sum.add(lanes.load(b + at, rest)), y + at, rest);
+        if (whole < n) {
+            addBothRest(a + 4L * whole, b + 4L * whole, y + 4L * whole, n - whole);
+        }
+    }
+
+    private void addBothRest(long a, long b, long y, int n) {
+        VectorMask<Float> rest = lanes.first(n);
+        FloatVector sum = lanes.load(y, rest).add(lanes.load(a, rest));
+        lanes.store(sum.add(lanes.load(b, rest)), y, rest);
     }
 
     /** Whether no element is NaN or infinite: zero times such an element is NaN. */
     boolean allFinite(long x, int n) {
         FloatVector zero = lanes.zero();
         FloatVector sum = zero;
+        int step = lanes.count();
         int whole = lanes.whole(n);
-        for (int i = 0; i < whole; i += lanes.count()) {
+        for (int i = 0; i < whole; i += step) {
             sum = lanes.load(x + 4L * i).fma(zero, sum);
         }
-        sum = lanes.load(x + 4L * whole, lanes.rest(n)).fma(zero, sum);
-        return !Float.isNaN(lanes.sum(sum));
+        boolean finite = !Float.isNaN(lanes.sum(sum));
+        for (int i = whole; i < n; i++) {
+            finite &= Float.isFinite(Addresses.getFloat(x + 4L * i));
+        }
+        return finite;
     }
 }

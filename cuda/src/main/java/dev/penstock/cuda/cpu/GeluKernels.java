@@ -18,31 +18,44 @@ final class GeluKernels {
 
     /** {@code pre += bias; y = gelu(pre)} for a row. */
     void biasGelu(long pre, long bias, long y, int n) {
+        int step = lanes.count();
         int whole = lanes.whole(n);
-        for (int i = 0; i < whole; i += lanes.count()) {
+        for (int i = 0; i < whole; i += step) {
             long at = 4L * i;
             FloatVector x = lanes.load(pre + at).add(lanes.load(bias + at));
-            lanes.store(x, pre + at);
-            lanes.store(value(x), y + at);
+            x.intoMemorySegment(Addresses.ALL, pre + at, Lanes.ORDER);
+            value(x).intoMemorySegment(Addresses.ALL, y + at, Lanes.ORDER);
         }
-        long at = 4L * whole;
-        VectorMask<Float> rest = lanes.rest(n);
-        FloatVector x = lanes.load(pre + at, rest).add(lanes.load(bias + at, rest));
-        lanes.store(x, pre + at, rest);
-        lanes.store(value(x), y + at, rest);
+        if (whole < n) {
+            biasGeluRest(pre + 4L * whole, bias + 4L * whole, y + 4L * whole, n - whole);
+        }
+    }
+
+    private void biasGeluRest(long pre, long bias, long y, int n) {
+        VectorMask<Float> rest = lanes.first(n);
+        FloatVector x = lanes.load(pre, rest).add(lanes.load(bias, rest));
+        lanes.store(x, pre, rest);
+        lanes.store(value(x), y, rest);
     }
 
     /** {@code dy *= gelu'(pre)}. */
     void backward(long pre, long dy, int n) {
+        int step = lanes.count();
         int whole = lanes.whole(n);
-        for (int i = 0; i < whole; i += lanes.count()) {
+        for (int i = 0; i < whole; i += step) {
             long at = 4L * i;
-            lanes.store(lanes.load(dy + at).mul(slope(lanes.load(pre + at))), dy + at);
+            FloatVector gradient = lanes.load(dy + at);
+            FloatVector result = slope(lanes.load(pre + at)).mul(gradient);
+            result.intoMemorySegment(Addresses.ALL, dy + at, Lanes.ORDER);
         }
-        long at = 4L * whole;
-        VectorMask<Float> rest = lanes.rest(n);
-        FloatVector product = lanes.load(dy + at, rest).mul(slope(lanes.load(pre + at, rest)));
-        lanes.store(product, dy + at, rest);
+        if (whole < n) {
+            backwardRest(pre + 4L * whole, dy + 4L * whole, n - whole);
+        }
+    }
+
+    private void backwardRest(long pre, long dy, int n) {
+        VectorMask<Float> rest = lanes.first(n);
+        lanes.store(lanes.load(dy, rest).mul(slope(lanes.load(pre, rest))), dy, rest);
     }
 
     private static FloatVector value(FloatVector x) {
@@ -54,9 +67,8 @@ final class GeluKernels {
         FloatVector square = x.mul(x);
         FloatVector t = tanhOfInner(x, square);
         FloatVector inner = square.fma(3 * CUBIC * SQRT_2_OVER_PI, SQRT_2_OVER_PI);
-        FloatVector sech = t.mul(t).sub(1f).neg();
-        FloatVector second = x.mul(0.5f).mul(sech).mul(inner);
-        return t.fma(0.5f, 0.5f).add(second);
+        FloatVector halfSlope = t.mul(t).sub(1f).mul(inner).mul(x);
+        return t.sub(halfSlope).fma(0.5f, 0.5f);
     }
 
     private static FloatVector tanhOfInner(FloatVector x, FloatVector square) {

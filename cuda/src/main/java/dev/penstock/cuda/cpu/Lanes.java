@@ -14,6 +14,10 @@ import jdk.incubator.vector.VectorSpecies;
  *
  * <p>Only operations whose bits are fixed by IEEE 754 are offered: sums of lanes go by a fixed tree
  * of shuffles, since the order inside {@code reduceLanes(ADD)} changes when code gets compiled.
+ *
+ * <p>Long kernels store by the vector's own method: after a few dozen vector operations the
+ * compiler inlines only what the JDK marks as always inlined, and a call of ours would turn vectors
+ * into objects.
  */
 abstract sealed class Lanes permits Lanes256, Lanes512 {
     static final ByteOrder ORDER = ByteOrder.LITTLE_ENDIAN;
@@ -40,9 +44,9 @@ abstract sealed class Lanes permits Lanes256, Lanes512 {
         return n & -count();
     }
 
-    /** The lanes of the last, partial vector of {@code n} elements; none if n is whole. */
-    final VectorMask<Float> rest(int n) {
-        return species().indexInRange(0, n - whole(n));
+    /** The first {@code n} lanes of a vector. */
+    final VectorMask<Float> first(int n) {
+        return species().indexInRange(0, n);
     }
 
     final FloatVector load(long address) {

@@ -15,32 +15,31 @@ final class OptimizerKernels {
         this.lanes = lanes;
     }
 
+    /** Sums that {@link #squares} leaves per run. */
+    int partialSums() {
+        return lanes.doubles().length();
+    }
+
     /**
-     * The sum of squares.
-     *
-     * @param partial scratch for as many doubles as a vector holds
+     * Puts partial sums of squares into {@code sums[at]} to {@code sums[at + partialSums() - 1]}.
      */
-    double squares(long x, int n, double[] partial) {
+    void squares(long x, int n, double[] sums, int at) {
         DoubleVector low = DoubleVector.zero(lanes.doubles());
-        DoubleVector high = low;
+        DoubleVector high = DoubleVector.zero(lanes.doubles());
+        int step = lanes.count();
         int whole = lanes.whole(n);
-        for (int i = 0; i < whole; i += lanes.count()) {
+        for (int i = 0; i < whole; i += step) {
             FloatVector v = lanes.load(x + 4L * i);
             DoubleVector a = (DoubleVector) v.convertShape(F2D, lanes.doubles(), 0);
             DoubleVector b = (DoubleVector) v.convertShape(F2D, lanes.doubles(), 1);
             low = a.fma(a, low);
             high = b.fma(b, high);
         }
-        low.add(high).intoArray(partial, 0);
-        double sum = 0;
-        for (double value : partial) {
-            sum += value;
-        }
+        low.add(high).intoArray(sums, at);
         for (int i = whole; i < n; i++) {
             double value = Addresses.getFloat(x + 4L * i);
-            sum += value * value;
+            sums[at] += value * value;
         }
-        return sum;
     }
 
     /** The factors of an update in F32, computed once per tensor. */
@@ -74,26 +73,34 @@ final class OptimizerKernels {
     /** One update of n weights; the gradient is zeroed. */
     void adamW(long w, long g, long m, long v, int n, Factors f) {
         FloatVector zero = lanes.zero();
+        int step = lanes.count();
         int whole = lanes.whole(n);
-        for (int i = 0; i < whole; i += lanes.count()) {
+        for (int i = 0; i < whole; i += step) {
             long at = 4L * i;
             FloatVector gradient = lanes.load(g + at).mul(f.gradient);
             FloatVector first = first(lanes.load(m + at), gradient, f);
             FloatVector second = second(lanes.load(v + at), gradient, f);
-            lanes.store(first, m + at);
-            lanes.store(second, v + at);
-            lanes.store(weight(lanes.load(w + at), first, second, f), w + at);
-            lanes.store(zero, g + at);
+            FloatVector weight = weight(lanes.load(w + at), first, second, f);
+            first.intoMemorySegment(Addresses.ALL, m + at, Lanes.ORDER);
+            second.intoMemorySegment(Addresses.ALL, v + at, Lanes.ORDER);
+            weight.intoMemorySegment(Addresses.ALL, w + at, Lanes.ORDER);
+            zero.intoMemorySegment(Addresses.ALL, g + at, Lanes.ORDER);
         }
-        long at = 4L * whole;
-        VectorMask<Float> rest = lanes.rest(n);
-        FloatVector gradient = lanes.load(g + at, rest).mul(f.gradient);
-        FloatVector first = first(lanes.load(m + at, rest), gradient, f);
-        FloatVector second = second(lanes.load(v + at, rest), gradient, f);
-        lanes.store(first, m + at, rest);
-        lanes.store(second, v + at, rest);
-        lanes.store(weight(lanes.load(w + at, rest), first, second, f), w + at, rest);
-        lanes.store(zero, g + at, rest);
+        if (whole < n) {
+            long at = 4L * whole;
+            adamWRest(w + at, g + at, m + at, v + at, n - whole, f);
+        }
+    }
+
+    private void adamWRest(long w, long g, long m, long v, int n, Factors f) {
+        VectorMask<Float> rest = lanes.first(n);
+        FloatVector gradient = lanes.load(g, rest).mul(f.gradient);
+        FloatVector first = first(lanes.load(m, rest), gradient, f);
+        FloatVector second = second(lanes.load(v, rest), gradient, f);
+        lanes.store(first, m, rest);
+        lanes.store(second, v, rest);
+        lanes.store(weight(lanes.load(w, rest), first, second, f), w, rest);
+        lanes.store(lanes.zero(), g, rest);
     }
 
     private static FloatVector first(FloatVector m, FloatVector gradient, Factors f) {

@@ -5,7 +5,11 @@ import static jdk.incubator.vector.VectorOperators.MAX;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorMask;
 
-/** Softmax over a row of {@code n} floats, and its gradient. */
+/**
+ * Softmax over a row of {@code n} floats, and its gradient. Rows of attention lie in scratch and
+ * are padded to whole vectors by {@link #pad}; rows of logits end where they end, which is left to
+ * the ...Rest methods.
+ */
 final class SoftmaxKernels {
     private static final float LOWEST = -Float.MAX_VALUE;
 
@@ -15,83 +19,122 @@ final class SoftmaxKernels {
         this.lanes = lanes;
     }
 
-    float max(long row, int n) {
-        FloatVector lowest = lanes.broadcast(LOWEST);
-        FloatVector max = lowest;
-        int whole = lanes.whole(n);
-        for (int i = 0; i < whole; i += lanes.count()) {
+    /** {@code n} rounded down to whole vectors. */
+    int whole(int n) {
+        return lanes.whole(n);
+    }
+
+    /**
+     * Fills the last vector of a row with numbers below all others.
+     *
+     * @return {@code n} rounded up to whole vectors
+     */
+    int pad(long row, int n) {
+        int padded = lanes.whole(n + lanes.count() - 1);
+        for (int i = n; i < padded; i++) {
+            Addresses.setFloat(row + 4L * i, LOWEST);
+        }
+        return padded;
+    }
+
+    /** The largest of whole vectors. */
+    float max(long row, int whole) {
+        FloatVector max = lanes.broadcast(LOWEST);
+        int step = lanes.count();
+        for (int i = 0; i < whole; i += step) {
             max = max.max(lanes.load(row + 4L * i));
         }
-        VectorMask<Float> rest = lanes.rest(n);
-        max = max.max(lowest.blend(lanes.load(row + 4L * whole, rest), rest));
         return max.reduceLanes(MAX);
     }
 
-    /** {@code row = exp(row * scale - shift)}; returns the sum. */
-    float exp(long row, int n, float scale, float shift) {
+    float maxOfRest(long row, int n) {
+        float max = LOWEST;
+        for (int i = 0; i < n; i++) {
+            max = Math.max(max, Addresses.getFloat(row + 4L * i));
+        }
+        return max;
+    }
+
+    /** {@code row = exp(row * scale - shift)} for whole vectors; returns the sum. */
+    float exp(long row, int whole, float scale, float shift) {
         FloatVector minus = lanes.broadcast(-shift);
         FloatVector factor = lanes.broadcast(scale);
         FloatVector sum = lanes.zero();
-        int whole = lanes.whole(n);
-        for (int i = 0; i < whole; i += lanes.count()) {
+        int step = lanes.count();
+        for (int i = 0; i < whole; i += step) {
             FloatVector e = VectorMath.exp(lanes.load(row + 4L * i).fma(factor, minus));
-            lanes.store(e, row + 4L * i);
+            e.intoMemorySegment(Addresses.ALL, row + 4L * i, Lanes.ORDER);
             sum = sum.add(e);
         }
-        long at = row + 4L * whole;
-        VectorMask<Float> rest = lanes.rest(n);
-        FloatVector e = VectorMath.exp(lanes.load(at, rest).fma(factor, minus));
-        lanes.store(e, at, rest);
-        return lanes.sum(sum.add(e, rest));
+        return lanes.sum(sum);
     }
 
     /** The sum that {@link #exp} returns, leaving the row alone. */
-    float sumOfExp(long row, int n, float scale, float shift) {
+    float sumOfExp(long row, int whole, float scale, float shift) {
         FloatVector minus = lanes.broadcast(-shift);
         FloatVector factor = lanes.broadcast(scale);
         FloatVector sum = lanes.zero();
-        int whole = lanes.whole(n);
-        for (int i = 0; i < whole; i += lanes.count()) {
+        int step = lanes.count();
+        for (int i = 0; i < whole; i += step) {
             sum = sum.add(VectorMath.exp(lanes.load(row + 4L * i).fma(factor, minus)));
         }
-        VectorMask<Float> rest = lanes.rest(n);
-        FloatVector e = VectorMath.exp(lanes.load(row + 4L * whole, rest).fma(factor, minus));
-        return lanes.sum(sum.add(e, rest));
+        return lanes.sum(sum);
+    }
+
+    /** {@link #exp} for fewer elements than a vector. */
+    float expOfRest(long row, int n, float scale, float shift) {
+        VectorMask<Float> rest = lanes.first(n);
+        FloatVector shifted = lanes.load(row, rest).mul(scale).sub(shift);
+        FloatVector e = VectorMath.exp(shifted);
+        lanes.store(e, row, rest);
+        return lanes.sum(lanes.zero().blend(e, rest));
+    }
+
+    /** {@link #sumOfExp} for fewer elements than a vector. */
+    float sumOfExpOfRest(long row, int n, float scale, float shift) {
+        VectorMask<Float> rest = lanes.first(n);
+        FloatVector shifted = lanes.load(row, rest).mul(scale).sub(shift);
+        return lanes.sum(lanes.zero().blend(VectorMath.exp(shifted), rest));
     }
 
     /** {@code row *= factor}. */
     void scale(long row, int n, float factor) {
+        int step = lanes.count();
         int whole = lanes.whole(n);
-        for (int i = 0; i < whole; i += lanes.count()) {
-            lanes.store(lanes.load(row + 4L * i).mul(factor), row + 4L * i);
+        for (int i = 0; i < whole; i += step) {
+            lanes.load(row + 4L * i)
+                    .mul(factor)
+                    .intoMemorySegment(Addresses.ALL, row + 4L * i, Lanes.ORDER);
         }
-        VectorMask<Float> rest = lanes.rest(n);
-        long at = row + 4L * whole;
-        lanes.store(lanes.load(at, rest).mul(factor), at, rest);
+        for (int i = whole; i < n; i++) {
+            Addresses.setFloat(row + 4L * i, Addresses.getFloat(row + 4L * i) * factor);
+        }
     }
 
-    /** {@code dp = p * (dp - delta) * scale}. */
-    void backward(long p, long dp, int n, float delta, float scale) {
-        int whole = lanes.whole(n);
-        for (int i = 0; i < whole; i += lanes.count()) {
+    /** {@code dp = p * (dp - delta) * scale} for whole vectors. */
+    void backward(long p, long dp, int whole, float delta, float scale) {
+        int step = lanes.count();
+        for (int i = 0; i < whole; i += step) {
             FloatVector difference = lanes.load(dp + 4L * i).sub(delta);
-            lanes.store(lanes.load(p + 4L * i).mul(difference).mul(scale), dp + 4L * i);
+            lanes.load(p + 4L * i)
+                    .mul(difference)
+                    .mul(scale)
+                    .intoMemorySegment(Addresses.ALL, dp + 4L * i, Lanes.ORDER);
         }
-        VectorMask<Float> rest = lanes.rest(n);
-        long at = 4L * whole;
-        FloatVector difference = lanes.load(dp + at, rest).sub(delta);
-        FloatVector result = lanes.load(p + at, rest).mul(difference).mul(scale);
-        lanes.store(result, dp + at, rest);
     }
 
     float dot(long a, long b, int n) {
         FloatVector sum = lanes.zero();
+        int step = lanes.count();
         int whole = lanes.whole(n);
-        for (int i = 0; i < whole; i += lanes.count()) {
+        for (int i = 0; i < whole; i += step) {
             sum = lanes.load(a + 4L * i).fma(lanes.load(b + 4L * i), sum);
         }
-        VectorMask<Float> rest = lanes.rest(n);
-        FloatVector a0 = lanes.load(a + 4L * whole, rest);
-        return lanes.sum(a0.fma(lanes.load(b + 4L * whole, rest), sum));
+        float total = lanes.sum(sum);
+        for (int i = whole; i < n; i++) {
+            float product = Addresses.getFloat(a + 4L * i) * Addresses.getFloat(b + 4L * i);
+            total += product;
+        }
+        return total;
     }
 }

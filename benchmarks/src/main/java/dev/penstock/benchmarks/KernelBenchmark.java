@@ -1,0 +1,203 @@
+package dev.penstock.benchmarks;
+
+import dev.penstock.cuda.Devices;
+import dev.penstock.cuda.device.AdamWStep;
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.DeviceSettings.Gemm;
+import dev.penstock.cuda.device.DeviceSettings.Kind;
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+import java.io.PrintStream;
+import java.lang.foreign.ValueLayout;
+import java.util.Random;
+
+/**
+ * The CPU device's ops at the sizes of one layer of GPT-2 124M: GFLOP/s beside the FMA peak and GB/s
+ * beside a copy, both measured in the same run.
+ *
+ * <p>Arguments: threads, {@code java|onednn}, tokens, width, heads; all optional.
+ */
+public final class KernelBenchmark {
+    private static final long NANOS_PER_OP = 400_000_000L;
+
+    private final Device device;
+    private final Kernels k;
+    private final PrintStream out;
+    private final int n;
+    private final int d;
+    private final int heads;
+    private final TokenBlocks blocks;
+    private final double peakGflops;
+    private final double copyGigabytes;
+
+    private KernelBenchmark(
+            Device device, PrintStream out, int threads, int tokens, int width, int heads) {
+        this.device = device;
+        this.k = device.kernels();
+        this.out = out;
+        this.n = tokens;
+        this.d = width;
+        this.heads = heads;
+        this.blocks = new TokenBlocks(1, tokens, 0, 128);
+        this.peakGflops = FmaPeak.gflops(threads);
+        this.copyGigabytes = copyGigabytes();
+    }
+
+    public static void main(String[] arguments) {
+        int threads = arguments.length > 0 ? Integer.parseInt(arguments[0]) : 1;
+        Gemm gemm =
+                arguments.length > 1 && arguments[1].equals("java") ? Gemm.JAVA : Gemm.AUTO;
+        int tokens = arguments.length > 2 ? Integer.parseInt(arguments[2]) : 1024;
+        int width = arguments.length > 3 ? Integer.parseInt(arguments[3]) : 768;
+        int heads = arguments.length > 4 ? Integer.parseInt(arguments[4]) : 12;
+        DeviceSettings settings =
+                DeviceSettings.DEFAULTS.withKind(Kind.CPU).withThreads(threads).withGemm(gemm);
+        try (Device device = Devices.open(settings)) {
+            new KernelBenchmark(device, System.out, threads, tokens, width, heads).run();
+        }
+    }
+
+    private void run() {
+        out.printf(
+                "%s, %d tokens, width %d, %d heads%nFMA peak %.0f GFLOP/s, copy %.1f GB/s%n",
+                device.name(), n, d, heads, peakGflops, copyGigabytes);
+        products(DType.F32);
+        products(DType.BF16);
+        attention();
+        rows();
+        wholeTensors();
+    }
+
+    private void products(DType multiply) {
+        Tensor x = normals(n, d);
+        Tensor wide = normals(n, 4 * d);
+        Tensor w = normals(d, 4 * d);
+        Tensor wUse = w;
+        if (multiply == DType.BF16) {
+            wUse = device.memory().tensor("w", DType.BF16, d, 4 * d);
+            k.copy(w, wUse);
+        }
+        Tensor weights = wUse;
+        double flops = 8.0 * n * d * d;
+        flops(multiply + " x w", flops, () -> k.gemm(multiply, false, x, false, weights, wide, false));
+        flops(multiply + " dy w^T", flops, () -> k.gemm(multiply, false, wide, true, weights, x, false));
+        flops(multiply + " x^T dy", flops, () -> k.weightGradient(multiply, x, wide, w, blocks));
+    }
+
+    private void attention() {
+        Tensor qkv = normals(n, 3 * d);
+        Tensor y = normals(n, d);
+        Tensor logSumExp = normals(n, heads);
+        Tensor dQkv = normals(n, 3 * d);
+        double pairs = n * (n + 1.0) / 2;
+        flops("attention", 4 * pairs * d, () -> k.attention(qkv, y, logSumExp, heads, n, blocks));
+        flops(
+                "attention backward",
+                10 * pairs * d,
+                () -> k.attentionBackward(qkv, y, logSumExp, y, dQkv, heads, n, blocks));
+    }
+
+    private void rows() {
+        Tensor x = normals(n, d);
+        Tensor y = normals(n, d);
+        Tensor dx = normals(n, d);
+        Tensor gain = normals(1, d);
+        Tensor bias = normals(1, d);
+        Tensor mean = normals(1, n);
+        Tensor rstd = normals(1, n);
+        Tensor wide = normals(n, 4 * d);
+        Tensor wideOut = normals(n, 4 * d);
+        Tensor wideBias = normals(1, 4 * d);
+        double row = 4.0 * n * d;
+        bytes("layer norm", 2 * row, () -> k.layerNorm(x, gain, bias, y, mean, rstd));
+        bytes(
+                "layer norm backward input",
+                4 * row,
+                () -> k.layerNormBackwardInput(y, x, gain, mean, rstd, dx));
+        bytes(
+                "layer norm backward weight",
+                2 * row,
+                () -> k.layerNormBackwardWeight(y, x, mean, rstd, gain, bias, blocks));
+        bytes("bias gelu", 12 * row, () -> k.biasGelu(wide, wideBias, wideOut));
+        bytes("gelu backward", 12 * row, () -> k.geluBackward(wide, wideOut));
+        k.zero(wideOut);
+        bytes("bias gradient", 4 * row, () -> k.biasGradient(wideOut, wideBias, blocks));
+        bytes("bias and residual", 3 * row, () -> k.addBiasAndResidual(dx, bias, x));
+        Tensor logits = normals(Math.min(n, 256), 50257);
+        Tensor targets = device.memory().tensor("targets", DType.I32, 1, logits.rows());
+        Tensor losses = normals(1, logits.rows());
+        bytes(
+                "cross-entropy",
+                8.0 * logits.elements(),
+                () -> k.crossEntropy(logits, targets, losses, 1e-3f));
+    }
+
+    private void wholeTensors() {
+        int million = 1 << 10;
+        Tensor w = normals(8 * million, million);
+        Tensor g = normals(8 * million, million);
+        Tensor m = device.memory().tensor("m", DType.F32, 8 * million, million);
+        Tensor v = device.memory().tensor("v", DType.F32, 8 * million, million);
+        AdamWStep step = new AdamWStep(1, 1e-5, 0.9, 0.95, 1e-8, 0.1, 1);
+        bytes("adamw", 8.0 * 4 * w.elements(), () -> k.adamW(w, g, m, v, step));
+        bytes("squared norm", 4.0 * w.elements(), () -> k.squaredNorm(w));
+        bytes("all finite", 4.0 * w.elements(), () -> k.allFinite(w));
+        bytes("zero", 4.0 * w.elements(), () -> k.zero(g));
+    }
+
+    private void flops(String name, double flops, Runnable op) {
+        double seconds = seconds(op);
+        double rate = flops / seconds / 1e9;
+        out.printf(
+                "%-28s %9.3f ms %8.0f GFLOP/s %5.0f %% of FMA peak%n",
+                name, seconds * 1e3, rate, 100 * rate / peakGflops);
+    }
+
+    private void bytes(String name, double bytes, Runnable op) {
+        double seconds = seconds(op);
+        double rate = bytes / seconds / 1e9;
+        out.printf(
+                "%-28s %9.3f ms %8.1f GB/s    %5.0f %% of copy%n",
+                name, seconds * 1e3, rate, 100 * rate / copyGigabytes);
+    }
+
+    /** The median of what fits into the time, after as long a warm-up. */
+    private static double seconds(Runnable op) {
+        long warmUntil = System.nanoTime() + NANOS_PER_OP;
+        int runs = 0;
+        while (System.nanoTime() < warmUntil || runs < 3) {
+            op.run();
+            runs++;
+        }
+        double[] times = new double[runs];
+        for (int i = 0; i < runs; i++) {
+            long start = System.nanoTime();
+            op.run();
+            times[i] = (System.nanoTime() - start) * 1e-9;
+        }
+        java.util.Arrays.sort(times);
+        return times[runs / 2];
+    }
+
+    private double copyGigabytes() {
+        Tensor from = normals(16 << 10, 1 << 10);
+        Tensor to = device.memory().tensor("copy", DType.F32, 16 << 10, 1 << 10);
+        return 2.0 * from.bytes() / seconds(() -> k.copy(from, to)) / 1e9;
+    }
+
+    private Tensor normals(int rows, int columns) {
+        Tensor tensor = device.memory().tensor("benchmark", DType.F32, rows, columns);
+        Random random = new Random(1);
+        float[] some = new float[4099];
+        for (int i = 0; i < some.length; i++) {
+            some[i] = (float) random.nextGaussian();
+        }
+        for (long i = 0; i < tensor.elements(); i++) {
+            tensor.segment().setAtIndex(ValueLayout.JAVA_FLOAT, i, some[(int) (i % some.length)]);
+        }
+        return tensor;
+    }
+}
