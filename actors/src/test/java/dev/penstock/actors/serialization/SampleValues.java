@@ -62,7 +62,7 @@ final class SampleValues {
             constructor.setAccessible(true);
             return constructor.newInstance(values);
         } catch (ReflectiveOperationException e) {
-            throw new AssertionError("cannot make a " + type, e);
+            throw new LinkageError("cannot make a " + type, e);
         }
     }
 

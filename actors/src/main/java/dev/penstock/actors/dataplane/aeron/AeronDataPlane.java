@@ -9,7 +9,6 @@ import dev.penstock.actors.dataplane.Inbound;
 import dev.penstock.actors.dataplane.Outbound;
 import io.aeron.Aeron;
 import io.aeron.ChannelUriStringBuilder;
-import io.aeron.Subscription;
 import io.aeron.exceptions.AeronException;
 import io.aeron.exceptions.ClientTimeoutException;
 import io.aeron.exceptions.ConductorServiceTimeoutException;
@@ -113,7 +112,7 @@ public final class AeronDataPlane implements DataPlane {
                         () -> forget(rank, inbox));
         endpoints.put(rank, endpoint);
         peers.put(rank, List.copyOf(links.keySet()));
-        inbox.listenTo(subscribe(rank, inbox));
+        subscribe(rank, inbox, endpoint);
         poller.add(inbox);
         expectSenders();
         return endpoint;
@@ -148,14 +147,16 @@ public final class AeronDataPlane implements DataPlane {
         }
     }
 
-    private Subscription subscribe(int rank, Inbox inbox) {
+    private void subscribe(int rank, Inbox inbox, AeronEndpoint endpoint) {
         try {
-            return aeron.addSubscription(
-                    settings.channel(),
-                    settings.inbox(rank),
-                    image -> poller.wake(),
-                    inbox::onUnavailable);
+            inbox.listenTo(
+                    aeron.addSubscription(
+                            settings.channel(),
+                            settings.inbox(rank),
+                            _ -> poller.wake(),
+                            inbox::onUnavailable));
         } catch (AeronException e) {
+            endpoint.close();
             throw cannotOpen(rank, e);
         }
     }

@@ -96,9 +96,17 @@ final class Inbox {
         if (closed || failure != null) {
             return;
         }
-        FrameRefusal refusal = judge(buffer, offset, length, header);
-        if (refusal != null) {
-            refuse(refusal, header.sessionId());
+        try {
+            FrameRefusal refusal = judge(buffer, offset, length, header);
+            if (refusal != null) {
+                refuse(refusal, header.sessionId());
+            }
+        } catch (RuntimeException e) {
+            fail(
+                    new DataPlaneException(
+                            "rank %d cannot take in a tensor: %s; were its slots freed before its endpoint was closed?"
+                                    .formatted(rank, e),
+                            e));
         }
     }
 

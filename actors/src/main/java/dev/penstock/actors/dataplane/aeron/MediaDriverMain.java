@@ -6,37 +6,59 @@ import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.file.Path;
-import sun.misc.Signal;
+import java.util.concurrent.CountDownLatch;
 
 /**
  * A media driver in a process of its own: {@code MediaDriverMain DIRECTORY TERM_LENGTH}. Says
  * {@value #READY} on its standard output once clients may connect, and lives until its standard
- * input ends, that is until its parent closes it or dies. It ignores the terminal's interrupt,
- * since the stages still need it to finish their step.
+ * input ends, that is until its parent closes it or dies. Signals that ask it to end, such as the
+ * terminal's interrupt, make it wait for that, too, since the stages still need it to finish their
+ * step.
  */
 public final class MediaDriverMain {
     static final String READY = "MEDIA DRIVER READY";
 
-    private MediaDriverMain() {}
+    private final CountDownLatch inputEnded = new CountDownLatch(1);
+    private final Path directory;
+    private final MediaDriver driver;
+
+    private MediaDriverMain(Path directory, int termLengthBytes) {
+        this.directory = directory;
+        this.driver = MediaDriver.launch(DriverContexts.of(directory, termLengthBytes));
+    }
 
     public static void main(String[] arguments) throws IOException {
-        Signal.handle(new Signal("INT"), _ -> {});
-        Path directory = Path.of(arguments[0]);
-        int termLengthBytes = Integer.parseInt(arguments[1]);
-        Thread cleanUp = new Thread(() -> DriverDirectory.delete(directory), "clean-up");
-        Runtime.getRuntime().addShutdownHook(cleanUp);
-        try (MediaDriver driver =
-                MediaDriver.launch(DriverContexts.of(directory, termLengthBytes))) {
-            sayReady(driver.aeronDirectoryName());
+        MediaDriverMain main =
+                new MediaDriverMain(Path.of(arguments[0]), Integer.parseInt(arguments[1]));
+        Runtime.getRuntime().addShutdownHook(new Thread(main::endWithInput, "end-with-input"));
+        main.sayReady();
+        main.awaitEndOfInput();
+        System.exit(0);
+    }
+
+    /** The driver's own thread runs on while the process waits here. */
+    private void endWithInput() {
+        try {
+            inputEnded.await();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        driver.close();
+        DriverDirectory.delete(directory);
+    }
+
+    private void sayReady() {
+        PrintStream parent = new PrintStream(new FileOutputStream(FileDescriptor.out), true);
+        parent.println(READY + " " + directory);
+    }
+
+    private void awaitEndOfInput() throws IOException {
+        try {
             while (System.in.read() >= 0) {
                 Thread.onSpinWait(); // nothing is ever said; only the end matters
             }
+        } finally {
+            inputEnded.countDown();
         }
-        System.exit(0); // the hook removes the directory
-    }
-
-    private static void sayReady(String directory) {
-        PrintStream parent = new PrintStream(new FileOutputStream(FileDescriptor.out), true);
-        parent.println(READY + " " + directory);
     }
 }

@@ -69,7 +69,7 @@ public final class MediaDriverProcess implements AutoCloseable {
                 new MediaDriverProcess(directory, launch(directory, settings.termLengthBytes()));
         Thread.ofPlatform().daemon().name("media-driver-output").start(driver::readOutput);
         driver.awaitReady(deadline);
-        driver.process.onExit().thenAccept(_ -> driver.onExit(onDeath));
+        var _ = driver.process.onExit().thenAccept(_ -> driver.onExit(onDeath));
         return driver;
     }
 

@@ -75,6 +75,7 @@ final class PeerLink {
                 if (result > 0) {
                     write(channel, key, tensor, chunk);
                     complete = channel.advance(key, bytes, chunk);
+                    wakeReceiver.run(); // it copies out while this thread copies in
                 } else if (result == Publication.BACK_PRESSURED && patience-- > 0) {
                     wakeReceiver.run();
                     Thread.yield();
@@ -82,7 +83,6 @@ final class PeerLink {
                     return answer(result);
                 }
             }
-            wakeReceiver.run();
             return OfferResult.SENT;
         } finally {
             lock.unlock();

@@ -99,6 +99,19 @@ class SeveralProcessesTest {
     }
 
     @Test
+    void theTerminalsInterruptDoesNotEndTheDriver() throws Exception {
+        sendThereAndBack(0);
+
+        Process kill = new ProcessBuilder("kill", "-INT", Long.toString(driver.pid())).start();
+        assertThat(kill.waitFor(10, TimeUnit.SECONDS)).isTrue();
+
+        for (int microBatch = 1; microBatch < 10; microBatch++) {
+            sendThereAndBack(microBatch);
+        }
+        assertThat(deaths).isEmpty();
+    }
+
+    @Test
     void aKilledPeerIsReported() throws Exception {
         sendThereAndBack(0);
 
