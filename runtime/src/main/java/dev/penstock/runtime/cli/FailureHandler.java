@@ -5,6 +5,7 @@ import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.runtime.checkpoint.CheckpointException;
 import dev.penstock.runtime.config.ConfigException;
 import dev.penstock.runtime.data.DataException;
+import dev.penstock.runtime.metrics.RunDirectoryException;
 import dev.penstock.schedules.validate.InvalidScheduleException;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -12,6 +13,7 @@ import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.IExecutionExceptionHandler;
@@ -29,6 +31,7 @@ final class FailureHandler implements IExecutionExceptionHandler {
                     CheckpointException.class, ExitCode.BAD_INPUT,
                     DataException.class, ExitCode.BAD_INPUT,
                     InvalidScheduleException.class, ExitCode.BAD_INPUT,
+                    RunDirectoryException.class, ExitCode.BAD_INPUT,
                     DeviceException.class, ExitCode.FAILURE,
                     DataPlaneException.class, ExitCode.FAILURE);
 
@@ -36,10 +39,10 @@ final class FailureHandler implements IExecutionExceptionHandler {
     public int handleExecutionException(
             Exception exception, CommandLine command, @Nullable ParseResult parsed) {
         PrintWriter err = command.getErr();
-        Integer known = FOR_PEOPLE.get(exception.getClass());
-        if (known != null) {
+        Optional<Integer> known = exitCodeFor(exception);
+        if (known.isPresent()) {
             print(err, exception);
-            return known;
+            return known.get();
         }
         err.printf(
                 "penstock: unexpected %s: %s; %s%n",
@@ -48,6 +51,13 @@ final class FailureHandler implements IExecutionExceptionHandler {
                 whereIsTheTrace(exception));
         err.flush();
         return ExitCode.FAILURE;
+    }
+
+    private static Optional<Integer> exitCodeFor(Exception exception) {
+        return FOR_PEOPLE.entrySet().stream()
+                .filter(known -> known.getKey().isInstance(exception))
+                .map(Map.Entry::getValue)
+                .findFirst();
     }
 
     private static void print(PrintWriter err, Exception exception) {

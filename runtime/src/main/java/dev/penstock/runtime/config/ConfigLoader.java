@@ -123,7 +123,8 @@ public final class ConfigLoader {
             return key.type().parse(key.standard());
         }
         if (key.path().equals("run.name")) {
-            return String.valueOf(places.mainFile().getFileName()).replaceFirst("\\.[^.]+$", "");
+            String file = String.valueOf(places.mainFile().getFileName());
+            return RunSection.fileName(file.replaceFirst("\\.[^.]+$", ""));
         }
         unreadable.add(key.path());
         problems.inFile(key.path(), key.takes(), "nothing", "add it: " + key.doc());

@@ -15,6 +15,7 @@ final class Consistency {
 
     static List<Conflict> of(RunConfig config) {
         Consistency consistency = new Consistency(config);
+        consistency.nameIsAFileName();
         consistency.headsDivideTheWidth();
         consistency.vocabularyHoldsTheTokens();
         consistency.microBatchesDivideTheBatch();
@@ -24,6 +25,15 @@ final class Consistency {
         consistency.learningRateFalls();
         consistency.framesFitTheLog();
         return consistency.conflicts;
+    }
+
+    private void nameIsAFileName() {
+        require(
+                config.run().name().matches("[A-Za-z0-9][A-Za-z0-9._-]*"),
+                "letters, digits, dots, dashes and underscores: folders are named after it",
+                "\"" + config.run().name() + "\"",
+                "try " + RunSection.fileName(config.run().name()),
+                "run.name");
     }
 
     private void headsDivideTheWidth() {

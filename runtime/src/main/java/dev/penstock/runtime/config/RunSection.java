@@ -18,4 +18,11 @@ public record RunSection(
                         is = "runs",
                         output = true,
                         doc = "folder for run directories, relative to the working directory")
-                Path directory) {}
+                Path directory) {
+
+    /** The name nearest to {@code text} that can be part of a file's name. */
+    static String fileName(String text) {
+        String plain = text.replaceAll("[^A-Za-z0-9._-]+", "-").replaceFirst("^[._-]+", "");
+        return plain.isEmpty() ? "run" : plain;
+    }
+}

@@ -27,6 +27,7 @@ class BadConfigTest {
             textBlock =
 """
 # written                                 | key                       | expected                          | got              | advice
+run.name = "a/b c"                        | run.name                  | letters, digits                   | "a/b c"          | try a-b-c
 model.widht = 64                          | model.widht               | a key of section model            | an unknown key   | did you mean model.width?
 modle { width = 64 }                      | modle                     | one of the sections run, model    | an unknown key   | did you mean model?
 model.learning_rate = 1                   | model.learning_rate       | a key of section model            | an unknown key   | did you mean optimizer.learning-rate?

@@ -219,6 +219,14 @@ class ConfigLoaderTest {
     }
 
     @Test
+    void aRunIsNamedAfterItsFile() throws IOException {
+        Path file =
+                Files.writeString(folder.resolve("my first run.conf"), "data.source = corpus.txt");
+
+        assertThat(ConfigLoader.load(file, List.of()).run().name()).isEqualTo("my-first-run");
+    }
+
+    @Test
     void valuesMayComeFromOtherKeys() throws IOException {
         RunConfig config =
                 load("data.source = corpus.txt, model.width = 64, model.context = ${model.width}");
