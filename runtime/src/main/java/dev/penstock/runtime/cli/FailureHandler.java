@@ -32,6 +32,7 @@ final class FailureHandler implements IExecutionExceptionHandler {
                     DataException.class, ExitCode.BAD_INPUT,
                     InvalidScheduleException.class, ExitCode.BAD_INPUT,
                     RunDirectoryException.class, ExitCode.BAD_INPUT,
+                    RunFailedException.class, ExitCode.FAILURE,
                     DeviceException.class, ExitCode.FAILURE,
                     DataPlaneException.class, ExitCode.FAILURE);
 

@@ -9,8 +9,9 @@ import picocli.CommandLine.Option;
         description = "Trains GPTs through a pipeline of actors.",
         versionProvider = VersionProvider.class,
         subcommands = {
-            GenerateCommand.class,
             TrainCommand.class,
+            EvaluateCommand.class,
+            GenerateCommand.class,
             ScheduleCommand.class,
             CheckpointCommand.class,
             ConfigCommand.class,

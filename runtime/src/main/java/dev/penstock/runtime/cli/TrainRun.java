@@ -92,7 +92,7 @@ final class TrainRun {
                     RunAssembly.of(
                             request.loaded(),
                             new RunOptions(
-                                    runId(),
+                                    RunOptions.newRunId(config.run().name()),
                                     directory.path().toAbsolutePath(),
                                     checkpoint,
                                     request.init().map(Path::toAbsolutePath),
@@ -109,14 +109,6 @@ final class TrainRun {
             }
             throw e;
         }
-    }
-
-    private String runId() {
-        return "%s-%d-%x"
-                .formatted(
-                        config.run().name(),
-                        ProcessHandle.current().pid(),
-                        System.nanoTime() & 0xffffff);
     }
 
     private int train(RunDirectory directory, RunAssembly assembly) {

@@ -1,10 +1,14 @@
 package dev.penstock.runtime.launch;
 
+import akka.actor.Address;
 import akka.actor.typed.ActorSystem;
 import akka.actor.typed.Behavior;
 import akka.actor.typed.javadsl.Behaviors;
+import akka.cluster.typed.Cluster;
+import akka.cluster.typed.Join;
 import dev.penstock.actors.dataplane.DataPlane;
 import dev.penstock.actors.dataplane.aeron.EmbeddedDriver;
+import dev.penstock.actors.dataplane.aeron.MediaDriverProcess;
 import dev.penstock.actors.node.NodeActor;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.spi.RunListener;
@@ -12,6 +16,7 @@ import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.supervisor.PipelineSupervisor;
 import dev.penstock.actors.supervisor.PipelineSupervisor.Command;
 import java.time.Duration;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -44,7 +49,7 @@ public final class PipelineRun {
     public RunOutcome run() {
         return switch (assembly.config().pipeline().processes()) {
             case SINGLE -> runInThisProcess();
-            case PER_STAGE -> runInThisProcess();
+            case PER_STAGE -> runInStageProcesses();
         };
     }
 
@@ -61,7 +66,37 @@ public final class PipelineRun {
                                         "node");
                                 return supervisor();
                             });
-            return await(ActorSystems.local(guardian));
+            ActorSystem<Command> system = ActorSystems.local(guardian);
+            try {
+                return await(system);
+            } finally {
+                terminate(system);
+            }
+        }
+    }
+
+    private RunOutcome runInStageProcesses() {
+        assembly.options().write();
+        ActorSystem<Command> system = ActorSystems.clustered(supervisor(), List.of());
+        Cluster cluster = Cluster.get(system);
+        Address self = cluster.selfMember().address();
+        cluster.manager().tell(Join.create(self));
+        try (var driver =
+                        MediaDriverProcess.start(
+                                assembly.driverSettings(),
+                                assembly.plan().timeouts().start(),
+                                how -> system.tell(new PipelineSupervisor.LinkDied(how)));
+                var _ =
+                        StageProcesses.start(
+                                assembly.plan().ranks(),
+                                assembly.options(),
+                                driver.directory(),
+                                self.toString(),
+                                (rank, how) ->
+                                        system.tell(new PipelineSupervisor.RankDied(rank, how)))) {
+            return await(system);
+        } finally {
+            terminate(system);
         }
     }
 
@@ -86,8 +121,6 @@ public final class PipelineRun {
             throw new IllegalStateException("interrupted while waiting for the run", e);
         } catch (ExecutionException e) {
             throw new IllegalStateException("the run ended without an outcome", e);
-        } finally {
-            terminate(system);
         }
     }
 

@@ -24,6 +24,9 @@ import java.util.List;
  */
 public record ProvedSchedule(Schedule training, Schedule evaluation, InFlight inFlight) {
 
+    /** One tensor more than costs of equal ops would ask for: real ops are not equal. */
+    private static final int SLACK = 2;
+
     /**
      * Proves the order that a configuration asks for.
      *
@@ -39,7 +42,11 @@ public record ProvedSchedule(Schedule training, Schedule evaluation, InFlight in
                         .dataPlane()
                         .inFlight()
                         .map(InFlight::uniform)
-                        .orElseGet(() -> InFlight.auto(training).max(InFlight.auto(evaluation)));
+                        .orElseGet(
+                                () ->
+                                        InFlight.auto(training)
+                                                .max(InFlight.auto(evaluation))
+                                                .max(InFlight.uniform(SLACK)));
         ScheduleValidator.validate(training, Conditions.training().with(inFlight)).orThrow();
         ScheduleValidator.validate(evaluation, Conditions.forwardOnly().with(inFlight)).orThrow();
         return new ProvedSchedule(training, evaluation, inFlight);

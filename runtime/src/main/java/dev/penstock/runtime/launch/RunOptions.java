@@ -32,6 +32,12 @@ public record RunOptions(
     /** Gradients of one step, before clipping, as one safetensors file. */
     public record DumpRequest(long step, Path file) {}
 
+    /** An identity for a run of this name that no other run of this machine has. */
+    public static String newRunId(String name) {
+        return "%s-%d-%x"
+                .formatted(name, ProcessHandle.current().pid(), System.nanoTime() & 0xffffff);
+    }
+
     /** Writes these options into their run's directory. */
     void write() {
         var properties = new Properties();

@@ -1,0 +1,67 @@
+package dev.penstock.runtime.launch;
+
+import akka.actor.typed.ActorSystem;
+import akka.actor.typed.javadsl.Behaviors;
+import dev.penstock.actors.dataplane.DataPlane;
+import dev.penstock.actors.node.NodeActor;
+import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.runtime.config.ConfigLoader;
+import dev.penstock.runtime.config.LoadedConfig;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The main class of a process that holds one rank. Builds its own assembly from the run's
+ * directory, joins the supervisor's cluster, and ends when its standard input does.
+ */
+public final class StageProcess {
+    private static final Logger LOG = LoggerFactory.getLogger(StageProcess.class);
+
+    private StageProcess() {}
+
+    /**
+     * Arguments: run directory, rank, directory of the media driver, address of the cluster's seed.
+     */
+    public static void main(String[] args) throws IOException {
+        Interrupts.ignoreInTerminal();
+        Path directory = Path.of(args[0]);
+        int rank = Integer.parseInt(args[1]);
+        Path driverDirectory = Path.of(args[2]);
+        String seed = args[3];
+
+        LoadedConfig config =
+                ConfigLoader.loadWithOrigins(
+                        directory.resolve(RunAssembly.RESOLVED_CONFIG), List.of());
+        RunAssembly assembly = RunAssembly.of(config, RunOptions.read(directory));
+        DataPlane dataPlane = assembly.openDataPlane(driverDirectory);
+        var info =
+                new NodeInfo(
+                        "stage process " + rank, ProcessHandle.current().pid(), Optional.of(rank));
+        ActorSystem<Void> system =
+                ActorSystems.clustered(
+                        Behaviors.setup(
+                                context -> {
+                                    context.spawn(
+                                            NodeActor.create(info, assembly.resources(dataPlane)),
+                                            "node");
+                                    return Behaviors.empty();
+                                }),
+                        List.of(seed));
+        LOG.info("rank {} joins {}", rank, seed);
+        awaitEndOfInput();
+        dataPlane.close();
+        system.terminate();
+        // The cluster would take seconds to say goodbye to members that end as well.
+        Runtime.getRuntime().halt(0);
+    }
+
+    private static void awaitEndOfInput() throws IOException {
+        while (System.in.read() >= 0) {
+            // nobody writes; the end of the stream is the parent's end
+        }
+    }
+}
