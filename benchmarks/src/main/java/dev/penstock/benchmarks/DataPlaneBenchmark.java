@@ -18,6 +18,7 @@ import java.util.List;
 public final class DataPlaneBenchmark {
     private static final int TERM = 8 << 20;
     private static final int BUFFERS = 8;
+    private static final int WARM_UP_ROUNDS = 2;
     private static final int ROUNDS = 9;
     private static final long BYTES_PER_ROUND = 384L << 20;
     private static final int TRIPS_PER_ROUND = 200;
@@ -48,13 +49,13 @@ public final class DataPlaneBenchmark {
                 "one link, embedded driver, terms of %d MiB, median of %d rounds%n%n",
                 TERM >> 20, ROUNDS);
         out.printf(
-                "%10s %12s %12s %8s %14s%n",
-                "tensor", "bare GB/s", "plane GB/s", "ratio", "round trip us");
+                "%10s %12s %12s %8s %12s %14s%n",
+                "tensor", "bare GB/s", "plane GB/s", "ratio", "thread GB/s", "round trip us");
         for (int i = 0; i < sizes.size(); i++) {
             measure(driver, sizes.get(i), i);
         }
         out.printf(
-                "%nbare: tryClaim and copy on two threads; plane: Endpoint with the adaptive poller%n");
+                "%nbare: tryClaim and copy on two threads; plane: Endpoint, tensors taken by the poller's thread;%nthread: Endpoint, tensors taken by a parked thread of the receiving rank, as in a pipeline%n");
     }
 
     private void measure(EmbeddedDriver driver, int bytes, int index) {
@@ -63,31 +64,34 @@ public final class DataPlaneBenchmark {
         int count = (int) Math.max(8, BYTES_PER_ROUND / bytes / (bytes < 64 << 10 ? 8 : 1));
         double[] bare = new double[ROUNDS];
         double[] plane = new double[ROUNDS];
+        double[] thread = new double[ROUNDS];
         double[] trip = new double[ROUNDS];
         try (Arena arena = Arena.ofShared()) {
             List<MemorySegment> tensors = buffers(arena, bytes);
             List<MemorySegment> slots = buffers(arena, bytes);
             List<MemorySegment> backSlots = buffers(arena, bytes);
             try (BareAeronLink link =
-                    new BareAeronLink(driver.directory(), TERM, adaptive.mtuBytes())) {
-                for (int round = -2; round < ROUNDS; round++) {
-                    int at = Math.max(0, round); // rounds below 0 warm up
+                            new BareAeronLink(driver.directory(), TERM, adaptive.mtuBytes());
+                    EndpointLink joined = new EndpointLink(adaptive, slots, backSlots)) {
+                for (int round = -WARM_UP_ROUNDS; round < ROUNDS; round++) {
+                    int at = Math.max(0, round);
+                    long pass = 3L * (round + WARM_UP_ROUNDS);
                     bare[at] = rate(bytes, count, link.transfer(tensors, slots, count));
-                    try (EndpointLink joined = new EndpointLink(adaptive, slots, backSlots)) {
-                        joined.transfer(tensors, 8, 0);
-                        plane[at] = rate(bytes, count, joined.transfer(tensors, count, 1));
-                        long nanos = joined.roundTrips(tensors.getFirst(), TRIPS_PER_ROUND, 2);
-                        trip[at] = nanos / 1e3 / TRIPS_PER_ROUND;
-                    }
+                    plane[at] = rate(bytes, count, joined.stream(tensors, count, pass));
+                    thread[at] = rate(bytes, count, joined.transfer(tensors, count, pass + 1));
+                    long nanos = joined.roundTrips(tensors.getFirst(), TRIPS_PER_ROUND, pass + 2);
+                    trip[at] = nanos / 1e3 / TRIPS_PER_ROUND;
                 }
             }
         }
-        print(bytes, median(bare), median(plane), median(trip));
+        print(bytes, median(bare), median(plane), median(thread), median(trip));
     }
 
-    private void print(int bytes, double bare, double plane, double trip) {
+    private void print(int bytes, double bare, double plane, double thread, double trip) {
         String size = bytes < 1 << 20 ? (bytes >> 10) + " KiB" : (bytes >> 20) + " MiB";
-        out.printf("%10s %12.2f %12.2f %8.2f %14.1f%n", size, bare, plane, plane / bare, trip);
+        out.printf(
+                "%10s %12.2f %12.2f %8.2f %12.2f %14.1f%n",
+                size, bare, plane, plane / bare, thread, trip);
     }
 
     private static List<MemorySegment> buffers(Arena arena, int bytes) {

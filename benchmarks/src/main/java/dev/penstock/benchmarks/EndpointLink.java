@@ -14,7 +14,9 @@ import dev.penstock.actors.dataplane.aeron.AeronSettings;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** Rank 0 and rank 1 joined by the data plane, as in a pipeline of two stages in one process. */
@@ -28,7 +30,6 @@ final class EndpointLink implements AutoCloseable {
     private final Waiter receiverWaits = new Waiter();
     private final Endpoint sender;
     private final Endpoint receiver;
-    private final int slots;
 
     /**
      * Opens both ends.
@@ -37,7 +38,6 @@ final class EndpointLink implements AutoCloseable {
      * @param backSlots of rank 0
      */
     EndpointLink(AeronSettings settings, List<MemorySegment> slots, List<MemorySegment> backSlots) {
-        this.slots = slots.size();
         int credits = slots.size() - 1;
         plane = AeronDataPlane.start(settings);
         sender =
@@ -54,11 +54,33 @@ final class EndpointLink implements AutoCloseable {
                         receiverWaits);
     }
 
-    int slots() {
-        return slots;
+    /**
+     * Sends the tensors round and round to the poller's thread, which takes and releases each as it
+     * arrives: the data plane alone, with as many threads as a bare loop. Returns the nanoseconds
+     * until the last was taken.
+     */
+    long stream(List<MemorySegment> tensors, int count, long step) {
+        long start = System.nanoTime();
+        CountDownLatch taken = new CountDownLatch(count);
+        receiverWaits.onArrival =
+                key -> {
+                    receiver.release(FORWARD, receiver.take(key));
+                    taken.countDown();
+                };
+        sendAll(tensors, count, step);
+        try {
+            taken.await();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+        receiverWaits.onArrival = receiverWaits::tell;
+        return System.nanoTime() - start;
     }
 
-    /** Sends the tensors round and round; returns the nanoseconds until the last was taken. */
+    /**
+     * Sends the tensors round and round to a thread of rank 1, which waits for each as an actor
+     * would. Returns the nanoseconds until the last was taken.
+     */
     long transfer(List<MemorySegment> tensors, int count, long step) {
         long start = System.nanoTime();
         CompletableFuture<Void> receiving =
@@ -68,12 +90,16 @@ final class EndpointLink implements AutoCloseable {
                                 take(receiver, receiverWaits, new FrameKey(FORWARD, step, i, 0));
                             }
                         });
+        sendAll(tensors, count, step);
+        receiving.join();
+        return System.nanoTime() - start;
+    }
+
+    private void sendAll(List<MemorySegment> tensors, int count, long step) {
         for (int i = 0; i < count; i++) {
             FrameKey key = new FrameKey(FORWARD, step, i, 0);
             offer(sender, senderWaits, key, tensors.get(i % tensors.size()));
         }
-        receiving.join();
-        return System.nanoTime() - start;
     }
 
     /** Sends a tensor there and back; returns the nanoseconds of all trips. */
@@ -129,6 +155,7 @@ final class EndpointLink implements AutoCloseable {
 
     /** Lets a rank's thread wait for news as an actor would: spinning shortly, then parked. */
     private static final class Waiter implements FrameListener {
+        private volatile Consumer<FrameKey> onArrival = this::tell;
         private volatile int news;
         private volatile @Nullable Thread parked;
         private int seen;
@@ -148,7 +175,7 @@ final class EndpointLink implements AutoCloseable {
         }
 
         @SuppressWarnings("NonAtomicVolatileUpdate") // the poller is the only writer
-        private void tell() {
+        private void tell(Object arrived) {
             news++;
             Thread waiting = parked;
             if (waiting != null) {
@@ -158,17 +185,17 @@ final class EndpointLink implements AutoCloseable {
 
         @Override
         public void onFrame(FrameKey key) {
-            tell();
+            onArrival.accept(key);
         }
 
         @Override
         public void onCredit(ChannelKey channel) {
-            tell();
+            tell(channel);
         }
 
         @Override
         public void onFailure(DataPlaneException failure) {
-            tell();
+            tell(failure);
         }
     }
 }

@@ -74,6 +74,15 @@ final class FmaPeak {
             c8 = c8.fma(f, a);
             c9 = c9.fma(f, a);
         }
-        c0.add(c1).add(c2).add(c3).add(c4).add(c5).add(c6).add(c7).add(c8).add(c9).intoArray(sink, 0);
+        c0.add(c1)
+                .add(c2)
+                .add(c3)
+                .add(c4)
+                .add(c5)
+                .add(c6)
+                .add(c7)
+                .add(c8)
+                .add(c9)
+                .intoArray(sink, 0);
     }
 }

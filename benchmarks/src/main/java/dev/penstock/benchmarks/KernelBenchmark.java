@@ -15,8 +15,8 @@ import java.lang.foreign.ValueLayout;
 import java.util.Random;
 
 /**
- * The CPU device's ops at the sizes of one layer of GPT-2 124M: GFLOP/s beside the FMA peak and GB/s
- * beside a copy, both measured in the same run.
+ * The CPU device's ops at the sizes of one layer of GPT-2 124M: GFLOP/s beside the FMA peak and
+ * GB/s beside a copy, both measured in the same run.
  *
  * <p>Arguments: threads, {@code java|onednn}, tokens, width, heads; all optional.
  */
@@ -48,8 +48,7 @@ public final class KernelBenchmark {
 
     public static void main(String[] arguments) {
         int threads = arguments.length > 0 ? Integer.parseInt(arguments[0]) : 1;
-        Gemm gemm =
-                arguments.length > 1 && arguments[1].equals("java") ? Gemm.JAVA : Gemm.AUTO;
+        Gemm gemm = arguments.length > 1 && arguments[1].equals("java") ? Gemm.JAVA : Gemm.AUTO;
         int tokens = arguments.length > 2 ? Integer.parseInt(arguments[2]) : 1024;
         int width = arguments.length > 3 ? Integer.parseInt(arguments[3]) : 768;
         int heads = arguments.length > 4 ? Integer.parseInt(arguments[4]) : 12;
@@ -82,8 +81,14 @@ public final class KernelBenchmark {
         }
         Tensor weights = wUse;
         double flops = 8.0 * n * d * d;
-        flops(multiply + " x w", flops, () -> k.gemm(multiply, false, x, false, weights, wide, false));
-        flops(multiply + " dy w^T", flops, () -> k.gemm(multiply, false, wide, true, weights, x, false));
+        flops(
+                multiply + " x w",
+                flops,
+                () -> k.gemm(multiply, false, x, false, weights, wide, false));
+        flops(
+                multiply + " dy w^T",
+                flops,
+                () -> k.gemm(multiply, false, wide, true, weights, x, false));
         flops(multiply + " x^T dy", flops, () -> k.weightGradient(multiply, x, wide, w, blocks));
     }
 

@@ -16,7 +16,9 @@ final class DriverContexts {
 
     /**
      * One thread, for over IPC no data passes through the driver; but it moves the senders' limit,
-     * so it stays awake while data flows and parks up to a millisecond otherwise.
+     * so it stays awake while data flows and parks up to a millisecond otherwise. Logs are
+     * allocated whole: memory that runs out is an error when a link opens, not a bus error in a
+     * later step.
      */
     static MediaDriver.Context of(Path directory, int termLengthBytes) {
         return new MediaDriver.Context()
@@ -32,6 +34,7 @@ final class DriverContexts {
                                 10,
                                 TimeUnit.MICROSECONDS.toNanos(10),
                                 TimeUnit.MILLISECONDS.toNanos(1)))
+                .termBufferSparseFile(false)
                 .ipcTermBufferLength(termLengthBytes)
                 .publicationTermBufferLength(termLengthBytes)
                 .clientLivenessTimeoutNs(AeronDataPlane.DRIVER_TIMEOUT.toNanos())
