@@ -12,21 +12,28 @@ public final class Devices {
     private Devices() {}
 
     /**
-     * Opens a device; the caller closes it and calls its kernels from one thread at a time.
+     * Opens a device; the caller closes it and calls its kernels from one thread at a time. {@code
+     * AUTO} means the CPU in this release.
      *
      * @throws DeviceException if the settings ask for what this machine or release does not have
      */
     public static Device open(DeviceSettings settings) {
         return switch (settings.kind()) {
             case AUTO, CPU -> new CpuDevice(settings);
-            case REFERENCE -> new ReferenceDevice(memory("reference", settings));
+            case REFERENCE ->
+                    new ReferenceDevice(
+                            CpuScope.root(
+                                    "reference",
+                                    settings.memoryLimitBytes(),
+                                    settings.traceAllocations()));
             case CUDA ->
                     throw new DeviceException(
-                            "opening a device: expected kind auto or cpu, got cuda; GPU kernels are not in this release");
+                            "opening a device: expected kind auto or cpu, got cuda: GPU kernels are not in this release; try kind = cpu");
         };
     }
 
-    private static CpuScope memory(String name, DeviceSettings settings) {
-        return CpuScope.root(name, settings.memoryLimitBytes(), settings.traceAllocations());
+    /** Looks for everything that a device could use; loads libraries, opens no device. */
+    public static DeviceSurvey survey() {
+        return DeviceSurvey.ofThisMachine();
     }
 }

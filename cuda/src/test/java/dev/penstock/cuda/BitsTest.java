@@ -19,6 +19,9 @@ import org.junit.jupiter.params.provider.MethodSource;
 @ParameterizedClass
 @MethodSource("devices")
 class BitsTest {
+    /** Slices of 4 tokens: fewer rows than a library's smallest tile. */
+    private static final Sizes TINY = new Sizes(1, 12, 40, 2, 50, 4);
+
     private static final Sizes SMALL = new Sizes(2, 24, 40, 2, 50, 8);
     private static final Sizes LARGE = new Sizes(1, 160, 264, 2, 300, 32);
 
@@ -53,11 +56,12 @@ class BitsTest {
 
         assertThat(step(settings, SMALL, 8, 8, 8)).isEqualTo(whole);
         assertThat(step(settings, SMALL, 16, 8)).isEqualTo(whole);
+        assertThat(step(settings, TINY, 4, 4, 4)).isEqualTo(step(settings, TINY, 12));
     }
 
     @Test
     void slicedEqualsUnslicedWhereLibrariesChangeTheirPath() {
-        if (settings.kind() != Kind.REFERENCE) {
+        if (settings.gemm() == Gemm.ONEDNN) {
             Map<String, Long> whole = step(settings, LARGE, 160);
 
             assertThat(step(settings, LARGE, 32, 64, 64)).isEqualTo(whole);
@@ -70,7 +74,6 @@ class BitsTest {
             Map<String, Long> two = step(settings, LARGE, 160);
 
             assertThat(step(settings.withThreads(1), LARGE, 160)).isEqualTo(two);
-            assertThat(step(settings.withThreads(3), LARGE, 160)).isEqualTo(two);
             assertThat(step(settings.withThreads(5), SMALL, 24))
                     .isEqualTo(step(settings, SMALL, 24));
         }

@@ -1,0 +1,40 @@
+package dev.penstock.cuda;
+
+import dev.penstock.cuda.gpu.GpuProbe;
+import dev.penstock.cuda.onednn.OneDnn;
+
+/**
+ * What devices this machine offers, for {@code doctor}.
+ *
+ * @param products who multiplies matrices on the CPU with {@code gemm = auto}, and why
+ * @param automatic what {@code kind = auto} opens, and why
+ */
+public record DeviceSurvey(String products, GpuProbe gpus, String automatic) {
+
+    static DeviceSurvey ofThisMachine() {
+        GpuProbe gpus = GpuProbe.run();
+        return new DeviceSurvey(whoMultiplies(), gpus, whatAutoOpens(gpus));
+    }
+
+    private static String whoMultiplies() {
+        return switch (OneDnn.probe()) {
+            case OneDnn.Probe.Found(OneDnn library) ->
+                    "oneDNN %s, BF16 %s"
+                            .formatted(
+                                    library.version(),
+                                    library.multipliesBFloat16()
+                                            ? "in hardware"
+                                            : "by our own code, slower");
+            case OneDnn.Probe.Missing(String reason) -> "our own (" + reason + ")";
+        };
+    }
+
+    private static String whatAutoOpens(GpuProbe gpus) {
+        return switch (gpus) {
+            case GpuProbe.Found(var found) ->
+                    "cpu: %s is there, but GPU kernels are not in this release"
+                            .formatted(found.getFirst().name());
+            case GpuProbe.None(String reason) -> "cpu: " + reason;
+        };
+    }
+}
