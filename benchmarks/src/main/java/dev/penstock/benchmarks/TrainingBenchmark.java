@@ -1,0 +1,99 @@
+package dev.penstock.benchmarks;
+
+import java.io.PrintStream;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+
+/**
+ * Training steps through the real actors and Aeron: tokens per second beside the share of the FMA
+ * peak that this machine reaches in the same run, and beside what PyTorch reached on the machine
+ * that the goals were measured on.
+ *
+ * <p>Arguments: names of rows to run, such as {@code small medium/2}; all without any.
+ */
+public final class TrainingBenchmark {
+    /**
+     * A row of the table.
+     *
+     * @param peer tokens per second of the best tuned PyTorch (one stage) or of its best pipeline
+     *     of two processes (two stages), on 2 cores of the machine of the goals; 0 where none was
+     *     measured
+     * @param goal tokens per second to reach on that machine
+     */
+    record Row(TrainingShape shape, int stages, boolean bf16, int peer, int goal, int steps) {
+        String name() {
+            return "%s/%d%s".formatted(shape.name(), stages, bf16 ? "/bf16" : "");
+        }
+    }
+
+    private static final TrainingShape SMALL = new TrainingShape("small", 4, 256, 4, 256, 5_000);
+    private static final TrainingShape MEDIUM = new TrainingShape("medium", 8, 512, 8, 512, 8_192);
+    private static final TrainingShape GPT2 = new TrainingShape("124m", 12, 768, 12, 1_024, 50_257);
+
+    private static final List<Row> ROWS =
+            List.of(
+                    new Row(SMALL, 1, false, 9_580, 11_500, 120),
+                    new Row(MEDIUM, 1, false, 1_355, 1_900, 30),
+                    new Row(GPT2, 1, false, 332, 490, 8),
+                    new Row(SMALL, 2, false, 7_166, 10_500, 60),
+                    new Row(MEDIUM, 2, false, 1_337, 1_750, 14),
+                    new Row(GPT2, 2, false, 0, 450, 5),
+                    new Row(SMALL, 1, true, 12_190, 15_000, 120),
+                    new Row(MEDIUM, 1, true, 2_084, 2_800, 30),
+                    new Row(GPT2, 1, true, 516, 750, 8));
+
+    private TrainingBenchmark() {}
+
+    public static void main(String[] arguments) {
+        PrintStream out = System.out;
+        double peak = FmaPeak.gflops(2);
+        out.printf(Locale.ROOT, "FMA peak of two threads, F32: %.0f GFLOP/s%n%n", peak);
+        out.printf(
+                "%-14s %9s %7s %9s %7s %9s %7s %6s %7s %9s %9s%n",
+                "shape/stages",
+                "tokens/s",
+                "goal",
+                "of goal",
+                "peer",
+                "of peer",
+                "of peak",
+                "bubble",
+                "ideal",
+                "heap/op",
+                "memory");
+        for (Row row : ROWS) {
+            if (arguments.length == 0 || Arrays.asList(arguments).contains(row.name())) {
+                print(out, row, TrainingMeasurement.of(row), peak);
+            }
+        }
+        out.printf(
+                """
+
+                one stage: two threads; two stages: one thread each, 1F1B, 16 micro-batches of one sequence
+                of peak: floating-point operations of the model over the F32 FMA peak of both threads
+                bubble: idle share of the median step; ideal: the simulator's makespan with the measured op times over
+                the measured span; heap/op: bytes allocated per op of the busiest rank; memory: measured over planned
+                peer, goal: on the machine of the goals (2 cores, AVX-512 at 4.15 GHz, 262 GFLOP/s each)
+                """);
+    }
+
+    private static void print(PrintStream out, Row row, TrainingMeasurement found, double peak) {
+        double share = found.tokensPerSecond() * row.shape().flopsPerToken() / (peak * 1e9);
+        out.printf(
+                Locale.ROOT,
+                "%-14s %9.0f %7d %8.0f%% %7s %9s %6.0f%% %5.1f%% %6.1f%% %9.0f %8.0f%%%n",
+                row.name(),
+                found.tokensPerSecond(),
+                row.goal(),
+                100 * found.tokensPerSecond() / row.goal(),
+                row.peer() == 0 ? "-" : Integer.toString(row.peer()),
+                row.peer() == 0 ? "-" : "%.2fx".formatted(found.tokensPerSecond() / row.peer()),
+                100 * share,
+                100 * found.bubble(),
+                100 * found.efficiency(),
+                found.heapBytesPerOp(),
+                100 * found.measuredOverPlanned());
+        out.flush();
+    }
+}

@@ -1,0 +1,15 @@
+package dev.penstock.benchmarks;
+
+import dev.penstock.runtime.model.GptShape;
+
+/** A model to measure. */
+record TrainingShape(String name, int layers, int width, int heads, int context, int vocabulary) {
+    long flopsPerToken() {
+        return new GptShape(vocabulary, context, width, layers, heads, true).flopsPerToken();
+    }
+
+    /** Sequences of a step in one stage: as many as the goals were measured with. */
+    int sequences() {
+        return Math.max(1, 1_024 / context);
+    }
+}
