@@ -1,6 +1,7 @@
 package dev.penstock.runtime.cli;
 
 import com.sun.management.OperatingSystemMXBean;
+import dev.penstock.cuda.onednn.OneDnn;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
@@ -9,7 +10,7 @@ import java.util.stream.Stream;
 import jdk.incubator.vector.FloatVector;
 
 /** What this machine offers to a run. */
-record MachineReport(String penstock, Java java, Cpu cpu, Memory memory) {
+record MachineReport(String penstock, Java java, Cpu cpu, OneDnnReport oneDnn, Memory memory) {
     private static final Path SHARED_MEMORY = Path.of("/dev/shm");
 
     /** The Java machine that runs this. */
@@ -22,12 +23,26 @@ record MachineReport(String penstock, Java java, Cpu cpu, Memory memory) {
     record Cpu(String model, String architecture, int cores, int vectorBits) {}
 
     /**
+     * The library that multiplies matrices.
+     *
+     * @param reason why it is not there, empty if it is
+     */
+    record OneDnnReport(boolean available, String version, boolean bf16, String reason) {
+        String text() {
+            return available
+                    ? version + (bf16 ? ", bf16 in hardware" : ", no bf16 in hardware")
+                    : "not available (" + reason + "): matrices are multiplied in Java";
+        }
+    }
+
+    /**
      * @param sharedFreeBytes free space in /dev/shm, where tensors travel; -1 where there is none
      */
     record Memory(long machineBytes, long freeBytes, long heapLimitBytes, long sharedFreeBytes) {}
 
     static MachineReport ofThisMachine() {
-        return new MachineReport(VersionProvider.version(), thisJava(), thisCpu(), memoryNow());
+        return new MachineReport(
+                VersionProvider.version(), thisJava(), thisCpu(), oneDnnHere(), memoryNow());
     }
 
     private static Java thisJava() {
@@ -60,6 +75,14 @@ record MachineReport(String penstock, Java java, Cpu cpu, Memory memory) {
         }
     }
 
+    private static OneDnnReport oneDnnHere() {
+        return switch (OneDnn.probe()) {
+            case OneDnn.Probe.Found(OneDnn library) ->
+                    new OneDnnReport(true, library.version(), library.multipliesBFloat16(), "");
+            case OneDnn.Probe.Missing(String reason) -> new OneDnnReport(false, "", false, reason);
+        };
+    }
+
     private static Memory memoryNow() {
         OperatingSystemMXBean system =
                 (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
@@ -86,6 +109,7 @@ record MachineReport(String penstock, Java java, Cpu cpu, Memory memory) {
                 Penstock  %s
                 Java      %s, %s, %s
                 CPU       %s (%s), %d cores, vectors of %d bits
+                oneDNN    %s
                 Memory    %s, %s of it free; Java heap up to %s
                 /dev/shm  %s
                 """
@@ -98,6 +122,7 @@ record MachineReport(String penstock, Java java, Cpu cpu, Memory memory) {
                         cpu.architecture,
                         cpu.cores,
                         cpu.vectorBits,
+                        oneDnn.text(),
                         gib(memory.machineBytes),
                         gib(memory.freeBytes),
                         gib(memory.heapLimitBytes),

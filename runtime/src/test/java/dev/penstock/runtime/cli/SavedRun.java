@@ -39,14 +39,21 @@ final class SavedRun {
         MODEL.parameters()
                 .forEach(
                         (name, shape) -> {
-                            int rows = shape.size() == 1 ? 1 : shape.getFirst();
-                            Tensor tensor = memory.tensor(name, DType.F32, rows, shape.getLast());
-                            for (int i = 0; i < tensor.elements(); i++) {
-                                float value = (float) random.nextGaussian();
-                                tensor.segment().setAtIndex(ValueLayout.JAVA_FLOAT, i, value);
+                            for (String kind : List.of("", "optimizer.m.", "optimizer.v.")) {
+                                state.add(tensor(memory, random, kind + name, shape));
                             }
-                            state.add(new NamedTensor(name, shape, tensor));
                         });
         return state;
+    }
+
+    private static NamedTensor tensor(
+            DeviceScope memory, Random random, String name, List<Integer> shape) {
+        int rows = shape.size() == 1 ? 1 : shape.getFirst();
+        Tensor tensor = memory.tensor(name, DType.F32, rows, shape.getLast());
+        for (int i = 0; i < tensor.elements(); i++) {
+            float value = (float) random.nextGaussian();
+            tensor.segment().setAtIndex(ValueLayout.JAVA_FLOAT, i, value);
+        }
+        return new NamedTensor(name, shape, tensor);
     }
 }
