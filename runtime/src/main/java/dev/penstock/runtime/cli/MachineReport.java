@@ -1,16 +1,20 @@
 package dev.penstock.runtime.cli;
 
 import com.sun.management.OperatingSystemMXBean;
+import dev.penstock.cuda.gpu.GpuProbe;
 import dev.penstock.cuda.onednn.OneDnn;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import jdk.incubator.vector.FloatVector;
 
 /** What this machine offers to a run. */
-record MachineReport(String penstock, Java java, Cpu cpu, OneDnnReport oneDnn, Memory memory) {
+record MachineReport(
+        String penstock, Java java, Cpu cpu, OneDnnReport oneDnn, Gpus gpus, Memory memory) {
     private static final Path SHARED_MEMORY = Path.of("/dev/shm");
 
     /** The Java machine that runs this. */
@@ -36,13 +40,39 @@ record MachineReport(String penstock, Java java, Cpu cpu, OneDnnReport oneDnn, M
     }
 
     /**
+     * GPUs, which this release only names: its kernels run on the CPU.
+     *
+     * @param reason why there are none, empty if there are
+     */
+    record Gpus(List<GpuProbe.Gpu> found, String reason) {
+        String text() {
+            return found.isEmpty()
+                    ? "none: " + reason
+                    : found.stream()
+                            .map(
+                                    gpu ->
+                                            "%s, %s, compute capability %s"
+                                                    .formatted(
+                                                            gpu.name(),
+                                                            gib(gpu.memoryBytes()),
+                                                            gpu.computeCapability()))
+                            .collect(Collectors.joining("; "));
+        }
+    }
+
+    /**
      * @param sharedFreeBytes free space in /dev/shm, where tensors travel; -1 where there is none
      */
     record Memory(long machineBytes, long freeBytes, long heapLimitBytes, long sharedFreeBytes) {}
 
     static MachineReport ofThisMachine() {
         return new MachineReport(
-                VersionProvider.version(), thisJava(), thisCpu(), oneDnnHere(), memoryNow());
+                VersionProvider.version(),
+                thisJava(),
+                thisCpu(),
+                oneDnnHere(),
+                gpusHere(),
+                memoryNow());
     }
 
     private static Java thisJava() {
@@ -83,6 +113,13 @@ record MachineReport(String penstock, Java java, Cpu cpu, OneDnnReport oneDnn, M
         };
     }
 
+    private static Gpus gpusHere() {
+        return switch (GpuProbe.run()) {
+            case GpuProbe.Found(List<GpuProbe.Gpu> found) -> new Gpus(found, "");
+            case GpuProbe.None(String reason) -> new Gpus(List.of(), reason);
+        };
+    }
+
     private static Memory memoryNow() {
         OperatingSystemMXBean system =
                 (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
@@ -110,6 +147,7 @@ record MachineReport(String penstock, Java java, Cpu cpu, OneDnnReport oneDnn, M
                 Java      %s, %s, %s
                 CPU       %s (%s), %d cores, vectors of %d bits
                 oneDNN    %s
+                GPUs      %s
                 Memory    %s, %s of it free; Java heap up to %s
                 /dev/shm  %s
                 """
@@ -123,6 +161,7 @@ record MachineReport(String penstock, Java java, Cpu cpu, OneDnnReport oneDnn, M
                         cpu.cores,
                         cpu.vectorBits,
                         oneDnn.text(),
+                        gpus.text(),
                         gib(memory.machineBytes),
                         gib(memory.freeBytes),
                         gib(memory.heapLimitBytes),

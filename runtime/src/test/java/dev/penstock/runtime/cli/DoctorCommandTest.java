@@ -15,7 +15,9 @@ class DoctorCommandTest {
         assertThat(doctor.exitCode()).isEqualTo(ExitCode.OK);
         assertThat(doctor.out())
                 .contains(System.getProperty("java.version"))
-                .contains(Runtime.getRuntime().availableProcessors() + " cores");
+                .contains(Runtime.getRuntime().availableProcessors() + " cores")
+                .containsPattern("oneDNN +(\\d+\\.\\d+|not available)")
+                .containsPattern("GPUs +\\S+");
     }
 
     @Test
