@@ -1,0 +1,174 @@
+package dev.penstock.runtime.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.runtime.checkpoint.CheckpointFolders;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What the same configuration and seed compute does not depend on how the run is laid out. */
+class SameBitsIT {
+    @TempDir Path folder;
+
+    @ParameterizedTest
+    @ValueSource(strings = {"onednn", "java"})
+    void ordersWithBackwardsInTheSameSequenceGiveTheSameLosses(String gemm) {
+        List<String> bits = losses("base", "device.gemm=" + gemm);
+
+        for (String layout :
+                List.of(
+                        "run.name=again",
+                        "schedule.kind=gpipe",
+                        "schedule={kind=seq1f1b, slices=2}",
+                        "schedule={kind=seq1f1b, slices=1}",
+                        "pipeline.stages=1",
+                        "pipeline.stages=3",
+                        "pipeline.partition=[2,0]",
+                        "pipeline.partition=[0,2]",
+                        "device.threads=2",
+                        "data-plane={term-length=1 MiB, crc=true, poller=sleeping}",
+                        "data-plane={term-length=64 KiB, mtu=1024, in-flight=4}")) {
+            assertThat(losses(layout, "device.gemm=" + gemm, layout)).as(layout).isEqualTo(bits);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"onednn", "java"})
+    void ordersWithBackwardsInReverseGiveTheSameLosses(String gemm) {
+        List<String> bits = losses("base", "device.gemm=" + gemm, "schedule.kind=terapipe");
+
+        for (String layout :
+                List.of(
+                        "schedule={kind=gpipe, backward=reverse}",
+                        "schedule={kind=terapipe, slices=1}",
+                        "schedule={kind=terapipe, slices=2}",
+                        "schedule={kind=terapipe, slice-lengths=[4,12]}")) {
+            for (String stages : List.of("pipeline.stages=1", "pipeline.stages=3")) {
+                assertThat(losses(layout + stages, "device.gemm=" + gemm, layout, stages))
+                        .as(layout + " " + stages)
+                        .isEqualTo(bits);
+            }
+        }
+    }
+
+    @Test
+    void untiedModelsHaveTheSameBitsToo() {
+        List<String> bits = Training.golden(folder.resolve("base"), false).complete().lossBits();
+
+        for (String layout :
+                List.of(
+                        "pipeline.stages=2",
+                        "pipeline.stages=3",
+                        "schedule={kind=seq1f1b, slices=2}")) {
+            Training training = Training.golden(folder.resolve(layout), false).set(layout);
+            assertThat(training.complete().lossBits()).as(layout).isEqualTo(bits);
+        }
+    }
+
+    @Test
+    void inBf16LossesDoNotDependOnSlicesOrStages() {
+        List<String> bits = losses("base", "device.precision=bf16");
+
+        for (String layout :
+                List.of(
+                        "pipeline.stages=1",
+                        "pipeline.stages=3",
+                        "schedule={kind=seq1f1b, slices=2}")) {
+            assertThat(losses(layout, "device.precision=bf16", layout)).as(layout).isEqualTo(bits);
+        }
+    }
+
+    @Test
+    void validationLossesHaveTheSameBitsInEveryLayout() {
+        Trained base = onText("base");
+
+        assertThat(base.validationBits()).hasSize(4);
+        for (String layout :
+                List.of(
+                        "run.name=again",
+                        "pipeline.stages=1",
+                        "pipeline.stages=3",
+                        "schedule.kind=gpipe",
+                        "schedule={kind=seq1f1b, slices=2}",
+                        "device.threads=2")) {
+            Trained trained = onText(layout, layout);
+            assertThat(trained.lossBits()).as(layout).isEqualTo(base.lossBits());
+            assertThat(trained.validationBits()).as(layout).isEqualTo(base.validationBits());
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {4, 8})
+    void aRunThatGoesOnFromACheckpointRepeatsTheUninterruptedOne(long step) throws IOException {
+        Training training = Training.onText(folder);
+        Trained whole = training.complete();
+        for (long later = step + 4; later <= 12; later += 4) {
+            delete(CheckpointFolders.of(whole.directory().resolve(CheckpointFolders.FOLDER), later));
+        }
+        List<String> losses = whole.lossBits();
+        List<String> validation = whole.validationBits();
+
+        Trained resumed = training.option("--resume").complete();
+
+        assertThat(resumed.err()).doesNotContain("ignored");
+        assertThat(resumed.lossBits()).isEqualTo(losses);
+        assertThat(resumed.validationBits()).isEqualTo(validation);
+    }
+
+    @Test
+    void aCheckpointOfOneLayoutGoesOnInAnother() throws IOException {
+        Training training = Training.onText(folder);
+        Trained whole = training.complete();
+        delete(CheckpointFolders.of(whole.directory().resolve(CheckpointFolders.FOLDER), 12));
+        delete(CheckpointFolders.of(whole.directory().resolve(CheckpointFolders.FOLDER), 8));
+        List<String> losses = whole.lossBits();
+        List<String> validation = whole.validationBits();
+
+        Trained resumed =
+                training.set("pipeline.stages=3", "schedule={kind=seq1f1b, slices=2}")
+                        .option("--resume")
+                        .complete();
+
+        assertThat(resumed.lossBits()).isEqualTo(losses);
+        assertThat(resumed.validationBits()).isEqualTo(validation);
+    }
+
+    @Test
+    void oneProcessPerStageGivesTheBitsOfOneProcess() {
+        Trained single = onText("single");
+
+        Trained many = onText("many", "pipeline.processes=per-stage");
+
+        assertThat(many.lossBits()).isEqualTo(single.lossBits());
+        assertThat(many.validationBits()).isEqualTo(single.validationBits());
+    }
+
+    /** Of the tied golden model on a grid of four tokens, in two stages unless told otherwise. */
+    private List<String> losses(String name, String... settings) {
+        return Training.golden(folder.resolve(name), true)
+                .set("run.steps=10", "device.reduction-block=4", "pipeline.stages=2")
+                .set(settings)
+                .complete()
+                .lossBits();
+    }
+
+    private Trained onText(String name, String... settings) {
+        return Training.onText(folder.resolve(name)).set(settings).complete();
+    }
+
+    private static void delete(Path checkpoint) throws IOException {
+        try (Stream<Path> files = Files.list(checkpoint)) {
+            for (Path file : files.toList()) {
+                Files.delete(file);
+            }
+        }
+        Files.delete(checkpoint);
+    }
+}

@@ -1,0 +1,78 @@
+package dev.penstock.runtime.cli;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/** What a training run left behind. */
+record Trained(Path directory, int exitCode, String out, String err) {
+
+    /** Losses of all steps, in order. */
+    List<Double> losses() {
+        return lines(directory, "step").stream().map(line -> line.get("loss").asDouble()).toList();
+    }
+
+    /** Global gradient norms of all steps before clipping, in order. */
+    List<Double> gradientNorms() {
+        return lines(directory, "step").stream()
+                .map(line -> line.get("gradientNorm").asDouble())
+                .toList();
+    }
+
+    /** Step and exact loss of every step. */
+    List<String> lossBits() {
+        return lossBits(directory);
+    }
+
+    /** Step and exact loss of every step of the run in this directory so far. */
+    static List<String> lossBits(Path directory) {
+        return lines(directory, "step").stream()
+                .map(line -> line.get("step").asLong() + " " + line.get("lossBits").asText())
+                .toList();
+    }
+
+    /** Step and exact loss of every evaluation. */
+    List<String> validationBits() {
+        return lines(directory, "evaluation").stream()
+                .map(
+                        line ->
+                                line.get("step").asLong()
+                                        + " "
+                                        + line.get("validationLossBits").asText())
+                .toList();
+    }
+
+    /** Most device memory that each rank ever held. */
+    List<Long> peakBytes() {
+        List<Long> peaks = new ArrayList<>();
+        lines(directory, "step").getLast().get("peakBytes").forEach(n -> peaks.add(n.asLong()));
+        return peaks;
+    }
+
+    /** The whole lines of a type; one that is still being written is left out. */
+    private static List<JsonNode> lines(Path directory, String type) {
+        Path metrics = directory.resolve("metrics.jsonl");
+        if (!Files.exists(metrics)) {
+            return List.of();
+        }
+        try {
+            String text = Files.readString(metrics);
+            ObjectMapper json = new ObjectMapper();
+            List<JsonNode> found = new ArrayList<>();
+            for (String line : text.substring(0, text.lastIndexOf('\n') + 1).lines().toList()) {
+                JsonNode node = json.readTree(line);
+                if (node.get("type").asText().equals(type)) {
+                    found.add(node);
+                }
+            }
+            return found;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}
