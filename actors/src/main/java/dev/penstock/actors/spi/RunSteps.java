@@ -6,7 +6,8 @@ package dev.penstock.actors.spi;
  * @param completed training steps already done (a resumed run), 0 for a fresh one
  * @param last the run ends after this step; equal to {@code completed} for an evaluation only
  * @param clipNorm gradients are scaled to at most this global norm; 0 for no clipping
- * @param evaluateEvery evaluate after every so many steps, at the start and at the end; 0 for never
+ * @param evaluateEvery evaluate after every so many steps, before the first and at the end, whether
+ *     or not the run was resumed on the way; 0 for never
  * @param evaluationBatches held-out batches of one evaluation
  * @param checkpointEvery save after every so many steps and at the end; 0 for never
  */
@@ -22,7 +23,7 @@ public record RunSteps(
     public boolean evaluatesAfter(long step) {
         return evaluateEvery > 0
                 && evaluationBatches > 0
-                && (step == completed || step == last || step % evaluateEvery == 0);
+                && (step == 0 || step == last || step % evaluateEvery == 0);
     }
 
     /** Whether a checkpoint is due after this many steps. */
