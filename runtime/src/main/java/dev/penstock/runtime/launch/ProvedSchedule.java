@@ -1,7 +1,10 @@
 package dev.penstock.runtime.launch;
 
+import dev.penstock.runtime.config.ConfigException;
 import dev.penstock.runtime.config.ConfiguredSchedule;
 import dev.penstock.runtime.config.LoadedConfig;
+import dev.penstock.runtime.config.Problem;
+import dev.penstock.runtime.config.ScheduleFaults;
 import dev.penstock.runtime.model.StageBudget;
 import dev.penstock.schedules.ir.PassKind;
 import dev.penstock.schedules.ir.Schedule;
@@ -10,7 +13,6 @@ import dev.penstock.schedules.simulate.InFlight;
 import dev.penstock.schedules.simulate.MemoryProfile;
 import dev.penstock.schedules.simulate.StagePeak;
 import dev.penstock.schedules.validate.Conditions;
-import dev.penstock.schedules.validate.InvalidScheduleException;
 import dev.penstock.schedules.validate.ScheduleValidator;
 import java.util.ArrayList;
 import java.util.List;
@@ -30,11 +32,15 @@ public record ProvedSchedule(Schedule training, Schedule evaluation, InFlight in
     /**
      * Proves the order that a configuration asks for.
      *
-     * @throws dev.penstock.runtime.config.ConfigException if there is no such order
-     * @throws InvalidScheduleException if the judge refuses it
+     * @throws ConfigException if there is no such order or the judge refuses it, with everything
+     *     that keeps it from running
      */
     static ProvedSchedule of(LoadedConfig loaded) {
         ConfiguredSchedule configured = ConfiguredSchedule.of(loaded);
+        List<Problem> faults = ScheduleFaults.of(loaded, configured);
+        if (!faults.isEmpty()) {
+            throw new ConfigException(faults);
+        }
         Schedule training = Lowering.lower(configured.order(), configured.sharedGroups());
         Schedule evaluation = Lowering.lowerForwardOnly(configured.order());
         InFlight inFlight =

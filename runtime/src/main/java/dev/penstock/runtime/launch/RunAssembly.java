@@ -56,6 +56,8 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
+import java.util.function.Supplier;
 
 /**
  * A configuration made into everything a run needs. Every process of a run builds its own from the
@@ -83,8 +85,14 @@ public final class RunAssembly implements AutoCloseable {
         this.config = loaded.config();
         this.options = options;
         this.tokenizer = Tokenizer.named(config.data().tokenizer().name().toLowerCase(Locale.ROOT));
-        this.schedule = ProvedSchedule.of(loaded);
-        this.data = openData(loaded);
+        List<Problem> problems = new ArrayList<>();
+        Optional<ProvedSchedule> proved = attempt(() -> ProvedSchedule.of(loaded), problems);
+        Optional<TrainingData> opened = attempt(() -> openData(loaded), problems);
+        if (!problems.isEmpty()) {
+            throw new ConfigException(problems);
+        }
+        this.schedule = proved.orElseThrow();
+        this.data = opened.orElseThrow();
         this.model = settings();
         this.start = StartingPoint.of(options, gpt2Config());
         this.stages = new GptStageFactory(model, schedule.budgets(), data, start.parameters());
@@ -102,8 +110,6 @@ public final class RunAssembly implements AutoCloseable {
      * Builds everything and checks that it fits together.
      *
      * @throws ConfigException with all problems of data, order and memory at their keys
-     * @throws dev.penstock.schedules.validate.InvalidScheduleException if the judge refuses the
-     *     order
      * @throws dev.penstock.runtime.checkpoint.CheckpointException if a checkpoint to start from
      *     does not fit
      */
@@ -263,6 +269,16 @@ public final class RunAssembly implements AutoCloseable {
                                 (stage, device) ->
                                         new GradientDump(stages.create(stage, device), dump))
                 .orElse(stages);
+    }
+
+    /** Goes on after a part that cannot be, so that its problems are told with the others'. */
+    private static <T> Optional<T> attempt(Supplier<T> part, List<Problem> problems) {
+        try {
+            return Optional.of(part.get());
+        } catch (ConfigException e) {
+            problems.addAll(e.problems());
+            return Optional.empty();
+        }
     }
 
     private TrainingData openData(LoadedConfig loaded) {
