@@ -1,11 +1,13 @@
 package dev.penstock.runtime.cli;
 
 import dev.penstock.runtime.config.ConfigException;
-import dev.penstock.runtime.config.ConfiguredSchedule;
 import dev.penstock.runtime.config.LoadedConfig;
 import dev.penstock.runtime.config.Problem;
-import dev.penstock.runtime.config.ScheduleFaults;
+import dev.penstock.runtime.launch.RunAssembly;
+import dev.penstock.runtime.launch.RunOptions;
+import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -52,10 +54,17 @@ final class ConfigCheckCommand extends PenstockCommand {
         }
     }
 
+    /** Reads the order and the data and plans the memory, as a run would before it starts. */
     private static void requireRunnable(LoadedConfig loaded) {
-        List<Problem> faults = ScheduleFaults.of(loaded, ConfiguredSchedule.of(loaded));
-        if (!faults.isEmpty()) {
-            throw new ConfigException(faults);
-        }
+        Path nowhere = loaded.config().run().directory().toAbsolutePath();
+        RunOptions options =
+                new RunOptions(
+                        "check",
+                        nowhere,
+                        Optional.empty(),
+                        Optional.empty(),
+                        Optional.empty(),
+                        false);
+        RunAssembly.of(loaded, options).close();
     }
 }

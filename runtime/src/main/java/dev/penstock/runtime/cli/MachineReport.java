@@ -1,8 +1,9 @@
 package dev.penstock.runtime.cli;
 
 import com.sun.management.OperatingSystemMXBean;
+import dev.penstock.cuda.DeviceSurvey;
+import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.gpu.GpuProbe;
-import dev.penstock.cuda.onednn.OneDnn;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
@@ -12,9 +13,20 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import jdk.incubator.vector.FloatVector;
 
-/** What this machine offers to a run. */
+/**
+ * What this machine offers to a run.
+ *
+ * @param products who multiplies matrices on the CPU, and why
+ * @param device what a run opens unless its configuration says otherwise, and why
+ */
 record MachineReport(
-        String penstock, Java java, Cpu cpu, OneDnnReport oneDnn, Gpus gpus, Memory memory) {
+        String penstock,
+        Java java,
+        Cpu cpu,
+        String products,
+        Gpus gpus,
+        String device,
+        Memory memory) {
     private static final Path SHARED_MEMORY = Path.of("/dev/shm");
 
     /** The Java machine that runs this. */
@@ -27,20 +39,7 @@ record MachineReport(
     record Cpu(String model, String architecture, int cores, int vectorBits) {}
 
     /**
-     * The library that multiplies matrices.
-     *
-     * @param reason why it is not there, empty if it is
-     */
-    record OneDnnReport(boolean available, String version, boolean bf16, String reason) {
-        String text() {
-            return available
-                    ? version + (bf16 ? ", bf16 in hardware" : ", no bf16 in hardware")
-                    : "not available (" + reason + "): matrices are multiplied in Java";
-        }
-    }
-
-    /**
-     * GPUs, which this release only names: its kernels run on the CPU.
+     * The machine's GPUs.
      *
      * @param reason why there are none, empty if there are
      */
@@ -66,12 +65,14 @@ record MachineReport(
     record Memory(long machineBytes, long freeBytes, long heapLimitBytes, long sharedFreeBytes) {}
 
     static MachineReport ofThisMachine() {
+        DeviceSurvey survey = Devices.survey();
         return new MachineReport(
                 VersionProvider.version(),
                 thisJava(),
                 thisCpu(),
-                oneDnnHere(),
-                gpusHere(),
+                survey.products(),
+                gpusOf(survey),
+                survey.automatic(),
                 memoryNow());
     }
 
@@ -105,16 +106,8 @@ record MachineReport(
         }
     }
 
-    private static OneDnnReport oneDnnHere() {
-        return switch (OneDnn.probe()) {
-            case OneDnn.Probe.Found(OneDnn library) ->
-                    new OneDnnReport(true, library.version(), library.multipliesBFloat16(), "");
-            case OneDnn.Probe.Missing(String reason) -> new OneDnnReport(false, "", false, reason);
-        };
-    }
-
-    private static Gpus gpusHere() {
-        return switch (GpuProbe.run()) {
+    private static Gpus gpusOf(DeviceSurvey survey) {
+        return switch (survey.gpus()) {
             case GpuProbe.Found(List<GpuProbe.Gpu> found) -> new Gpus(found, "");
             case GpuProbe.None(String reason) -> new Gpus(List.of(), reason);
         };
@@ -146,8 +139,9 @@ record MachineReport(
                 Penstock  %s
                 Java      %s, %s, %s
                 CPU       %s (%s), %d cores, vectors of %d bits
-                oneDNN    %s
+                Products  %s
                 GPUs      %s
+                Device    %s
                 Memory    %s, %s of it free; Java heap up to %s
                 /dev/shm  %s
                 """
@@ -160,8 +154,9 @@ record MachineReport(
                         cpu.architecture,
                         cpu.cores,
                         cpu.vectorBits,
-                        oneDnn.text(),
+                        products,
                         gpus.text(),
+                        device,
                         gib(memory.machineBytes),
                         gib(memory.freeBytes),
                         gib(memory.heapLimitBytes),

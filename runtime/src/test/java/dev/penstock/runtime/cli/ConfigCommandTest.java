@@ -49,6 +49,28 @@ class ConfigCommandTest {
     }
 
     @Test
+    void checkTellsProblemsOfOrderAndDataTogether() throws IOException {
+        Files.writeString(folder.resolve("short.txt"), "to be");
+        Files.writeString(folder.resolve("order.txt"), "ranks: 2\nmicro-batches: 8\nrank 0: 0B0\n");
+        String config = write("two.conf", "data.source = short.txt\nschedule.file = order.txt\n");
+
+        Cli check = Cli.run("config", "check", config);
+
+        assertThat(check.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(check.err())
+                .contains("two.conf:1: data.source", "order.txt:3: ", "rank 1")
+                .doesNotContain("at dev.penstock");
+    }
+
+    @Test
+    void checkTellsWhatDoesNotFitInMemory() {
+        Cli check = Cli.run("config", "check", good, "--set", "device.memory-limit=1 MiB");
+
+        assertThat(check.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(check.err()).contains("--set device.memory-limit=1 MiB: device.memory-limit");
+    }
+
+    @Test
     void checkAnswersProgramsInJson() throws IOException {
         JsonNode answer = JSON.readTree(Cli.run("config", "check", good, "--json").out());
 

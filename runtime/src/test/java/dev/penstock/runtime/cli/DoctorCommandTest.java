@@ -16,7 +16,7 @@ class DoctorCommandTest {
         assertThat(doctor.out())
                 .contains(System.getProperty("java.version"))
                 .contains(Runtime.getRuntime().availableProcessors() + " cores")
-                .containsPattern("oneDNN +(\\d+\\.\\d+|not available)")
+                .containsPattern("Products +(oneDNN \\d+\\.\\d+|our own \\(.+\\))")
                 .containsPattern("GPUs +\\S+");
     }
 
