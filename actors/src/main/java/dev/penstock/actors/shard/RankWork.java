@@ -67,7 +67,11 @@ final class RankWork implements AutoCloseable {
             }
             this.interpreter = interpreterOf(StepKind.TRAIN);
         } catch (RuntimeException e) {
-            close();
+            try {
+                close();
+            } catch (RuntimeException second) {
+                e.addSuppressed(second);
+            }
             throw e;
         }
     }

@@ -266,8 +266,13 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
     }
 
     private Behavior<Command> onPostStop() {
-        work.close();
-        events.tell(new RankEvent.Stopped(rank));
+        try {
+            work.close();
+        } catch (RuntimeException e) {
+            LOG.warn("rank {} could not close everything", rank, e);
+        } finally {
+            events.tell(new RankEvent.Stopped(rank)); // else the run would wait for the deadline
+        }
         return this;
     }
 

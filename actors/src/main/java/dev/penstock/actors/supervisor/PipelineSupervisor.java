@@ -98,6 +98,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     private long savedAfter = -1;
     private long stepStartNanos;
     private long stoppingSinceNanos;
+    private long lastTickNanos = System.nanoTime();
 
     private PipelineSupervisor(
             ActorContext<Command> context,
@@ -314,7 +315,10 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
             throw new IllegalStateException("an evaluation pass without an evaluation");
         }
         under.add(round.loss());
-        if (under.isComplete()) {
+        if (interrupted && !under.isComplete()) {
+            evaluation = null; // a resumed run evaluates after this step again
+            proceed();
+        } else if (under.isComplete()) {
             evaluation = null;
             listener.onEvaluation(completed, under.meanLoss());
             proceed();
@@ -450,6 +454,11 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
 
     private void onTick() {
         long now = System.nanoTime();
+        boolean slept = now - lastTickNanos > plan.timeouts().lease().dividedBy(2).toNanos();
+        lastTickNanos = now;
+        if (slept) {
+            ranks.renewLeases(); // this process was suspended: renewals may still be in the mailbox
+        }
         switch (phase) {
             case PLACING -> {
                 if (now - startedNanos > plan.timeouts().start().toNanos()) {

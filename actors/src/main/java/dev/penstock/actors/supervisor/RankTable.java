@@ -68,6 +68,13 @@ final class RankTable {
         rows[rank].heardNanos = System.nanoTime();
     }
 
+    /** As if every rank had just been heard from. */
+    void renewLeases() {
+        for (Row row : rows) {
+            heardFrom(row.rank);
+        }
+    }
+
     void activity(int rank, RankActivity activity) {
         rows[rank].activity = activity;
     }

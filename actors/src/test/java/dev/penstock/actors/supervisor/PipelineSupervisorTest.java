@@ -3,6 +3,7 @@ package dev.penstock.actors.supervisor;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import akka.actor.typed.ActorSystem;
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.DataPlane;
 import dev.penstock.actors.dataplane.Endpoint;
@@ -23,6 +24,7 @@ import dev.penstock.schedules.ir.WorkUnit;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -129,6 +131,28 @@ class PipelineSupervisorTest {
         RunOutcome outcome = pipeline.run();
 
         assertThat(outcome).isInstanceOf(RunOutcome.Interrupted.class);
+    }
+
+    @Test
+    void anInterruptCutsAnEvaluationShort() throws Exception {
+        var pipeline = new ChainPipeline("1f1b", settings(2, 2, 1));
+        pipeline.runSteps = new RunSteps(0, 1, 0, 1, 1_000_000_000, 0);
+        var started = new CompletableFuture<ActorSystem<PipelineSupervisor.Command>>();
+        pipeline.onStart = started::complete;
+        pipeline.programs =
+                (stage, device) ->
+                        new ForwardingStage(new ChainStage(pipeline.settings, stage, device)) {
+                            @Override
+                            public void beginStep(StepKind kind, long batch) {
+                                started.join().tell(new PipelineSupervisor.Interrupt());
+                                super.beginStep(kind, batch);
+                            }
+                        };
+
+        RunOutcome outcome = pipeline.run();
+
+        assertThat(outcome).isEqualTo(new RunOutcome.Interrupted(0));
+        assertThat(pipeline.evaluations).isEmpty();
     }
 
     @Test
