@@ -73,7 +73,12 @@ final class EvaluateCommand extends PenstockCommand {
                 CheckpointFolders.find(
                         checkpoint == null ? directory.path() : checkpoint,
                         line -> err().println("penstock: " + line));
-        double loss = evaluate(directory, loaded, saved);
+        OptionalDouble measured = evaluate(directory, loaded, saved);
+        if (measured.isEmpty()) {
+            err().println("penstock: interrupted before the loss was measured");
+            return ExitCode.INTERRUPTED;
+        }
+        double loss = measured.getAsDouble();
         RunConfig config = loaded.config();
         var answer =
                 new Answer(
@@ -97,7 +102,9 @@ final class EvaluateCommand extends PenstockCommand {
         return ExitCode.OK;
     }
 
-    private double evaluate(RunDirectory directory, LoadedConfig loaded, SavedCheckpoint saved) {
+    /** The loss; empty if the user interrupted. */
+    private OptionalDouble evaluate(
+            RunDirectory directory, LoadedConfig loaded, SavedCheckpoint saved) {
         var options =
                 new RunOptions(
                         RunOptions.newRunId(loaded.config().run().name()),
@@ -118,7 +125,7 @@ final class EvaluateCommand extends PenstockCommand {
         if (outcome instanceof RunOutcome.Failed(_, String reason)) {
             throw new RunFailedException(reason);
         }
-        return found.loss.orElseThrow(() -> new RunFailedException("interrupted"));
+        return found.loss;
     }
 
     /** Waits for the one number that matters. */

@@ -11,6 +11,7 @@ import dev.penstock.runtime.model.Sampling;
 import java.util.Arrays;
 import java.util.Optional;
 import java.util.function.Consumer;
+import java.util.regex.Pattern;
 
 /** A few words of a model that was just trained. */
 final class SampleText {
@@ -18,6 +19,9 @@ final class SampleText {
     private static final int TOKENS = 200;
     private static final double TEMPERATURE = 0.8;
     private static final int TOP_K = 40;
+
+    /** A model that knows little writes any byte, and a terminal obeys some of them. */
+    private static final Pattern CONTROLS = Pattern.compile("[\\p{Cntrl}&&[^\n\t]]");
 
     private SampleText() {}
 
@@ -44,7 +48,7 @@ final class SampleText {
             int[] written = generator.generate(prompt, TOKENS, sampling, _ -> true);
             String text =
                     assembly.tokenizer().decode(prompt) + assembly.tokenizer().decode(written);
-            return Optional.of(text);
+            return Optional.of(CONTROLS.matcher(text).replaceAll("\uFFFD"));
         }
     }
 

@@ -1,7 +1,11 @@
 package dev.penstock.runtime.cli;
 
+import dev.penstock.runtime.config.LoadedConfig;
 import dev.penstock.runtime.launch.RunOptions.DumpRequest;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -51,35 +55,61 @@ final class TrainCommand extends PenstockCommand {
 
     @Override
     public Integer call() {
+        List<String> problems = new ArrayList<>();
         if (resume && init != null) {
-            throw new BadInputException(
+            problems.add(
                     "--resume and --init: expected one of them, got both; a checkpoint has its own weights");
         }
+        if (init != null && !Files.isReadable(init)) {
+            problems.add("--init: expected a file of weights, got nothing readable at " + init);
+        }
+        Optional<DumpRequest> gradients =
+                Optional.ofNullable(dump).flatMap(text -> parse(text, problems));
+        if (!problems.isEmpty()) {
+            throw new BadInputException(String.join("\n  ", problems));
+        }
+        LoadedConfig loaded = config.load();
+        gradients.ifPresent(request -> requireStep(request, loaded.config().run().steps()));
         var request =
                 new TrainRun.Request(
-                        config.load(),
+                        loaded,
                         Optional.ofNullable(runDirectory),
                         resume,
                         Optional.ofNullable(init),
-                        Optional.ofNullable(dump).map(TrainCommand::parse));
+                        gradients);
         return new TrainRun(request, out(), err()).call();
     }
 
-    private static DumpRequest parse(String text) {
+    private static void requireStep(DumpRequest request, int steps) {
+        if (request.step() > steps) {
+            throw new BadInputException(
+                    "--dump-gradients: expected a step up to run.steps = %d, got %d"
+                            .formatted(steps, request.step()));
+        }
+    }
+
+    private static Optional<DumpRequest> parse(String text, List<String> problems) {
         int colon = text.indexOf(':');
         if (colon > 0 && colon < text.length() - 1) {
             try {
                 long step = Long.parseLong(text.substring(0, colon));
                 if (step >= 1) {
-                    return new DumpRequest(
-                            step, Path.of(text.substring(colon + 1)).toAbsolutePath());
+                    Path file = Path.of(text.substring(colon + 1)).toAbsolutePath();
+                    Path folder = file.getParent();
+                    if (folder == null || !Files.isWritable(folder) || Files.isDirectory(file)) {
+                        problems.add(
+                                "--dump-gradients: expected a file in a folder that can be written to, got "
+                                        + file);
+                    }
+                    return Optional.of(new DumpRequest(step, file));
                 }
             } catch (NumberFormatException e) {
                 // said below
             }
         }
-        throw new BadInputException(
+        problems.add(
                 "--dump-gradients: expected STEP:FILE with a step from 1, such as 1:gradients.safetensors, got "
                         + text);
+        return Optional.empty();
     }
 }

@@ -54,10 +54,20 @@ final class TrainRun {
     /** Trains; returns the exit code. */
     int call() {
         RunDirectory directory = directory();
-        RunAssembly assembly = assemble(directory);
-        try (RunLog _ = RunLog.to(directory.log())) {
-            return train(directory, assembly);
+        Interrupts interrupts = Interrupts.install();
+        interrupts.onInterrupt(() -> leave(directory));
+        try (RunAssembly assembly = assemble(directory);
+                RunLog _ = RunLog.to(directory.log())) {
+            return train(directory, assembly, interrupts);
         }
+    }
+
+    /** An interrupt before there is a run to save. */
+    private void leave(RunDirectory directory) {
+        if (!request.resume()) {
+            directory.removeIfEmpty();
+        }
+        Runtime.getRuntime().exit(ExitCode.INTERRUPTED);
     }
 
     private RunDirectory directory() {
@@ -111,7 +121,7 @@ final class TrainRun {
         }
     }
 
-    private int train(RunDirectory directory, RunAssembly assembly) {
+    private int train(RunDirectory directory, RunAssembly assembly, Interrupts interrupts) {
         var steps = assembly.plan().steps();
         var meter = new PipelineMeter(assembly.plan().training());
         var recorder =
@@ -145,9 +155,9 @@ final class TrainRun {
                                 meter)) {
             assembly.sweepCheckpoints();
             var listener = new ListenerFanOut(List.of(metrics, recorder, progress));
-            outcome = new PipelineRun(assembly, listener, Interrupts.install()::onInterrupt).run();
+            outcome = new PipelineRun(assembly, listener, interrupts::onInterrupt).run();
         }
-        assembly.close();
+        assembly.close(); // the sample is read from the last checkpoint
         assembly.mergeGradientDump();
         return finish(directory, assembly, recorder, outcome, System.nanoTime() - start);
     }
@@ -159,9 +169,7 @@ final class TrainRun {
             RunOutcome outcome,
             long nanos) {
         Optional<String> sample =
-                outcome instanceof RunOutcome.Failed
-                        ? Optional.empty()
-                        : SampleText.write(assembly, this::warn);
+                outcome instanceof RunOutcome.Failed ? Optional.empty() : sample(assembly);
         sample.ifPresent(text -> out.printf("%nA sample of what it writes now:%n%s%n", text));
         String summary =
                 new RunReport(directory, facts(assembly), recorder)
@@ -176,6 +184,16 @@ final class TrainRun {
                 yield ExitCode.FAILURE;
             }
         };
+    }
+
+    /** What fails here must not cost the report. */
+    private Optional<String> sample(RunAssembly assembly) {
+        try {
+            return SampleText.write(assembly, this::warn);
+        } catch (RuntimeException e) {
+            warn("no sample of the model's text: " + e.getMessage());
+            return Optional.empty();
+        }
     }
 
     private static RunFacts facts(RunAssembly assembly) {

@@ -28,7 +28,7 @@ record Places(Path mainFile, Path workingDirectory) {
 
     String nameOf(Path file) {
         Path absolute = file.toAbsolutePath().normalize();
-        return absolute.startsWith(workingDirectory)
+        return absolute.startsWith(workingDirectory) && !absolute.equals(workingDirectory)
                 ? workingDirectory.relativize(absolute).toString()
                 : absolute.toString();
     }

@@ -1,6 +1,5 @@
 package dev.penstock.runtime.launch;
 
-import java.util.concurrent.atomic.AtomicReference;
 import sun.misc.Signal;
 import sun.misc.SignalHandler;
 
@@ -11,10 +10,10 @@ import sun.misc.SignalHandler;
 public final class Interrupts {
     private static final int INTERRUPTED = 130;
 
-    private final AtomicReference<Runnable> action = new AtomicReference<>(() -> {});
+    private Runnable action = () -> {};
     private boolean asked;
 
-    private Interrupts() {}
+    Interrupts() {}
 
     /** Takes over both signals of this process. */
     public static Interrupts install() {
@@ -30,16 +29,19 @@ public final class Interrupts {
         Signal.handle(new Signal("INT"), SignalHandler.SIG_IGN);
     }
 
-    /** What the first signal does. */
-    public void onInterrupt(Runnable newAction) {
-        action.set(newAction);
+    /** What the first signal does; done at once if that signal has already come. */
+    public synchronized void onInterrupt(Runnable newAction) {
+        action = newAction;
+        if (asked) {
+            newAction.run();
+        }
     }
 
-    private synchronized void onSignal() {
+    synchronized void onSignal() {
         if (asked) {
             Runtime.getRuntime().exit(INTERRUPTED);
         }
         asked = true;
-        action.get().run();
+        action.run();
     }
 }

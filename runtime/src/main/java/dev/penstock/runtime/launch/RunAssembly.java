@@ -95,6 +95,7 @@ public final class RunAssembly implements AutoCloseable {
         this.data = opened.orElseThrow();
         this.model = settings();
         this.start = StartingPoint.of(options, gpt2Config());
+        requireStepsToGo(loaded);
         this.stages = new GptStageFactory(model, schedule.budgets(), data, start.parameters());
         requireMemory(loaded);
         String hash = hash();
@@ -437,6 +438,19 @@ public final class RunAssembly implements AutoCloseable {
             return HexFormat.of().formatHex(digest.digest());
         } catch (NoSuchAlgorithmException e) {
             throw new IllegalStateException("every JDK has SHA-256", e);
+        }
+    }
+
+    private void requireStepsToGo(LoadedConfig loaded) {
+        if (!options.evaluateOnly() && start.completedSteps() > config.run().steps()) {
+            throw new ConfigException(
+                    List.of(
+                            loaded.problem(
+                                    "run.steps",
+                                    "at least the %d steps of the checkpoint to go on from"
+                                            .formatted(start.completedSteps()),
+                                    Integer.toString(config.run().steps()),
+                                    "raise it, or start a new run without --resume")));
         }
     }
 

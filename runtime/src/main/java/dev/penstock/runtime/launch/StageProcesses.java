@@ -19,6 +19,8 @@ import java.util.function.BiConsumer;
 final class StageProcesses implements AutoCloseable {
     private static final Duration PATIENCE = Duration.ofSeconds(5);
     private static final int LAST_WORDS = 300;
+    private static final String EVERY_JVM_SAYS =
+            "WARNING: Using incubator modules: jdk.incubator.vector";
 
     private final List<Process> children = new ArrayList<>();
     private volatile boolean closing;
@@ -100,7 +102,10 @@ final class StageProcesses implements AutoCloseable {
 
     private static String lastWords(Path output) {
         try {
-            String text = Files.readString(output, StandardCharsets.UTF_8).strip();
+            String text =
+                    Files.readString(output, StandardCharsets.UTF_8)
+                            .replace(EVERY_JVM_SAYS, "")
+                            .strip();
             if (text.isEmpty()) {
                 return "";
             }
