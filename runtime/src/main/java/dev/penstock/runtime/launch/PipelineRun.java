@@ -76,7 +76,7 @@ public final class PipelineRun {
     }
 
     private RunOutcome runInStageProcesses() {
-        assembly.options().write();
+        assembly.writeForStageProcesses();
         ActorSystem<Command> system = ActorSystems.clustered(supervisor(), List.of());
         Cluster cluster = Cluster.get(system);
         Address self = cluster.selfMember().address();

@@ -45,7 +45,10 @@ import dev.penstock.runtime.tokenizer.Tokenizer;
 import dev.penstock.schedules.ir.Channel;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.ScheduleText;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -64,8 +67,11 @@ import java.util.function.Supplier;
  * same configuration; nothing is started here.
  */
 public final class RunAssembly implements AutoCloseable {
-    /** Name of the resolved configuration in a run's directory. */
-    public static final String RESOLVED_CONFIG = "resolved.conf";
+    /**
+     * What the processes of a run start from: the configuration as it is used now, which an
+     * evaluation may have changed from the run's own.
+     */
+    static final String LAUNCH_CONFIG = "launch.conf";
 
     private static final int STREAM_BASE = 1000;
     private static final Duration STALL_LIMIT = Duration.ofSeconds(60);
@@ -196,6 +202,19 @@ public final class RunAssembly implements AutoCloseable {
     @Override
     public void close() {
         checkpoints.close();
+    }
+
+    /**
+     * Leaves what a stage's own process needs to build the same assembly in the run's directory.
+     */
+    void writeForStageProcesses() {
+        options.write();
+        Path file = options.directory().resolve(LAUNCH_CONFIG);
+        try {
+            Files.writeString(file, config.resolved());
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot write " + file, e);
+        }
     }
 
     /** What this process gives to the ranks that it hosts. */

@@ -35,7 +35,7 @@ public final class StageProcess {
 
         LoadedConfig config =
                 ConfigLoader.loadWithOrigins(
-                        directory.resolve(RunAssembly.RESOLVED_CONFIG), List.of());
+                        directory.resolve(RunAssembly.LAUNCH_CONFIG), List.of());
         RunAssembly assembly = RunAssembly.of(config, RunOptions.read(directory));
         DataPlane dataPlane = assembly.openDataPlane(driverDirectory);
         var info =
