@@ -16,6 +16,13 @@ final class CpuProducts {
     /** Multiply-adds that one thread does in about ten microseconds: not worth waking others. */
     private static final long WORTH_WAKING = 1 << 20;
 
+    /**
+     * A tile of a weight gradient stays in the caches while the blocks of tokens are added to it.
+     */
+    private static final int TILE_ROWS = 768;
+
+    private static final int TILE_COLUMNS = 512;
+
     private final WorkerPool pool;
     private final MatrixProduct floats;
     private final @Nullable MatrixProduct bfloats;
@@ -78,21 +85,38 @@ final class CpuProducts {
         eachPiece(
                 pieces,
                 blocks.rows(),
-                (thread, piece) -> {
-                    for (int i = 0; i < blocks.count(); i++) {
-                        int first = blocks.firstRow(i);
-                        multiply(
-                                product,
-                                thread,
-                                pieces,
-                                piece,
-                                blocks.rowsOf(i),
-                                left.fromColumn(first),
-                                right.fromRow(first),
-                                result,
-                                true);
-                    }
-                });
+                (thread, piece) ->
+                        addBlocks(product, thread, pieces, piece, left, right, result, blocks));
+    }
+
+    /**
+     * All blocks for one tile of a piece after the other: each tile is fetched from memory once.
+     */
+    private static void addBlocks(
+            MatrixProduct product,
+            int thread,
+            Pieces pieces,
+            int piece,
+            Operand a,
+            Operand b,
+            Operand c,
+            TokenBlocks blocks) {
+        int endRow = pieces.endRow(piece);
+        int endColumn = pieces.endColumn(piece);
+        for (int i = pieces.firstRow(piece); i < endRow; i += TILE_ROWS) {
+            int m = Math.min(TILE_ROWS, endRow - i);
+            for (int j = pieces.firstColumn(piece); j < endColumn; j += TILE_COLUMNS) {
+                int n = Math.min(TILE_COLUMNS, endColumn - j);
+                Operand tile = c.fromRow(i).fromColumn(j);
+                for (int block = 0; block < blocks.count(); block++) {
+                    int first = blocks.firstRow(block);
+                    Operand left = a.fromRow(i).fromColumn(first);
+                    Operand right = b.fromRow(first).fromColumn(j);
+                    int k = blocks.rowsOf(block);
+                    product.multiply(thread, m, n, k, left, right, tile, true);
+                }
+            }
+        }
     }
 
     private static void multiply(

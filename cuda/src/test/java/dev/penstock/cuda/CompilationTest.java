@@ -1,0 +1,46 @@
+package dev.penstock.cuda;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What the compiler must not change, and what it must achieve. */
+class CompilationTest {
+    private static final int HOT = 100;
+    private static final int FEW_BYTES = 4096;
+
+    @ParameterizedTest
+    @ValueSource(ints = {512, 256})
+    void bitsAreTheSameInterpretedAndCompiled(int vectorBits) throws Exception {
+        List<String> interpreted = kernelBits("-Xint", 1, vectorBits);
+
+        assertThat(interpreted).hasSize(4).allMatch(line -> line.contains("d head="));
+        assertThat(kernelBits("-XX:TieredStopAtLevel=1", 3, vectorBits)).isEqualTo(interpreted);
+        assertThat(kernelBits("-XX:+TieredCompilation", HOT, vectorBits)).isEqualTo(interpreted);
+    }
+
+    private static List<String> kernelBits(String flag, int runs, int vectorBits) throws Exception {
+        return OtherJvm.run(List.of(flag), KernelBits.class, runs, vectorBits);
+    }
+
+    /**
+     * A vector that becomes an object costs 80 bytes each time: whole kernels would be megabytes.
+     */
+    @Test
+    void compiledKernelsAllocateNextToNothing() throws Exception {
+        List<String> lines = OtherJvm.run(List.of(), KernelAllocations.class, FEW_BYTES);
+
+        assertThat(lines).hasSize(20);
+        assertThat(lines)
+                .allSatisfy(
+                        line -> {
+                            String bytes = line.substring(line.lastIndexOf(' ') + 1);
+                            assertThat(Long.parseLong(bytes))
+                                    .as(line)
+                                    .isLessThanOrEqualTo(FEW_BYTES);
+                        });
+    }
+}

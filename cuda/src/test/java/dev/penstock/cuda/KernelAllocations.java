@@ -1,0 +1,101 @@
+package dev.penstock.cuda;
+
+import com.sun.management.ThreadMXBean;
+import dev.penstock.cuda.device.AdamWStep;
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+import java.lang.management.ManagementFactory;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/**
+ * Prints how many bytes of heap each op allocates per call once it is compiled, one line per op. To
+ * be run in a JVM of its own: only there is one vector width loaded, as in production.
+ */
+final class KernelAllocations {
+    private static final int CALLS = 20;
+    private static final long PATIENCE_NANOS = 20_000_000_000L;
+
+    private KernelAllocations() {}
+
+    /**
+     * @param arguments bytes per call below which an op needs no more warming up
+     */
+    public static void main(String[] arguments) {
+        long few = Long.parseLong(arguments[0]);
+        try (Device device = Devices.open(DeviceSettings.DEFAULTS.withThreads(1))) {
+            ops(device).forEach((name, op) -> System.out.println(name + " " + bytes(op, few)));
+        }
+    }
+
+    private static long bytes(Runnable op, long few) {
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        long giveUp = System.nanoTime() + PATIENCE_NANOS;
+        long bytes;
+        do {
+            long before = threads.getCurrentThreadAllocatedBytes();
+            for (int i = 0; i < CALLS; i++) {
+                op.run();
+            }
+            bytes = (threads.getCurrentThreadAllocatedBytes() - before) / CALLS;
+        } while (bytes > few && System.nanoTime() < giveUp);
+        return bytes;
+    }
+
+    private static Map<String, Runnable> ops(Device device) {
+        Kernels k = device.kernels();
+        int n = 128;
+        int d = 64;
+        TokenBlocks blocks = new TokenBlocks(1, n, 0, 32);
+        Tensor x = floats(device, n, d);
+        Tensor y = floats(device, n, d);
+        Tensor z = floats(device, n, d);
+        Tensor squares = floats(device, n, d);
+        Tensor wide = floats(device, n, 3 * d);
+        Tensor dWide = floats(device, n, 3 * d);
+        Tensor w = floats(device, d, d);
+        Tensor row = floats(device, 1, d);
+        Tensor otherRow = floats(device, 1, d);
+        Tensor mean = floats(device, 1, n);
+        Tensor rstd = floats(device, 1, n);
+        Tensor logSumExp = floats(device, n, 2);
+        Tensor ids = device.memory().tensor("ids", DType.I32, 1, n);
+        AdamWStep step = new AdamWStep(1, 1e-3, 0.9, 0.95, 1e-8, 0.1, 1);
+        Map<String, Runnable> ops = new LinkedHashMap<>();
+        for (DType multiply : new DType[] {DType.F32, DType.BF16}) {
+            ops.put("gemm " + multiply, () -> k.gemm(multiply, false, x, false, w, y, false));
+            ops.put(
+                    "weightGradient " + multiply,
+                    () -> k.weightGradient(multiply, x, y, w, blocks));
+        }
+        ops.put("biasGradient", () -> k.biasGradient(x, row, blocks));
+        ops.put("addBiasAndResidual", () -> k.addBiasAndResidual(y, row, x));
+        ops.put("embedding", () -> k.embedding(ids, x, z, y, blocks));
+        ops.put("embeddingBackward", () -> k.embeddingBackward(y, ids, x, z, blocks));
+        ops.put("layerNorm", () -> k.layerNorm(x, row, otherRow, y, mean, rstd));
+        ops.put("layerNormBackwardInput", () -> k.layerNormBackwardInput(y, x, row, mean, rstd, z));
+        ops.put(
+                "layerNormBackwardWeight",
+                () -> k.layerNormBackwardWeight(y, x, mean, rstd, row, otherRow, blocks));
+        ops.put("biasGelu", () -> k.biasGelu(x, row, y));
+        ops.put("geluBackward", () -> k.geluBackward(x, y));
+        ops.put("attention", () -> k.attention(wide, y, logSumExp, 2, n, blocks));
+        ops.put(
+                "attentionBackward",
+                () -> k.attentionBackward(wide, y, logSumExp, z, dWide, 2, n, blocks));
+        ops.put("crossEntropy", () -> k.crossEntropy(x, ids, mean, 1e-3f));
+        ops.put("add", () -> k.add(x, y));
+        ops.put("squaredNorm", () -> k.squaredNorm(x));
+        ops.put("allFinite", () -> k.allFinite(x));
+        ops.put("adamW", () -> k.adamW(x, y, z, squares, step));
+        return ops;
+    }
+
+    private static Tensor floats(Device device, int rows, int columns) {
+        return device.memory().tensor("floats", DType.F32, rows, columns);
+    }
+}
