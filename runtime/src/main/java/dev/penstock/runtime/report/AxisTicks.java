@@ -16,8 +16,17 @@ record AxisTicks(List<Double> values, List<String> labels) {
         labels = List.copyOf(labels);
     }
 
-    /** At most about {@code wanted} ticks at multiples of 1, 2 or 5 times a power of ten. */
+    /** Below this share of its values a range has no round numbers of its own. */
+    private static final double NARROW = 1e-9;
+
+    /**
+     * At most about {@code wanted} ticks at multiples of 1, 2 or 5 times a power of ten; the lower
+     * end alone where the range is too narrow for doubles to tell its parts from each other.
+     */
     static AxisTicks between(double low, double high, int wanted) {
+        if (!(high - low > NARROW * Math.max(Math.abs(low), Math.abs(high)))) {
+            return new AxisTicks(List.of(low), List.of(Quantities.format("%.4g", low)));
+        }
         double rough = (high - low) / Math.max(1, wanted);
         double power = Math.pow(10, Math.floor(Math.log10(rough)));
         double part = rough / power;
@@ -35,6 +44,9 @@ record AxisTicks(List<Double> values, List<String> labels) {
     }
 
     private static String label(double value, int decimals) {
+        if (Math.abs(value) >= 1e9) {
+            return Quantities.format("%.3g", value);
+        }
         return Math.abs(value) >= 1e4
                 ? Quantities.format(value % 1000 == 0 ? "%.0fk" : "%.1fk", value / 1e3)
                 : Quantities.format("%." + decimals + "f", value);
