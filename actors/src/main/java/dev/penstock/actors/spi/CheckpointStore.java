@@ -19,6 +19,14 @@ public interface CheckpointStore {
     void publish(long step, List<ShardFile> shards);
 
     /**
+     * Removes what was written of a step's checkpoint after one of its shards failed. Called when
+     * every rank has answered, so that nobody writes to it any more.
+     */
+    default void abandon(long step) {
+        // a store may as well let it lie: it was not published
+    }
+
+    /**
      * A written shard.
      *
      * @param file name inside the checkpoint's directory

@@ -349,6 +349,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
         }
         save = null;
         if (round.failure().isPresent()) {
+            checkpoints.abandon(step);
             listener.onCheckpointFailed(step, round.failure().get());
         } else {
             publish(round);

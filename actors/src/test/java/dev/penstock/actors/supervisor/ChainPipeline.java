@@ -54,6 +54,7 @@ final class ChainPipeline implements RunListener, CheckpointStore {
     final List<String> stalls = Collections.synchronizedList(new ArrayList<>());
     final Map<Long, Double> evaluations = Collections.synchronizedMap(new HashMap<>());
     final List<Long> published = Collections.synchronizedList(new ArrayList<>());
+    final List<Long> abandoned = Collections.synchronizedList(new ArrayList<>());
     final List<String> failedCheckpoints = Collections.synchronizedList(new ArrayList<>());
 
     /** Builds the stages. */
@@ -195,5 +196,10 @@ final class ChainPipeline implements RunListener, CheckpointStore {
         if (shards.size() != settings.stages()) {
             throw new IllegalStateException("expected a shard of each stage, got " + shards);
         }
+    }
+
+    @Override
+    public void abandon(long step) {
+        abandoned.add(step);
     }
 }

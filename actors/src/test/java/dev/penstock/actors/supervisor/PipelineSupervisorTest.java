@@ -118,6 +118,7 @@ class PipelineSupervisorTest {
 
         assertThat(outcome).isEqualTo(new RunOutcome.Completed(5));
         assertThat(pipeline.published).containsExactly(4L, 5L);
+        assertThat(pipeline.abandoned).containsExactly(2L);
         assertThat(pipeline.failedCheckpoints).singleElement().asString().contains("disk full");
     }
 

@@ -101,6 +101,17 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
         return failure;
     }
 
+    /**
+     * A rank that wrote after another had failed left its file; on a full disk it is in the way.
+     */
+    @Override
+    public void abandon(long step) {
+        Path partial = CheckpointFolders.of(root, step, CheckpointFolders.INCOMPLETE);
+        if (Files.exists(partial)) {
+            remove(partial);
+        }
+    }
+
     private static StoredTensor stored(NamedTensor tensor) {
         StoredType type =
                 switch (tensor.tensor().type()) {

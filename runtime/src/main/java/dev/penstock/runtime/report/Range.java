@@ -20,7 +20,8 @@ record Range(double low, double high) {
             return new Range(0, 1);
         }
         if (high - low <= 1e-9 * Math.max(1, Math.abs(high))) {
-            return new Range(low - 0.5, high + 0.5);
+            double around = Math.max(0.5, 0.05 * Math.abs(high)); // 1e30 - 0.5 is 1e30
+            return new Range(low - around, high + around);
         }
         double more = margin * (high - low);
         return new Range(low - more, high + more);

@@ -56,6 +56,20 @@ class CheckpointDirectoryTest {
     }
 
     @Test
+    void anAbandonedSetLeavesNothing() {
+        try (TinyRun run = new TinyRun(1);
+                CheckpointDirectory directory = TinyRun.directory(root, 2)) {
+            run.save(directory, 7);
+            directory.writeShard(8, 1, List.of());
+
+            directory.abandon(8);
+            directory.abandon(9);
+        }
+
+        assertThat(root.toFile().list()).containsExactly("step-000007");
+    }
+
+    @Test
     void keepsTheRetainedNumberOfTheNewest() throws Exception {
         try (TinyRun run = new TinyRun(2);
                 CheckpointDirectory directory = TinyRun.directory(root, 2)) {

@@ -90,7 +90,7 @@ class RefusedRunsTest {
         Path garbage = Files.writeString(folder.resolve("garbage.safetensors"), "no weights");
 
         for (Path weights : List.of(garbage, folder.resolve("nowhere.safetensors"))) {
-            Trained refused = Training.onText(folder).option("--init", weights.toString()).run();
+            Trained refused = Training.onText(folder).init(weights).run();
 
             assertThat(refused.err()).contains(weights.getFileName().toString());
             expectNothingStarted(refused);

@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Random;
 import java.util.stream.Collectors;
 
@@ -20,6 +21,7 @@ final class Training {
     private final Path directory;
     private final List<String> settings = new ArrayList<>();
     private final List<String> options = new ArrayList<>();
+    private Optional<Path> weights = Optional.empty();
 
     private Training(Path folder, String text) {
         configuration = folder.resolve("tiny.conf");
@@ -51,7 +53,7 @@ final class Training {
                         data-plane.term-length = 1 MiB
                         """
                                 .formatted(tied, golden("tokens.safetensors")))
-                .option("--init", golden(variant + ".init.safetensors").toString());
+                .init(golden(variant + ".init.safetensors"));
     }
 
     /** Twelve steps on a small text from random weights, with evaluations and checkpoints. */
@@ -106,6 +108,12 @@ final class Training {
         return this;
     }
 
+    /** Starts from these weights. */
+    Training init(Path file) {
+        weights = Optional.of(file);
+        return this;
+    }
+
     /** Where the run's files are. */
     Path directory() {
         return directory;
@@ -127,6 +135,7 @@ final class Training {
         arguments.addAll(List.of("train", configuration.toString()));
         arguments.addAll(List.of("--run-dir", directory.toString()));
         settings.forEach(setting -> arguments.addAll(List.of("--set", setting)));
+        weights.ifPresent(file -> arguments.addAll(List.of("--init", file.toString())));
         arguments.addAll(options);
         return arguments;
     }

@@ -59,7 +59,7 @@ class PicturesTest {
 
     @Test
     void aChartOfNothingOrOfOneValueIsAChart() {
-        for (double[] values : new double[][] {{}, {2.5}, {2.5, 2.5}, {Double.NaN}}) {
+        for (double[] values : new double[][] {{}, {2.5}, {2.5, 2.5}, {Double.NaN}, {1e30}}) {
             double[] steps = IntStream.rangeClosed(1, values.length).asDoubleStream().toArray();
 
             String svg =

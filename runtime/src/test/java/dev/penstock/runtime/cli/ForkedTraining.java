@@ -1,0 +1,110 @@
+package dev.penstock.runtime.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/** A training run in a Java machine of its own, so that it can be killed. */
+final class ForkedTraining implements AutoCloseable {
+    private static final Duration START = Duration.ofSeconds(90);
+
+    private final Training training;
+    private final Process process;
+    private final Path output;
+
+    private ForkedTraining(Training training, Process process, Path output) {
+        this.training = training;
+        this.process = process;
+        this.output = output;
+    }
+
+    /** Starts it as the launcher does, from the class path of this process. */
+    static ForkedTraining start(Training training) throws IOException {
+        List<String> command = new ArrayList<>();
+        // a shell may have started this process with interrupts ignored, which a child inherits
+        command.addAll(List.of("env", "--default-signal=INT"));
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
+                .filter(argument -> !argument.startsWith("-javaagent"))
+                .forEach(command::add);
+        command.addAll(List.of("-cp", System.getProperty("java.class.path")));
+        command.add(Main.class.getName());
+        command.addAll(training.arguments());
+        Path output = training.configuration().resolveSibling("output.txt");
+        Process process =
+                new ProcessBuilder(command)
+                        .redirectErrorStream(true)
+                        .redirectOutput(output.toFile())
+                        .start();
+        return new ForkedTraining(training, process, output);
+    }
+
+    /** Waits until so many steps are committed; fails if the run ends before. */
+    ForkedTraining awaitSteps(int steps) {
+        await().atMost(START)
+                .pollInterval(Duration.ofMillis(10))
+                .until(
+                        () -> {
+                            assertThat(process.isAlive()).as(this::output).isTrue();
+                            return Trained.lossBits(training.directory()).size() >= steps;
+                        });
+        return this;
+    }
+
+    /** Sends a signal by its name, such as INT. */
+    void signal(String name) throws Exception {
+        Process kill = new ProcessBuilder("kill", "-" + name, "" + process.pid()).start();
+        assertThat(kill.waitFor(10, TimeUnit.SECONDS)).isTrue();
+        assertThat(kill.exitValue()).isZero();
+    }
+
+    /** The process and all that it started. */
+    List<ProcessHandle> family() {
+        List<ProcessHandle> family = new ArrayList<>(process.descendants().toList());
+        family.add(process.toHandle());
+        return family;
+    }
+
+    /** The process of a rank in a run with one process per stage. */
+    ProcessHandle ofRank(int rank) throws IOException {
+        for (ProcessHandle child : process.children().toList()) {
+            List<String> words =
+                    List.of(
+                            Files.readString(Path.of("/proc/" + child.pid() + "/cmdline"))
+                                    .split("\0"));
+            int main = words.indexOf("dev.penstock.runtime.launch.StageProcess");
+            if (main >= 0 && words.get(main + 2).equals("" + rank)) {
+                return child;
+            }
+        }
+        throw new AssertionError("no process for rank " + rank + ": " + output());
+    }
+
+    /** Waits for the end; the answer has everything that was printed in {@code out}. */
+    Trained awaitEnd(Duration limit) throws InterruptedException {
+        boolean ended = process.waitFor(limit.toMillis(), TimeUnit.MILLISECONDS);
+        assertThat(ended).as(() -> "still running after " + limit + ": " + output()).isTrue();
+        return new Trained(training.directory(), process.exitValue(), output(), "");
+    }
+
+    private String output() {
+        try {
+            return Files.readString(output);
+        } catch (IOException e) {
+            return "no output: " + e.getMessage();
+        }
+    }
+
+    @Override
+    public void close() {
+        family().forEach(ProcessHandle::destroyForcibly);
+    }
+}

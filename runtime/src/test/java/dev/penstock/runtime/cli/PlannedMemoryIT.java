@@ -1,0 +1,74 @@
+package dev.penstock.runtime.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.runtime.config.ConfigLoader;
+import dev.penstock.runtime.launch.RunAssembly;
+import dev.penstock.runtime.launch.RunOptions;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+import org.assertj.core.data.Percentage;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** What a rank holds at most is what was planned before the run. */
+class PlannedMemoryIT {
+    private static final Percentage TOLERANCE = Percentage.withPercentage(10);
+
+    @TempDir Path folder;
+
+    static Stream<Arguments> runs() {
+        return Stream.of(
+                        "kind=1f1b",
+                        "kind=gpipe, backward=fifo",
+                        "kind=gpipe, backward=reverse",
+                        "kind=terapipe, slices=2",
+                        "kind=seq1f1b, slices=2")
+                .flatMap(
+                        order ->
+                                Stream.of(
+                                        Arguments.of(order, 1, "float32"),
+                                        Arguments.of(order, 3, "float32"),
+                                        Arguments.of(order, 2, "bf16")));
+    }
+
+    @ParameterizedTest(name = "{0}, {1} stages, {2}")
+    @MethodSource("runs")
+    void everyRanksPeakIsAsPlanned(String order, int stages, String precision) throws Exception {
+        Training training =
+                Training.onText(folder)
+                        .set("run.steps=3", "model.layers=3", "model.width=64")
+                        .set("schedule={" + order + "}", "pipeline.stages=" + stages)
+                        .set("device.precision=" + precision);
+
+        List<Long> measured = training.complete().peakBytes();
+
+        List<Long> planned = planned(training);
+        assertThat(measured).hasSize(stages);
+        for (int rank = 0; rank < stages; rank++) {
+            assertThat(measured.get(rank))
+                    .as("peak bytes of rank %d", rank)
+                    .isCloseTo(planned.get(rank), TOLERANCE);
+        }
+    }
+
+    private List<Long> planned(Training training) throws Exception {
+        try (RunAssembly assembly =
+                RunAssembly.of(
+                        ConfigLoader.loadWithOrigins(training.configuration(), training.settings()),
+                        new RunOptions(
+                                "planned",
+                                Files.createDirectory(folder.resolve("planned")),
+                                Optional.empty(),
+                                Optional.empty(),
+                                Optional.empty(),
+                                false))) {
+            return assembly.plannedBytes();
+        }
+    }
+}
