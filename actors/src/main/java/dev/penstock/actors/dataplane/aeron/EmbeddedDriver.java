@@ -38,7 +38,7 @@ public final class EmbeddedDriver implements AutoCloseable {
             MediaDriver driver =
                     MediaDriver.launch(DriverContexts.of(directory, settings.termLengthBytes()));
             return new EmbeddedDriver(directory, driver);
-        } catch (RuntimeException e) {
+        } catch (Exception e) { // Aeron lets checked ones through undeclared: a full disk
             DriverDirectory.delete(directory);
             throw new DataPlaneException(
                     "the media driver cannot start in %s: %s".formatted(directory, e.getMessage()),
