@@ -100,7 +100,7 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
                                         return new TensorShardActor(
                                                 context, timers, rank, epoch, resources, status,
                                                 events);
-                                    } catch (RuntimeException e) {
+                                    } catch (RuntimeException | Error e) {
                                         LOG.error("rank {} cannot start", rank, e);
                                         events.tell(failed(rank, "start", e));
                                         events.tell(new RankEvent.Stopped(rank));
@@ -125,14 +125,14 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
                 case LinkFailed(String reason) -> throw OpInterpreter.linkFailed(reason);
                 case Order(RankOrder order) -> onOrder(order);
             };
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) { // out of memory is told like every other end
             LOG.error("rank {} failed", rank, e);
             events.tell(failed(rank, work.place(), e));
             return Behaviors.stopped();
         }
     }
 
-    private static RankEvent.Failed failed(int rank, String place, RuntimeException e) {
+    private static RankEvent.Failed failed(int rank, String place, Throwable e) {
         String what = e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
         return new RankEvent.Failed(rank, "rank %d (%s): %s".formatted(rank, place, what));
     }

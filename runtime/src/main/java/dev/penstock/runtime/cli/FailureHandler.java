@@ -45,13 +45,7 @@ final class FailureHandler implements IExecutionExceptionHandler {
             print(err, exception);
             return known.get();
         }
-        err.printf(
-                "penstock: unexpected %s: %s; %s%n",
-                exception.getClass().getSimpleName(),
-                exception.getMessage(),
-                whereIsTheTrace(exception));
-        err.flush();
-        return ExitCode.FAILURE;
+        return unexpected(err, exception);
     }
 
     private static Optional<Integer> exitCodeFor(Exception exception) {
@@ -72,7 +66,16 @@ final class FailureHandler implements IExecutionExceptionHandler {
         err.flush();
     }
 
-    private static String whereIsTheTrace(Exception exception) {
+    /** One sentence, and the trace in a file. */
+    static int unexpected(PrintWriter err, Throwable failure) {
+        err.printf(
+                "penstock: unexpected %s: %s; %s%n",
+                failure.getClass().getSimpleName(), failure.getMessage(), whereIsTheTrace(failure));
+        err.flush();
+        return ExitCode.FAILURE;
+    }
+
+    private static String whereIsTheTrace(Throwable exception) {
         StringWriter trace = new StringWriter();
         exception.printStackTrace(new PrintWriter(trace));
         try {

@@ -7,7 +7,14 @@ public final class Main {
     private Main() {}
 
     public static void main(String[] arguments) {
-        System.exit(commandLine().execute(arguments));
+        CommandLine commandLine = commandLine();
+        int code;
+        try {
+            code = commandLine.execute(arguments);
+        } catch (Error e) { // picocli hands on exceptions only; no heap left is an error
+            code = FailureHandler.unexpected(commandLine.getErr(), e);
+        }
+        System.exit(code);
     }
 
     /** All commands with their error handling; a test sets its own writers on it. */

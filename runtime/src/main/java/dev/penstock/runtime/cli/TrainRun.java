@@ -20,6 +20,7 @@ import dev.penstock.runtime.report.RunReport;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.UncheckedIOException;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -56,9 +57,12 @@ final class TrainRun {
         RunDirectory directory = directory();
         Interrupts interrupts = Interrupts.install();
         interrupts.onInterrupt(() -> leave(directory));
-        try (RunAssembly assembly = assemble(directory);
+        try (FileChannel _ = directory.lock();
+                RunAssembly assembly = assemble(directory);
                 RunLog _ = RunLog.to(directory.log())) {
             return train(directory, assembly, interrupts);
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot give up the lock of " + directory.path(), e);
         }
     }
 

@@ -24,9 +24,13 @@ public final class Interrupts {
         return interrupts;
     }
 
-    /** Leaves Ctrl-C to the parent process, which shares the terminal. */
-    static void ignoreInTerminal() {
+    /**
+     * Leaves both signals to the parent process: a terminal, a time limit or a service sends them
+     * to all.
+     */
+    static void leaveToParent() {
         Signal.handle(new Signal("INT"), SignalHandler.SIG_IGN);
+        Signal.handle(new Signal("TERM"), SignalHandler.SIG_IGN);
     }
 
     /** What the first signal does; done at once if that signal has already come. */

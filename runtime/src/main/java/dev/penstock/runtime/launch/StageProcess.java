@@ -27,7 +27,7 @@ public final class StageProcess {
      * Arguments: run directory, rank, directory of the media driver, address of the cluster's seed.
      */
     public static void main(String[] args) throws IOException {
-        Interrupts.ignoreInTerminal();
+        Interrupts.leaveToParent();
         Path directory = Path.of(args[0]);
         int rank = Integer.parseInt(args[1]);
         Path driverDirectory = Path.of(args[2]);

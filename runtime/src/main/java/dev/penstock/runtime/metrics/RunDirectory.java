@@ -1,9 +1,12 @@
 package dev.penstock.runtime.metrics;
 
 import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.Comparator;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -107,10 +110,48 @@ public record RunDirectory(Path path) {
         }
     }
 
+    private Path lockFile() {
+        return path.resolve("run.lock");
+    }
+
+    /**
+     * Takes this directory for one run until closed; the system lets go of it when the process
+     * ends, however it ends.
+     *
+     * @throws RunDirectoryException if another run has it
+     */
+    public FileChannel lock() {
+        try {
+            FileChannel channel =
+                    FileChannel.open(
+                            lockFile(), StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+            if (tryLock(channel)) {
+                return channel;
+            }
+            channel.close();
+        } catch (IOException e) {
+            throw new RunDirectoryException(
+                    path, "locking the run directory %s: %s".formatted(path, reason(e)), e);
+        }
+        throw new RunDirectoryException(
+                path,
+                "locking the run directory: expected %s to be free, but another run is writing there; try another --run-dir or wait for it to end"
+                        .formatted(path));
+    }
+
+    private static boolean tryLock(FileChannel channel) throws IOException {
+        try {
+            return channel.tryLock() != null;
+        } catch (OverlappingFileLockException e) {
+            return false; // this very process has it
+        }
+    }
+
     /** Removes a directory that was made for a run that never began. */
     public void removeIfEmpty() {
         try {
             Files.deleteIfExists(checkpoints());
+            Files.deleteIfExists(lockFile());
             Files.delete(path);
         } catch (IOException e) {
             // it holds something, or it stays empty: neither is a loss

@@ -24,6 +24,21 @@ class RunDirectoryTest {
     }
 
     @Test
+    void aDirectoryBelongsToOneRunAtATime() throws IOException {
+        RunDirectory directory = RunDirectory.createUnder(folder, "busy");
+
+        try (var _ = directory.lock()) {
+            assertThatThrownBy(directory::lock)
+                    .isInstanceOf(RunDirectoryException.class)
+                    .hasMessageContaining("another run is writing there");
+        }
+        directory.lock().close();
+
+        directory.removeIfEmpty();
+        assertThat(directory.path()).doesNotExist();
+    }
+
+    @Test
     void numbersAreNotComparedAsText() throws IOException {
         Files.createDirectories(folder.resolve("a-9"));
         Files.createDirectories(folder.resolve("a-10"));
