@@ -92,7 +92,6 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     private boolean publishing;
     private boolean interrupted;
     private @Nullable String failure;
-    private @Nullable String unsaved;
     private long passes;
     private long completed;
     private long evaluatedAfter = -1;
@@ -351,7 +350,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
         save = null;
         if (round.failure().isPresent()) {
             checkpoints.abandon(step);
-            onCheckpointFailed(step, round.failure().get());
+            listener.onCheckpointFailed(step, round.failure().get());
         } else {
             publish(round);
         }
@@ -374,20 +373,12 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
                                         Optional.ofNullable(error).map(SaveRound::reason)));
     }
 
-    /** Training goes on; only where nothing follows is it the run's end. */
-    private void onCheckpointFailed(long step, String reason) {
-        listener.onCheckpointFailed(step, reason);
-        if (step == plan.steps().last() || interrupted) {
-            unsaved = "step %d is done, but could not be saved: %s".formatted(step, reason);
-        }
-    }
-
     private void onPublished(Published published) {
         publishing = false;
         published
                 .failure()
                 .ifPresentOrElse(
-                        reason -> onCheckpointFailed(published.step(), reason),
+                        reason -> listener.onCheckpointFailed(published.step(), reason),
                         () ->
                                 listener.onCheckpoint(
                                         published.step(), published.bytes(), published.nanos()));
@@ -453,9 +444,6 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     private RunOutcome outcomeNow() {
         if (failure != null) {
             return new RunOutcome.Failed(completed, failure);
-        }
-        if (unsaved != null) {
-            return new RunOutcome.Failed(completed, unsaved);
         }
         return interrupted && completed < plan.steps().last()
                 ? new RunOutcome.Interrupted(completed)

@@ -123,21 +123,6 @@ class PipelineSupervisorTest {
     }
 
     @Test
-    void aRunWhoseEndCannotBeSavedHasNotCompleted() throws Exception {
-        var pipeline = new ChainPipeline("1f1b", settings(2, 2, 1));
-        pipeline.runSteps = new RunSteps(0, 5, 0, 0, 0, 2);
-        pipeline.failSaveOfStep = 5;
-
-        RunOutcome outcome = pipeline.run();
-
-        assertThat(outcome)
-                .isInstanceOfSatisfying(
-                        RunOutcome.Failed.class,
-                        failed -> assertThat(failed.reason()).contains("step 5", "disk full"));
-        assertThat(pipeline.published).containsExactly(2L, 4L);
-    }
-
-    @Test
     void anInterruptFinishesTheStepAndSaves() throws Exception {
         var pipeline = new ChainPipeline("1f1b", settings(2, 2, 1));
         pipeline.runSteps = new RunSteps(0, 1_000_000, 0, 0, 0, 1_000_000);
