@@ -48,15 +48,48 @@ public final class NaiveJudge {
                     .filter(stage -> schedule.placement().rankOf(stage) == program.rank())
                     .forEach(stage -> expected.add(new Op.ReduceGradients(stage)));
         }
-        return program.ops().size() == expected.size()
-                && new HashSet<>(program.ops()).equals(new HashSet<>(expected));
+        List<Op> present =
+                program.ops().stream()
+                        .flatMap(op -> parts(op).stream())
+                        .filter(this::isDue)
+                        .toList();
+        return present.size() == expected.size()
+                && new HashSet<>(present).equals(new HashSet<>(expected));
+    }
+
+    private static List<Op> parts(Op op) {
+        return op instanceof Op.Overlapped(Op.Forward forward, Op.InputGradient backward)
+                ? List.of(forward, backward)
+                : List.of(op);
+    }
+
+    /** Whether completeness says how often it must be there. */
+    private boolean isDue(Op op) {
+        return switch (op) {
+            case Op.ParameterOp _ -> false;
+            case Op.ReduceGradients(int stage) ->
+                    schedule.sharedGroups().stream().anyMatch(group -> group.contains(stage));
+            case Op.UnitOp _, Op.Overlapped _ -> true;
+        };
+    }
+
+    private boolean has(Op wanted) {
+        return schedule.programs().stream()
+                .flatMap(program -> program.ops().stream())
+                .anyMatch(op -> parts(op).contains(wanted));
     }
 
     private List<Op> expected(WorkUnit u) {
         var ops = new ArrayList<Op>();
         ops.add(new Op.Forward(u));
         if (training) {
-            ops.add(new Op.Backward(u));
+            ops.addAll(
+                    has(new Op.BackwardInput(u))
+                            ? List.of(new Op.BackwardInput(u), new Op.BackwardWeight(u))
+                            : List.of(new Op.Backward(u)));
+            if (has(new Op.Recompute(u))) {
+                ops.add(new Op.Recompute(u));
+            }
         }
         if (lowered && u.stage() > 0 && differ(u.stage() - 1, u.stage())) {
             ops.add(new Op.ReceiveActivation(u));
@@ -79,15 +112,16 @@ public final class NaiveJudge {
 
     /** Every op that is on this rank and needed by another comes before it. */
     private boolean isOrdered(RankProgram program) {
-        Set<Op> here = Set.copyOf(program.ops());
+        Set<Op> here = new HashSet<>();
+        program.ops().forEach(op -> here.addAll(parts(op)));
         Set<Op> before = new HashSet<>();
         for (Op op : program.ops()) {
-            for (Op needed : needs(op)) {
+            for (Op needed : parts(op).stream().flatMap(part -> needs(part).stream()).toList()) {
                 if (here.contains(needed) && !before.contains(needed)) {
                     return false;
                 }
             }
-            before.add(op);
+            before.addAll(parts(op));
         }
         return true;
     }
@@ -96,15 +130,20 @@ public final class NaiveJudge {
         return switch (op) {
             case Op.Forward(WorkUnit u) ->
                     with(RandomOrders.needs(op, shape), new Op.ReceiveActivation(u));
-            case Op.Backward(WorkUnit u) ->
-                    with(RandomOrders.needs(op, shape), new Op.ReceiveGradient(u));
+            case Op.InputGradient backward ->
+                    with(RandomOrders.needs(op, shape), new Op.ReceiveGradient(backward.unit()));
+            case Op.BackwardWeight _, Op.Recompute _ -> RandomOrders.needs(op, shape);
             case Op.SendActivation(WorkUnit u) -> List.of(new Op.Forward(u));
-            case Op.SendGradient(WorkUnit u) -> List.of(new Op.Backward(u));
-            case Op.ReceiveActivation _, Op.ReceiveGradient _ -> List.of();
+            case Op.SendGradient(WorkUnit u) ->
+                    List.of(new Op.Backward(u), new Op.BackwardInput(u));
+            case Op.ReceiveActivation _, Op.ReceiveGradient _, Op.Overlapped _, Op.ParameterOp _ ->
+                    List.of();
             case Op.ReduceGradients(int stage) -> {
                 var needs = new ArrayList<Op>();
                 for (int i = 0; i < shape.unitsPerStage(); i++) {
-                    needs.add(new Op.Backward(shape.unitAt(stage * shape.unitsPerStage() + i)));
+                    WorkUnit unit = shape.unitAt(stage * shape.unitsPerStage() + i);
+                    needs.add(new Op.Backward(unit));
+                    needs.add(new Op.BackwardWeight(unit));
                 }
                 yield needs;
             }

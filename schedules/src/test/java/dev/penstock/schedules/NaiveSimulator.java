@@ -78,9 +78,21 @@ public final class NaiveSimulator {
         return switch (op) {
             case Op.Forward(WorkUnit u) when implied && crosses(u.stage() - 1, u.stage()) ->
                     arrival(new Op.Forward(u.onStage(u.stage() - 1)), u.stage() - 1, u.stage());
-            case Op.Backward(WorkUnit u) when implied && crosses(u.stage() + 1, u.stage()) ->
-                    arrival(new Op.Backward(u.onStage(u.stage() + 1)), u.stage() + 1, u.stage());
-            case Op.Compute _ -> OptionalLong.of(0);
+            case Op.InputGradient backward when implied && crosses(op.stage() + 1, op.stage()) -> {
+                WorkUnit u = backward.unit().onStage(op.stage() + 1);
+                OptionalLong whole = arrival(new Op.Backward(u), u.stage(), op.stage());
+                yield whole.isPresent()
+                        ? whole
+                        : arrival(new Op.BackwardInput(u), u.stage(), op.stage());
+            }
+            case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) -> {
+                OptionalLong first = readyAt(rank, forward);
+                OptionalLong second = readyAt(rank, backward);
+                yield first.isEmpty() || second.isEmpty()
+                        ? OptionalLong.empty()
+                        : OptionalLong.of(Math.max(first.getAsLong(), second.getAsLong()));
+            }
+            case Op.Compute _, Op.ParameterOp _ -> OptionalLong.of(0);
             case Op.ReceiveActivation(WorkUnit u) when u.stage() == 0 -> OptionalLong.empty();
             case Op.ReceiveActivation(WorkUnit u) ->
                     arrival(
@@ -107,8 +119,14 @@ public final class NaiveSimulator {
 
     private OptionalLong arrival(Op giver, int from, int to) {
         for (int rank = 0; rank < starts.size(); rank++) {
-            int at = schedule.program(rank).ops().indexOf(giver);
-            if (at >= 0 && at < ends.get(rank).size()) {
+            List<Op> ops = schedule.program(rank).ops();
+            int at = 0;
+            while (at < ops.size()
+                    && !ops.get(at).equals(giver)
+                    && !ops.get(at).computations().contains(giver)) {
+                at++;
+            }
+            if (at < ends.get(rank).size()) {
                 long latency = costs.latencyNanos(new Channel(from, to));
                 return OptionalLong.of(ends.get(rank).get(at) + latency);
             }

@@ -56,10 +56,21 @@ public final class RandomOrders {
 
     private static Schedule order(PipelineShape shape, Placement placement, Random random) {
         var left = new ArrayList<Op>();
-        for (int unit = 0; unit < shape.units(); unit++) {
-            left.add(new Op.Forward(shape.unitAt(unit)));
-            left.add(new Op.Backward(shape.unitAt(unit)));
+        int splitPercent = 50 * random.nextInt(3);
+        for (int i = 0; i < shape.units(); i++) {
+            WorkUnit unit = shape.unitAt(i);
+            left.add(new Op.Forward(unit));
+            if (random.nextInt(100) < splitPercent) {
+                left.add(new Op.BackwardInput(unit));
+                left.add(new Op.BackwardWeight(unit));
+            } else {
+                left.add(new Op.Backward(unit));
+            }
+            if (random.nextInt(4) == 0) {
+                left.add(new Op.Recompute(unit));
+            }
         }
+        Set<Op> all = Set.copyOf(left);
         List<List<Op>> programs =
                 IntStream.range(0, shape.ranks())
                         .<List<Op>>mapToObj(_ -> new ArrayList<>())
@@ -67,7 +78,8 @@ public final class RandomOrders {
         Set<Op> done = new HashSet<>();
         while (!left.isEmpty()) {
             Op op = left.get(random.nextInt(left.size()));
-            if (done.containsAll(needs(op, shape))) {
+            List<Op> needed = needs(op, shape).stream().filter(all::contains).toList();
+            if (done.containsAll(needed)) {
                 programs.get(placement.rankOf(op.stage())).add(op);
                 done.add(op);
                 left.remove(op);
@@ -82,7 +94,7 @@ public final class RandomOrders {
                         .toList());
     }
 
-    /** The definition of what a computation needs, on whichever rank. */
+    /** The definition of what a computation needs of what there is, on whichever rank. */
     static List<Op> needs(Op op, PipelineShape shape) {
         var needs = new ArrayList<Op>();
         switch (op) {
@@ -95,18 +107,23 @@ public final class RandomOrders {
                             new Op.Forward(new WorkUnit(u.stage(), u.microBatch(), u.slice() - 1)));
                 }
             }
-            case Op.Backward(WorkUnit u) -> {
+            case Op.InputGradient backward -> {
+                WorkUnit u = backward.unit();
                 needs.add(new Op.Forward(u));
+                needs.add(new Op.Recompute(u));
                 if (u.stage() < shape.stages() - 1) {
                     needs.add(new Op.Backward(u.onStage(u.stage() + 1)));
+                    needs.add(new Op.BackwardInput(u.onStage(u.stage() + 1)));
                 }
                 if (u.slice() < shape.slices() - 1) {
-                    needs.add(
-                            new Op.Backward(
-                                    new WorkUnit(u.stage(), u.microBatch(), u.slice() + 1)));
+                    var later = new WorkUnit(u.stage(), u.microBatch(), u.slice() + 1);
+                    needs.add(new Op.Backward(later));
+                    needs.add(new Op.BackwardInput(later));
                 }
             }
-            case Op.Transfer _, Op.ReduceGradients _ -> {}
+            case Op.BackwardWeight(WorkUnit u) -> needs.add(new Op.BackwardInput(u));
+            case Op.Recompute(WorkUnit u) -> needs.add(new Op.Forward(u));
+            case Op.Overlapped _, Op.Transfer _, Op.ParameterOp _, Op.ReduceGradients _ -> {}
         }
         return needs;
     }

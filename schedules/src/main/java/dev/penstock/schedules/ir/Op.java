@@ -1,5 +1,7 @@
 package dev.penstock.schedules.ir;
 
+import java.util.List;
+
 /**
  * One entry of a {@link RankProgram}. An op cannot exist without everything it needs, and a new
  * kind makes every switch that forgot it fail to compile (so no switch over ops has a {@code
@@ -24,8 +26,21 @@ public sealed interface Op {
         }
     }
 
+    /** The computations that run when this op runs: none, itself, or an overlapped pair. */
+    default List<Compute> computations() {
+        return List.of();
+    }
+
     /** A computation of a unit. */
-    sealed interface Compute extends UnitOp {}
+    sealed interface Compute extends UnitOp {
+        @Override
+        default List<Compute> computations() {
+            return List.of(this);
+        }
+    }
+
+    /** A computation whose end makes the gradient of the unit's input. */
+    sealed interface InputGradient extends Compute {}
 
     /** One half of a tensor's way between two stages on different ranks. */
     sealed interface Transfer extends UnitOp {}
@@ -34,7 +49,43 @@ public sealed interface Op {
     record Forward(WorkUnit unit) implements Compute {}
 
     /** The full backward: gradients of input and weights. Text: {@code 2B0}. */
-    record Backward(WorkUnit unit) implements Compute {}
+    record Backward(WorkUnit unit) implements InputGradient {}
+
+    /**
+     * The part of the backward that others wait for: the gradient of the input. The unit stays live
+     * until its {@link BackwardWeight}. Text: {@code 2I0}.
+     */
+    record BackwardInput(WorkUnit unit) implements InputGradient {}
+
+    /**
+     * The part of the backward that nobody waits for: the gradients of the weights, any time after
+     * the unit's {@link BackwardInput}. Text: {@code 2W0}.
+     */
+    record BackwardWeight(WorkUnit unit) implements Compute {}
+
+    /**
+     * Runs the forward again to have back what the backward needs; between the forward and this op
+     * the unit holds its input alone. Text: {@code 2R0}.
+     */
+    record Recompute(WorkUnit unit) implements Compute {}
+
+    /**
+     * A forward and a backward of one rank whose parts are interleaved, so that one's communication
+     * hides behind the other's computation (DualPipe). Both start when both can, and both end
+     * together. Text: {@code (0F7;7B3)OVERLAP_F_B}.
+     */
+    record Overlapped(Forward forward, InputGradient backward) implements Op {
+        /** The stage of the forward. */
+        @Override
+        public int stage() {
+            return forward.stage();
+        }
+
+        @Override
+        public List<Compute> computations() {
+            return List.of(forward, backward);
+        }
+    }
 
     /** Sends the output of {@code unit.stage()} to the next stage. Text: {@code 2SEND_F0}. */
     record SendActivation(WorkUnit unit) implements Transfer {}
@@ -53,10 +104,26 @@ public sealed interface Op {
      */
     record ReceiveGradient(WorkUnit unit) implements Transfer {}
 
+    /** Makes parameters resident or lets them go (ZeRO-3). */
+    sealed interface ParameterOp extends Op {
+        LayerRange layers();
+    }
+
     /**
-     * Sums the gradients of the parameters that {@code stage} shares with other stages (tied
-     * embeddings). A collective of ranks: it completes on no rank before every rank that holds a
-     * member has reached the first of its members. Text: {@code 0REDUCE_GRAD}.
+     * Starts to gather sharded parameters from the stage's replicas. It goes on beside the
+     * computations; the next one that needs the parameters waits for it. Text: {@code 1UNSHARD}, or
+     * {@code 1UNSHARD[0-3]} for some layers of the stage.
+     */
+    record GatherParameters(int stage, LayerRange layers) implements ParameterOp {}
+
+    /** Frees gathered parameters; the own shard stays. Text: {@code 1RESHARD}. */
+    record ReleaseParameters(int stage, LayerRange layers) implements ParameterOp {}
+
+    /**
+     * Sums the stage's gradients with those of everybody else who holds the same parameters: other
+     * stages (tied embeddings) and replicas. For a shared stage a collective of ranks: it completes
+     * on no rank before every rank that holds a member has reached the first of its members. Text:
+     * {@code 0REDUCE_GRAD}.
      */
     record ReduceGradients(int stage) implements Op {}
 }

@@ -108,9 +108,15 @@ public record Schedule(
                 .anyMatch(p -> p.ops().stream().anyMatch(op -> op instanceof Op.Transfer));
     }
 
-    /** Whether it is forwards and backwards alone, as a generator makes it. */
+    /** Whether it is computations alone, as a generator makes it. */
     public boolean isComputeOnly() {
         return programs.stream()
-                .allMatch(p -> p.ops().stream().allMatch(op -> op instanceof Op.Compute));
+                .allMatch(
+                        p ->
+                                p.ops().stream()
+                                        .allMatch(
+                                                op ->
+                                                        op instanceof Op.Compute
+                                                                || op instanceof Op.Overlapped));
     }
 }

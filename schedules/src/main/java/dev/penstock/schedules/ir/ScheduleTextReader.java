@@ -201,7 +201,9 @@ final class ScheduleTextReader {
         for (Word word : rank.words()) {
             Optional<Op> op = OpText.parse(word.text());
             op.ifPresentOrElse(ops::add, () -> noOp(word));
-            boolean ofUnit = op.isPresent() && op.get() instanceof Op.UnitOp;
+            boolean ofUnit =
+                    op.isPresent()
+                            && (op.get() instanceof Op.UnitOp || op.get() instanceof Op.Overlapped);
             if (ofUnit && slices > 1 && !OpText.namesSlice(word.text())) {
                 problem(
                         word.position(),
@@ -215,8 +217,9 @@ final class ScheduleTextReader {
     private void noOp(Word word) {
         problem(
                 word.position(),
-                "expected an op such as 0F0, 0B0, 0SEND_F0, 1RECV_F0, 1SEND_B0, 0RECV_B0 or"
-                        + " 0REDUCE_GRAD, got '%s'".formatted(word.text()));
+                "expected an op such as 0F0, 0B0, 0I0, 0W0, 0R0, 0SEND_F0, 1RECV_F0, 1SEND_B0, 0RECV_B0,"
+                        + " (0F1;3B0)OVERLAP_F_B, 0UNSHARD, 0RESHARD or 0REDUCE_GRAD, got '%s'"
+                                .formatted(word.text()));
     }
 
     private static List<RankProgram> rankPrograms(List<List<Op>> programs) {

@@ -20,6 +20,9 @@ public final class ForwardOnly {
     private static RankProgram forwards(RankProgram program) {
         return new RankProgram(
                 program.rank(),
-                program.ops().stream().filter(op -> op instanceof Op.Forward).toList());
+                program.ops().stream()
+                        .<Op>flatMap(op -> op.computations().stream())
+                        .filter(op -> op instanceof Op.Forward)
+                        .toList());
     }
 }

@@ -39,7 +39,10 @@ public final class InsertTransfers {
     private static void requireKnownUnits(Schedule schedule) {
         for (RankProgram program : schedule.programs()) {
             for (Op op : program.ops()) {
-                if (op instanceof Op.UnitOp unitOp && !schedule.shape().contains(unitOp.unit())) {
+                boolean known =
+                        op.computations().stream()
+                                .allMatch(part -> schedule.shape().contains(part.unit()));
+                if (!known) {
                     throw new IllegalArgumentException(
                             "cannot lower %s of rank %d: %s has no such unit; validate it first"
                                     .formatted(

@@ -8,6 +8,7 @@ import dev.penstock.schedules.ir.WorkUnit;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.Collection;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -22,8 +23,8 @@ final class TransferWriter {
     private final List<List<Op>> written = new ArrayList<>();
     private final int[] position;
 
-    /** A rank's send that waits for its channel to be empty. */
-    private final @Nullable Op[] blockedSend;
+    /** A rank's sends that wait for their channels to be empty, in order. */
+    private final List<ArrayDeque<Op>> pendingSends = new ArrayList<>();
 
     /** Receive of the tensor that lies in a channel; see {@link #channel}. */
     private final @Nullable Op[] inChannel;
@@ -38,10 +39,10 @@ final class TransferWriter {
         this.placement = schedule.placement();
         int ranks = schedule.shape().ranks();
         this.position = new int[ranks];
-        this.blockedSend = new @Nullable Op[ranks];
         this.inChannel = new @Nullable Op[2 * schedule.shape().stages()];
         for (int rank = 0; rank < ranks; rank++) {
             written.add(new ArrayList<>());
+            pendingSends.add(new ArrayDeque<>());
             movable.add(rank);
         }
     }
@@ -63,22 +64,40 @@ final class TransferWriter {
     /** Lets a rank run until it must wait. */
     private void run(int rank) {
         List<Op> ops = schedule.program(rank).ops();
+        ArrayDeque<Op> sends = pendingSends.get(rank);
         while (true) {
-            @Nullable Op send = blockedSend[rank];
-            if (send != null && !send(rank, send)) {
-                return;
+            while (!sends.isEmpty()) {
+                if (!send(rank, sends.getFirst())) {
+                    return;
+                }
+                sends.removeFirst();
             }
-            if (position[rank] == ops.size()) {
+            if (position[rank] == ops.size() || !receiveAll(rank, ops.get(position[rank]))) {
                 return;
             }
             Op op = ops.get(position[rank]);
-            @Nullable Op receive = receiveBefore(op);
-            if (receive != null && !received.get(tensor(receive)) && !receive(rank, receive)) {
-                return;
-            }
             written.get(rank).add(op);
             position[rank]++;
-            blockedSend[rank] = sendAfter(op);
+            addSends(op, sends);
+        }
+    }
+
+    private boolean receiveAll(int rank, Op op) {
+        for (Op.Compute part : op.computations()) {
+            @Nullable Op receive = receiveBefore(part);
+            if (receive != null && !received.get(tensor(receive)) && !receive(rank, receive)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private void addSends(Op op, Collection<Op> sends) {
+        for (Op.Compute part : op.computations()) {
+            @Nullable Op send = sendAfter(part);
+            if (send != null) {
+                sends.add(send);
+            }
         }
     }
 
@@ -88,7 +107,6 @@ final class TransferWriter {
             return false;
         }
         written.get(rank).add(send);
-        blockedSend[rank] = null;
         inChannel[channel(receive)] = receive;
         movable.add(placement.rankOf(receive.stage()));
         return true;
@@ -107,7 +125,8 @@ final class TransferWriter {
 
     /** Everybody waits: empties the channel that the lowest blocked sender waits for. */
     private boolean receiveEarly() {
-        for (@Nullable Op send : blockedSend) {
+        for (ArrayDeque<Op> sends : pendingSends) {
+            @Nullable Op send = sends.peekFirst();
             if (send != null) {
                 Op lying = inChannel[channel(pairOf(send))];
                 if (lying != null) {
@@ -121,40 +140,37 @@ final class TransferWriter {
     /** What a rank could not run, so that the judge sees all of it. */
     private void writeRest(int rank) {
         List<Op> ops = schedule.program(rank).ops();
-        @Nullable Op send = blockedSend[rank];
+        List<Op> program = written.get(rank);
+        program.addAll(pendingSends.get(rank));
         for (int i = position[rank]; i < ops.size(); i++) {
-            if (send != null) {
-                written.get(rank).add(send);
+            for (Op.Compute part : ops.get(i).computations()) {
+                @Nullable Op receive = receiveBefore(part);
+                if (receive != null && !received.get(tensor(receive))) {
+                    program.add(receive);
+                }
             }
-            @Nullable Op receive = receiveBefore(ops.get(i));
-            if (receive != null && !received.get(tensor(receive))) {
-                written.get(rank).add(receive);
-            }
-            written.get(rank).add(ops.get(i));
-            send = sendAfter(ops.get(i));
-        }
-        if (send != null) {
-            written.get(rank).add(send);
+            program.add(ops.get(i));
+            addSends(ops.get(i), program);
         }
     }
 
-    private @Nullable Op receiveBefore(Op op) {
+    private @Nullable Op receiveBefore(Op.Compute op) {
         return switch (op) {
             case Op.Forward(WorkUnit u) when placement.crossesBefore(u.stage()) ->
                     new Op.ReceiveActivation(u);
-            case Op.Backward(WorkUnit u) when placement.crossesAfter(u.stage()) ->
-                    new Op.ReceiveGradient(u);
-            case Op.Compute _, Op.Transfer _, Op.ReduceGradients _ -> null;
+            case Op.InputGradient backward when placement.crossesAfter(op.stage()) ->
+                    new Op.ReceiveGradient(backward.unit());
+            case Op.Compute _ -> null;
         };
     }
 
-    private @Nullable Op sendAfter(Op op) {
+    private @Nullable Op sendAfter(Op.Compute op) {
         return switch (op) {
             case Op.Forward(WorkUnit u) when placement.crossesAfter(u.stage()) ->
                     new Op.SendActivation(u);
-            case Op.Backward(WorkUnit u) when placement.crossesBefore(u.stage()) ->
-                    new Op.SendGradient(u);
-            case Op.Compute _, Op.Transfer _, Op.ReduceGradients _ -> null;
+            case Op.InputGradient backward when placement.crossesBefore(op.stage()) ->
+                    new Op.SendGradient(backward.unit());
+            case Op.Compute _ -> null;
         };
     }
 
@@ -163,7 +179,12 @@ final class TransferWriter {
             case Op.SendActivation(WorkUnit u) ->
                     new Op.ReceiveActivation(u.onStage(u.stage() + 1));
             case Op.SendGradient(WorkUnit u) -> new Op.ReceiveGradient(u.onStage(u.stage() - 1));
-            case Op.Compute _, Op.ReceiveActivation _, Op.ReceiveGradient _, Op.ReduceGradients _ ->
+            case Op.Compute _,
+                    Op.Overlapped _,
+                    Op.ReceiveActivation _,
+                    Op.ReceiveGradient _,
+                    Op.ParameterOp _,
+                    Op.ReduceGradients _ ->
                     throw new IllegalArgumentException(send + " is no send");
         };
     }

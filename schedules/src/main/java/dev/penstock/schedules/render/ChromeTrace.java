@@ -96,7 +96,8 @@ public final class ChromeTrace {
                         ? args + ",\"slice\":" + unitOp.unit().slice()
                         : args;
             }
-            case Op.ReduceGradients(int stage) -> "\"stage\":" + stage;
+            case Op.Overlapped _, Op.ParameterOp _, Op.ReduceGradients _ ->
+                    "\"stage\":" + op.stage();
         };
     }
 

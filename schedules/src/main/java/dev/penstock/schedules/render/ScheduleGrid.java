@@ -62,7 +62,8 @@ public final class ScheduleGrid {
             var row = new String[columns];
             Arrays.fill(row, IDLE);
             for (int i = 0; i < timeline.opsRun(program.rank()); i++) {
-                if (program.ops().get(i) instanceof Op.Compute op) {
+                Op op = program.ops().get(i);
+                if (!op.computations().isEmpty()) {
                     draw(row, timeline, program.rank(), i, column, op);
                 }
             }
@@ -87,7 +88,7 @@ public final class ScheduleGrid {
         long common = 0;
         for (RankProgram program : timeline.schedule().programs()) {
             for (int i = 0; i < timeline.opsRun(program.rank()); i++) {
-                if (program.ops().get(i) instanceof Op.Compute) {
+                if (!program.ops().get(i).computations().isEmpty()) {
                     long from = timeline.startNanos(program.rank(), i) - timeline.startNanos();
                     common = gcd(gcd(common, from), timeline.durationNanos(program.rank(), i));
                 }

@@ -8,6 +8,7 @@ import dev.penstock.schedules.simulate.BubbleReport;
 import dev.penstock.schedules.simulate.Timeline;
 import java.util.List;
 import java.util.Locale;
+import java.util.stream.Collectors;
 
 /**
  * Timelines as an SVG Gantt chart: a row per rank, a legend, and the bubble of each panel. All
@@ -31,10 +32,16 @@ public final class ScheduleSvg {
             text { font: 11px system-ui, sans-serif; fill: #1b1b1b; }
             .title { font-size: 14px; font-weight: 600; }
             .on { fill: #fff; text-anchor: middle; pointer-events: none; }
-            .on.backward { fill: #1b1b1b; }
+            .on.backward, .on.backward-weight, .on.overlapped { fill: #1b1b1b; }
             rect.idle { fill: #8883; }
             rect.forward { fill: #0072b2; }
             rect.backward { fill: #e69f00; }
+            rect.backward-input { fill: #d55e00; }
+            rect.backward-weight { fill: #f0e442; }
+            rect.overlapped { fill: #bbb; }
+            rect.recompute { fill: #6a8caf; }
+            rect.gather { fill: #8c6bb1; }
+            rect.release { fill: #8c6bb1; }
             rect.send { fill: #009e73; }
             rect.receive { fill: #56b4e9; fill-opacity: .6; }
             rect.reduce { fill: #cc79a7; }
@@ -127,7 +134,7 @@ public final class ScheduleSvg {
         }
         Op op = timeline.schedule().program(rank).ops().get(position);
         OpClass kind = OpClass.of(op);
-        boolean compute = op instanceof Op.Compute;
+        boolean compute = !op.computations().isEmpty();
         double x =
                 LEFT
                         + (timeline.startNanos(rank, position) - timeline.startNanos())
@@ -138,7 +145,10 @@ public final class ScheduleSvg {
         PipelineShape shape = timeline.schedule().shape();
         String name = OpText.print(op, shape);
         rect(svg, kind.label(), x, y + inset, Math.max(0.3, width - 0.5), BAR - 2 * inset, name);
-        String label = compute ? label((Op.Compute) op, shape) : "";
+        String label =
+                op.computations().stream()
+                        .map(part -> label(part, shape))
+                        .collect(Collectors.joining("/"));
         if (compute && width > LETTER * label.length()) {
             text(svg, "on " + kind.label(), x + width / 2, y + 15, label);
         }

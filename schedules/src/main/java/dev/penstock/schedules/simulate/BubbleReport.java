@@ -1,12 +1,11 @@
 package dev.penstock.schedules.simulate;
 
-import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.RankProgram;
 import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Where the time of a step went. Busy is time in forwards and backwards; all else is the bubble.
+ * Where the time of a step went. Busy is time in computations; all else is the bubble.
  *
  * @param makespanNanos from the first start to the last end of all ranks
  * @param ranks entry r is rank r
@@ -46,7 +45,7 @@ public record BubbleReport(long makespanNanos, List<RankTime> ranks) {
         long first = Long.MAX_VALUE;
         long last = Long.MIN_VALUE;
         for (int i = 0; i < timeline.opsRun(rank); i++) {
-            if (program.ops().get(i) instanceof Op.Compute) {
+            if (!program.ops().get(i).computations().isEmpty()) {
                 busy += timeline.durationNanos(rank, i);
                 first = Math.min(first, timeline.startNanos(rank, i));
                 last = Math.max(last, timeline.endNanos(rank, i));

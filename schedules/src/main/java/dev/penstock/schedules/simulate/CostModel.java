@@ -2,6 +2,8 @@ package dev.penstock.schedules.simulate;
 
 import dev.penstock.schedules.ir.Channel;
 import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.WorkUnit;
+import java.util.Arrays;
 
 /** What ops and ways cost. Costs are not negative; the same question gets the same answer. */
 public interface CostModel {
@@ -17,6 +19,24 @@ public interface CostModel {
         return 0;
     }
 
+    /**
+     * How long a tensor keeps the link between the two ranks busy. Tensors of one rank to one other
+     * leave one after another.
+     *
+     * @param unit the unit that the tensor is for: {@code channel.toStage()} is its stage
+     */
+    default long occupancyNanos(Channel channel, WorkUnit unit) {
+        return 0;
+    }
+
+    /**
+     * How long a gather or a reduction is under way beside the computations of its rank. A rank's
+     * gathers and reductions run one after another.
+     */
+    default long backgroundNanos(int rank, Op op) {
+        return 0;
+    }
+
     /** A forward costs 1, a backward 2, everything else nothing. */
     static CostModel unit() {
         return of(1, 2, 0);
@@ -29,17 +49,31 @@ public interface CostModel {
      *     no rank
      */
     static CostModel of(long forward, long backward, long transfer) {
-        return new UnitCosts(new long[] {forward}, new long[] {backward}, transfer);
+        return ofSlices(new long[] {forward}, new long[] {backward}, transfer);
     }
 
     /**
-     * By token slice.
+     * The same for every unit; a full backward costs both its parts.
+     *
+     * @param transfer as in {@link #of}
+     */
+    static CostModel split(long forward, long backwardInput, long backwardWeight, long transfer) {
+        return new UnitCosts(
+                new long[] {forward},
+                new long[] {backwardInput + backwardWeight},
+                new long[] {backwardInput},
+                transfer);
+    }
+
+    /**
+     * By token slice; where a backward is split, half of it is for the input.
      *
      * @param forward entry s is the cost of slice s
      * @param backward entry s is the cost of slice s
      */
     static CostModel ofSlices(long[] forward, long[] backward, long transfer) {
-        return new UnitCosts(forward.clone(), backward.clone(), transfer);
+        long[] half = Arrays.stream(backward).map(cost -> cost / 2).toArray();
+        return new UnitCosts(forward.clone(), backward.clone(), half, transfer);
     }
 
     /**
@@ -50,6 +84,8 @@ public interface CostModel {
      */
     static CostModel measured(Timeline measured) {
         return (rank, position, op) ->
-                op instanceof Op.Compute ? measured.durationNanos(rank, position) : 0;
+                op instanceof Op.Compute || op instanceof Op.Overlapped
+                        ? measured.durationNanos(rank, position)
+                        : 0;
     }
 }

@@ -7,7 +7,9 @@ import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
 import java.util.ArrayDeque;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
@@ -36,6 +38,18 @@ final class Execution {
 
     private final long[] latency;
 
+    /** By channel: the number of its link, which all channels between the same two ranks share. */
+    private final int[] linkOf;
+
+    /** By link: when the last tensor that was given to it has left. */
+    private final long[] linkFree;
+
+    /** By rank: when its last gather or reduction beside the computations ends. */
+    private final long[] background;
+
+    /** By stage: when the parameters that were gathered last are there. */
+    private final long[] resident;
+
     /** By stage; null where it shares nothing. */
     private final @Nullable Collective[] collectives;
 
@@ -60,20 +74,31 @@ final class Execution {
         this.waiter = new int[handover.tensors()];
         this.credits = new @Nullable Credits[handover.channels()];
         this.latency = new long[handover.channels()];
+        this.linkOf = new int[handover.channels()];
+        this.linkFree = new long[handover.channels()];
+        this.background = new long[ranks];
+        this.resident = new long[shape.stages()];
         openChannels(inFlight);
         this.collectives = new @Nullable Collective[shape.stages()];
         formCollectives();
     }
 
     private void openChannels(InFlight inFlight) {
+        Map<Long, Integer> links = new HashMap<>();
         for (int i = 0; i < credits.length; i++) {
             Optional<Channel> channel = handover.channelAt(i);
             if (channel.isPresent()) {
+                linkOf[i] = links.computeIfAbsent(ranksOf(channel.get()), _ -> links.size());
                 int capacity = inFlight.capacity(channel.get());
                 credits[i] = new Credits(capacity, shape.unitsPerStage());
                 latency[i] = costs.latencyNanos(channel.get());
             }
         }
+    }
+
+    private long ranksOf(Channel channel) {
+        long from = schedule.placement().rankOf(channel.fromStage());
+        return from * shape.ranks() + schedule.placement().rankOf(channel.toStage());
     }
 
     private void formCollectives() {
@@ -101,8 +126,13 @@ final class Execution {
             starts[rank] = Arrays.copyOf(starts[rank], position[rank]);
             ends[rank] = Arrays.copyOf(ends[rank], position[rank]);
         }
-        var stuck = new StuckRanks(schedule, handover, position, collectives).waits();
+        var stuck =
+                new StuckRanks(schedule, handover, position, collectives, this::hasArrived).waits();
         return new Simulation(new Timeline(schedule, starts, ends), stuck);
+    }
+
+    private boolean hasArrived(int tensor) {
+        return arrival[tensor] != NOT_YET;
     }
 
     /** Lets a rank run until it waits or ends. */
@@ -116,7 +146,7 @@ final class Execution {
     }
 
     private boolean execute(int rank, Op op) {
-        if (op instanceof Op.UnitOp unitOp && !shape.contains(unitOp.unit())) {
+        if (!exists(op)) {
             starts[rank][position[rank]] = clock[rank];
             ends[rank][position[rank]] = clock[rank];
             return true;
@@ -127,25 +157,61 @@ final class Execution {
         }
         long start = Math.max(clock[rank], ready);
         long end = start + costs.nanos(rank, position[rank], op);
+        clock[rank] = end;
+        switch (op) {
+            case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) -> {
+                passOn(forward, end);
+                passOn(backward, end);
+            }
+            case Op.GatherParameters _, Op.ReduceGradients _ -> {
+                start = Math.max(start, background[rank]);
+                end = Math.max(end, start + costs.backgroundNanos(rank, op));
+                background[rank] = end;
+                if (op instanceof Op.GatherParameters) {
+                    resident[op.stage()] = end;
+                }
+            }
+            case Op.UnitOp _, Op.ReleaseParameters _ -> passOn(op, end);
+        }
         starts[rank][position[rank]] = start;
         ends[rank][position[rank]] = end;
-        clock[rank] = end;
-        passOn(op, end);
         return true;
+    }
+
+    private boolean exists(Op op) {
+        return switch (op) {
+            case Op.UnitOp unitOp -> shape.contains(unitOp.unit());
+            case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) ->
+                    shape.contains(forward.unit()) && shape.contains(backward.unit());
+            case Op.ParameterOp _, Op.ReduceGradients _ -> op.stage() < shape.stages();
+        };
     }
 
     /** When nothing but the rank itself keeps an op from starting. */
     private long readyAt(int rank, Op op) {
+        if (op instanceof Op.Overlapped(Op.Forward forward, Op.InputGradient backward)) {
+            long ofForward = readyAt(rank, forward);
+            long ofBackward = readyAt(rank, backward);
+            return ofForward == NOT_YET || ofBackward == NOT_YET
+                    ? NOT_YET
+                    : Math.max(ofForward, ofBackward);
+        }
         int tensor = handover.needs(op);
         if (tensor != Handover.NONE) {
             waiter[tensor] = rank + 1;
-            return arrival[tensor];
+            return arrival[tensor] == NOT_YET
+                    ? NOT_YET
+                    : Math.max(arrival[tensor], parametersAt(op));
         }
         if (op instanceof Op.ReduceGradients(int stage)) {
             return arrive(rank, stage);
         }
         @Nullable Credits channel = channelOf(op);
-        return Handover.isSend(op) && channel != null ? channel.nextAt() : 0;
+        return Handover.isSend(op) && channel != null ? channel.nextAt() : parametersAt(op);
+    }
+
+    private long parametersAt(Op op) {
+        return op instanceof Op.Compute ? resident[op.stage()] : 0;
     }
 
     private long arrive(int rank, int stage) {
@@ -165,7 +231,7 @@ final class Execution {
     private void passOn(Op op, long end) {
         int tensor = handover.gives(op);
         if (tensor != Handover.NONE && arrival[tensor] == NOT_YET) {
-            arrival[tensor] = end + latency[handover.channelOfTensor(tensor)];
+            arrival[tensor] = underWay(tensor, end);
             if (waiter[tensor] > 0) {
                 movable.add(waiter[tensor] - 1);
             }
@@ -177,6 +243,18 @@ final class Execution {
             channel.receive(end);
             movable.add(schedule.placement().rankOf(handover.giverTo(op).stage()));
         }
+    }
+
+    /** When a tensor that is given to its link arrives. */
+    private long underWay(int tensor, long given) {
+        int channel = handover.channelOfTensor(tensor);
+        long occupancy =
+                costs.occupancyNanos(
+                        handover.channelAt(channel).orElseThrow(),
+                        shape.unitAt(tensor % shape.units()));
+        int link = linkOf[channel];
+        linkFree[link] = Math.max(given, linkFree[link]) + occupancy;
+        return linkFree[link] + latency[channel];
     }
 
     private @Nullable Credits channelOf(Op op) {

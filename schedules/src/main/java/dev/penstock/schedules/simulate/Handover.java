@@ -33,43 +33,76 @@ final class Handover {
         return 2 * shape.units();
     }
 
-    /** The tensor that an op cannot start without. */
+    /** The tensor that an op cannot start without; of an overlapped pair ask the parts. */
     int needs(Op op) {
         return switch (op) {
             case Op.Forward(WorkUnit u) ->
                     !transfers && placement.crossesBefore(u.stage()) ? activation(u, 0) : NONE;
-            case Op.Backward(WorkUnit u) ->
-                    !transfers && placement.crossesAfter(u.stage()) ? gradient(u, 0) : NONE;
+            case Op.InputGradient backward ->
+                    !transfers && placement.crossesAfter(op.stage())
+                            ? gradient(backward.unit(), 0)
+                            : NONE;
             case Op.ReceiveActivation(WorkUnit u) -> activation(u, 0);
             case Op.ReceiveGradient(WorkUnit u) -> gradient(u, 0);
-            case Op.SendActivation _, Op.SendGradient _, Op.ReduceGradients _ -> NONE;
+            case Op.BackwardWeight _,
+                    Op.Recompute _,
+                    Op.Overlapped _,
+                    Op.SendActivation _,
+                    Op.SendGradient _,
+                    Op.ParameterOp _,
+                    Op.ReduceGradients _ ->
+                    NONE;
         };
     }
 
-    /** The tensor that is on its way when an op ends. */
+    /** The tensor that is on its way when an op ends; of an overlapped pair ask the parts. */
     int gives(Op op) {
         return switch (op) {
             case Op.Forward(WorkUnit u) ->
                     !transfers && placement.crossesAfter(u.stage()) ? activation(u, 1) : NONE;
-            case Op.Backward(WorkUnit u) ->
-                    !transfers && placement.crossesBefore(u.stage()) ? gradient(u, -1) : NONE;
+            case Op.InputGradient backward ->
+                    !transfers && placement.crossesBefore(op.stage())
+                            ? gradient(backward.unit(), -1)
+                            : NONE;
             case Op.SendActivation(WorkUnit u) ->
                     u.stage() + 1 < shape.stages() ? activation(u, 1) : NONE;
             case Op.SendGradient(WorkUnit u) -> u.stage() > 0 ? gradient(u, -1) : NONE;
-            case Op.ReceiveActivation _, Op.ReceiveGradient _, Op.ReduceGradients _ -> NONE;
+            case Op.BackwardWeight _,
+                    Op.Recompute _,
+                    Op.Overlapped _,
+                    Op.ReceiveActivation _,
+                    Op.ReceiveGradient _,
+                    Op.ParameterOp _,
+                    Op.ReduceGradients _ ->
+                    NONE;
         };
     }
 
-    /** The op that passes on what this op waits for. */
+    /** The op that passes on what this op waits for; a split backward is named as a full one. */
     Op giverTo(Op op) {
         return switch (op) {
-            case Op.Forward(WorkUnit u) -> new Op.Forward(u.onStage(u.stage() - 1));
-            case Op.Backward(WorkUnit u) -> new Op.Backward(u.onStage(u.stage() + 1));
+            case Op.Forward(WorkUnit u) -> new Op.Forward(u.onStage(Math.max(0, u.stage() - 1)));
+            case Op.InputGradient backward ->
+                    new Op.Backward(backward.unit().onStage(op.stage() + 1));
             case Op.ReceiveActivation(WorkUnit u) ->
                     new Op.SendActivation(u.onStage(Math.max(0, u.stage() - 1)));
             case Op.ReceiveGradient(WorkUnit u) -> new Op.SendGradient(u.onStage(u.stage() + 1));
-            case Op.SendActivation _, Op.SendGradient _, Op.ReduceGradients _ -> op;
+            case Op.BackwardWeight _,
+                    Op.Recompute _,
+                    Op.Overlapped _,
+                    Op.SendActivation _,
+                    Op.SendGradient _,
+                    Op.ParameterOp _,
+                    Op.ReduceGradients _ ->
+                    op;
         };
+    }
+
+    /** Whether the op, or a part of it, passes on this tensor. */
+    boolean gives(Op op, int tensor) {
+        return gives(op) == tensor
+                || (op instanceof Op.Overlapped(Op.Forward forward, Op.InputGradient backward)
+                        && (gives(forward) == tensor || gives(backward) == tensor));
     }
 
     private int activation(WorkUnit unit, int stagesOn) {
@@ -96,7 +129,7 @@ final class Handover {
             case Op.ReceiveActivation(WorkUnit u) -> activations(u.stage());
             case Op.SendGradient(WorkUnit u) -> gradients(u.stage() - 1);
             case Op.ReceiveGradient(WorkUnit u) -> gradients(u.stage());
-            case Op.Compute _, Op.ReduceGradients _ -> NONE;
+            case Op.Compute _, Op.Overlapped _, Op.ParameterOp _, Op.ReduceGradients _ -> NONE;
         };
     }
 

@@ -17,7 +17,11 @@ final class InFlightCount {
                     switch (op) {
                         case Op.Forward _ -> 1_000_000;
                         case Op.Backward _ -> 2_000_000;
+                        case Op.BackwardInput _, Op.BackwardWeight _, Op.Recompute _ -> 1_000_000;
+                        case Op.Overlapped(_, Op.InputGradient b) ->
+                                b instanceof Op.Backward ? 3_000_000 : 2_000_000;
                         case Op.Transfer _, Op.ReduceGradients _ -> 1;
+                        case Op.ParameterOp _ -> 0;
                     };
 
     /** When the sends of a channel started and its receives ended, in program order. */

@@ -19,6 +19,10 @@ final class LiveUnits {
     private final boolean training;
     private final RankProgram program;
     private final Map<Integer, Stage> stages = new TreeMap<>();
+
+    /** By number of the unit. */
+    private final BitSet recomputed = new BitSet();
+
     private int live;
     private int peak;
     private int peakPosition;
@@ -27,9 +31,16 @@ final class LiveUnits {
         this.shape = shape;
         this.training = passKind == PassKind.TRAINING;
         this.program = program;
+        for (Op op : program.ops()) {
+            if (op instanceof Op.Recompute(WorkUnit unit) && shape.contains(unit)) {
+                recomputed.set(shape.indexOf(unit));
+            }
+        }
         for (int i = 0; i < program.ops().size(); i++) {
-            if (program.ops().get(i) instanceof Op.Compute op && shape.contains(op.unit())) {
-                run(i, op);
+            for (Op.Compute op : program.ops().get(i).computations()) {
+                if (shape.contains(op.unit())) {
+                    run(i, op);
+                }
             }
         }
     }
@@ -48,25 +59,41 @@ final class LiveUnits {
         Stage stage = stages.computeIfAbsent(op.stage(), _ -> new Stage());
         switch (op) {
             case Op.Forward(WorkUnit unit) -> {
-                live += stage.open(unit);
-                if (live > peak) {
-                    peak = live;
-                    peakPosition = position;
-                }
+                opened(position, stage.open(unit));
                 if (!training) {
                     live -= stage.close(unit);
+                } else if (recomputed.get(shape.indexOf(unit))) {
+                    live -= stage.park(unit);
                 }
             }
+            case Op.Recompute(WorkUnit unit) -> opened(position, stage.open(unit));
             case Op.Backward(WorkUnit unit) -> {
                 stage.beginBackward(unit);
                 live -= stage.close(unit);
             }
+            case Op.BackwardInput(WorkUnit unit) -> {
+                stage.beginBackward(unit);
+                stage.awaitWeight();
+            }
+            case Op.BackwardWeight(WorkUnit unit) -> {
+                stage.endWeight();
+                live -= stage.close(unit);
+            }
+        }
+    }
+
+    private void opened(int position, int units) {
+        live += units;
+        if (live > peak) {
+            peak = live;
+            peakPosition = position;
         }
     }
 
     /** The counts of one stage. */
     private final class Stage {
         private final BitSet liveUnits = new BitSet();
+        private final BitSet parkedUnits = new BitSet();
         private final int[] livePerSlice = new int[shape.slices()];
         private final int[] peakPerSlice = new int[shape.slices()];
 
@@ -80,8 +107,14 @@ final class LiveUnits {
         private int peakMicroBatches;
         private int backwardMicroBatches;
         private int peakBackwardMicroBatches;
+        private int peakParked;
+        private int awaitingWeight;
+        private int peakAwaitingWeight;
 
-        /** A forward begins. Returns the number of units that are live since. */
+        /**
+         * A forward begins, again if the unit was parked. Returns the number of units that are live
+         * since.
+         */
         int open(WorkUnit unit) {
             int index = indexInStage(unit);
             if (liveUnits.get(index)) {
@@ -90,7 +123,9 @@ final class LiveUnits {
             liveUnits.set(index);
             units++;
             livePerSlice[unit.slice()]++;
-            if (held[unit.microBatch()]++ == 0) {
+            if (parkedUnits.get(index)) {
+                parkedUnits.clear(index);
+            } else if (held[unit.microBatch()]++ == 0) {
                 microBatches++;
             }
             peakUnits = Math.max(peakUnits, units);
@@ -98,6 +133,29 @@ final class LiveUnits {
                     Math.max(peakPerSlice[unit.slice()], livePerSlice[unit.slice()]);
             peakMicroBatches = Math.max(peakMicroBatches, microBatches);
             return 1;
+        }
+
+        /** All but the input is let go. Returns the number of units that are live no more. */
+        int park(WorkUnit unit) {
+            int index = indexInStage(unit);
+            if (!liveUnits.get(index)) {
+                return 0;
+            }
+            liveUnits.clear(index);
+            units--;
+            livePerSlice[unit.slice()]--;
+            parkedUnits.set(index);
+            peakParked = Math.max(peakParked, parkedUnits.cardinality());
+            return 1;
+        }
+
+        void awaitWeight() {
+            awaitingWeight++;
+            peakAwaitingWeight = Math.max(peakAwaitingWeight, awaitingWeight);
+        }
+
+        void endWeight() {
+            awaitingWeight = Math.max(0, awaitingWeight - 1);
         }
 
         void beginBackward(WorkUnit unit) {
@@ -143,7 +201,9 @@ final class LiveUnits {
                     peakUnits,
                     IntStream.of(peakPerSlice).boxed().toList(),
                     peakMicroBatches,
-                    peakBackwardMicroBatches);
+                    peakBackwardMicroBatches,
+                    peakParked,
+                    peakAwaitingWeight);
         }
     }
 }

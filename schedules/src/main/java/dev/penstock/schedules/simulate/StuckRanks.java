@@ -8,6 +8,7 @@ import dev.penstock.schedules.ir.WorkUnit;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.IntPredicate;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -17,16 +18,19 @@ final class StuckRanks {
     private final Handover handover;
     private final int[] position;
     private final @Nullable Collective[] collectives;
+    private final IntPredicate hasArrived;
 
     StuckRanks(
             Schedule schedule,
             Handover handover,
             int[] position,
-            @Nullable Collective[] collectives) {
+            @Nullable Collective[] collectives,
+            IntPredicate hasArrived) {
         this.schedule = schedule;
         this.handover = handover;
         this.position = position;
         this.collectives = collectives;
+        this.hasArrived = hasArrived;
     }
 
     List<Wait> waits() {
@@ -41,7 +45,11 @@ final class StuckRanks {
     }
 
     private Wait wait(OpPlace place) {
-        return switch (place.op()) {
+        return wait(place, place.op());
+    }
+
+    private Wait wait(OpPlace place, Op op) {
+        return switch (op) {
             case Op.SendActivation(WorkUnit u) ->
                     forCredit(place, new Op.ReceiveActivation(u.onStage(u.stage() + 1)));
             case Op.SendGradient(WorkUnit u) ->
@@ -49,15 +57,23 @@ final class StuckRanks {
             case Op.ReduceGradients(int stage) -> forMember(place, stage);
             case Op.Transfer receive when handover.channel(receive) == Handover.NONE ->
                     new Wait(place, Wait.Reason.TENSOR, receive, Optional.empty());
-            case Op.Compute _, Op.ReceiveActivation _, Op.ReceiveGradient _ -> {
-                Op awaited = handover.giverTo(place.op());
-                yield new Wait(
-                        place,
-                        Wait.Reason.TENSOR,
-                        awaited,
-                        ahead(awaited.stage(), awaited::equals));
-            }
+            case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) ->
+                    wait(place, lacks(forward) ? forward : backward);
+            case Op.Compute _, Op.ReceiveActivation _, Op.ReceiveGradient _ -> forTensor(place, op);
+            case Op.ParameterOp _ -> throw new IllegalStateException(op + " waits for nobody");
         };
+    }
+
+    private boolean lacks(Op op) {
+        int tensor = handover.needs(op);
+        return tensor != Handover.NONE && !hasArrived.test(tensor);
+    }
+
+    private Wait forTensor(OpPlace place, Op op) {
+        Op giver = handover.giverTo(op);
+        int tensor = handover.needs(op);
+        Optional<OpPlace> at = ahead(giver.stage(), o -> handover.gives(o, tensor));
+        return new Wait(place, Wait.Reason.TENSOR, at.map(OpPlace::op).orElse(giver), at);
     }
 
     /** The credit comes back with the receiver's next receive from the channel. */

@@ -9,15 +9,17 @@ import java.util.Arrays;
 final class UnitCosts implements CostModel {
     private final long[] forward;
     private final long[] backward;
+    private final long[] backwardInput;
     private final long transfer;
 
-    UnitCosts(long[] forward, long[] backward, long transfer) {
+    UnitCosts(long[] forward, long[] backward, long[] backwardInput, long transfer) {
         if (forward.length == 0 || backward.length == 0) {
             throw new IllegalArgumentException("costs of at least one slice are needed");
         }
         if (transfer < 0
                 || Arrays.stream(forward).anyMatch(cost -> cost < 0)
-                || Arrays.stream(backward).anyMatch(cost -> cost < 0)) {
+                || Arrays.stream(backward).anyMatch(cost -> cost < 0)
+                || Arrays.stream(backwardInput).anyMatch(cost -> cost < 0)) {
             throw new IllegalArgumentException(
                     "costs must be 0 or more, got forward %s, backward %s, transfer %d"
                             .formatted(
@@ -25,6 +27,7 @@ final class UnitCosts implements CostModel {
         }
         this.forward = forward;
         this.backward = backward;
+        this.backwardInput = backwardInput;
         this.transfer = transfer;
     }
 
@@ -33,7 +36,13 @@ final class UnitCosts implements CostModel {
         return switch (op) {
             case Op.Forward(WorkUnit unit) -> ofSlice(forward, unit.slice());
             case Op.Backward(WorkUnit unit) -> ofSlice(backward, unit.slice());
-            case Op.Transfer _, Op.ReduceGradients _ -> 0;
+            case Op.BackwardInput(WorkUnit unit) -> ofSlice(backwardInput, unit.slice());
+            case Op.BackwardWeight(WorkUnit unit) ->
+                    ofSlice(backward, unit.slice()) - ofSlice(backwardInput, unit.slice());
+            case Op.Recompute(WorkUnit unit) -> ofSlice(forward, unit.slice());
+            case Op.Overlapped(Op.Forward f, Op.InputGradient b) ->
+                    nanos(rank, position, f) + nanos(rank, position, b);
+            case Op.Transfer _, Op.ParameterOp _, Op.ReduceGradients _ -> 0;
         };
     }
 

@@ -40,12 +40,20 @@ final class Completeness {
     List<Violation> violations() {
         for (RankProgram program : schedule.programs()) {
             for (int i = 0; i < program.ops().size(); i++) {
-                present(new OpPlace(program.rank(), i, program.ops().get(i)));
+                Op op = program.ops().get(i);
+                var place = new OpPlace(program.rank(), i, op);
+                switch (op) {
+                    case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) -> {
+                        present(place, forward);
+                        present(place, backward);
+                    }
+                    case Op.UnitOp _, Op.ParameterOp _, Op.ReduceGradients _ -> present(place, op);
+                }
             }
         }
         for (int unit = 0; unit < shape.units(); unit++) {
             for (OpKind kind : OpKind.values()) {
-                if (index.isMissing(kind, unit) && belongs(kind, unit / shape.unitsPerStage())) {
+                if (index.isMissing(kind, unit) && required(kind, unit)) {
                     missing(kind.on(shape.unitAt(unit)));
                 }
             }
@@ -59,8 +67,31 @@ final class Completeness {
         return violations;
     }
 
-    private void present(OpPlace place) {
-        Op op = place.op();
+    /** Whether a complete schedule has this op; a backward is there in one or in two. */
+    private boolean required(OpKind kind, int unit) {
+        boolean split =
+                !index.isMissing(OpKind.BACKWARD_INPUT, unit)
+                        || !index.isMissing(OpKind.BACKWARD_WEIGHT, unit);
+        boolean wanted =
+                switch (kind) {
+                    case BACKWARD -> !split;
+                    case BACKWARD_INPUT, BACKWARD_WEIGHT ->
+                            split && index.isMissing(OpKind.BACKWARD, unit);
+                    case RECOMPUTE -> false;
+                    case FORWARD,
+                            SEND_ACTIVATION,
+                            RECEIVE_ACTIVATION,
+                            SEND_GRADIENT,
+                            RECEIVE_GRADIENT ->
+                            true;
+                };
+        return wanted && belongs(kind, unit / shape.unitsPerStage());
+    }
+
+    /**
+     * @param op the op at the place, or one half of the pair there
+     */
+    private void present(OpPlace place, Op op) {
         if (!index.exists(op)) {
             violations.add(new Violation.UnknownUnit(place, at(place) + unknown()));
             return;
@@ -76,7 +107,11 @@ final class Completeness {
                             at(place)
                                     + "is of stage %d, which is placed on rank %d"
                                             .formatted(op.stage(), rightRank)));
-        } else if (index.positionOf(op) != place.position()) {
+        } else if (isPartBesideWhole(op)) {
+            violations.add(
+                    new Violation.Unexpected(
+                            place, at(place) + "has a full backward beside it: one or the other"));
+        } else if (isUnique(op) && index.positionOf(op) != place.position()) {
             violations.add(
                     new Violation.Duplicate(
                             place,
@@ -84,6 +119,21 @@ final class Completeness {
                                     + "stands a second time, first at op %d"
                                             .formatted(index.positionOf(op))));
         }
+    }
+
+    private boolean isPartBesideWhole(Op op) {
+        return (op instanceof Op.BackwardInput || op instanceof Op.BackwardWeight)
+                && op instanceof Op.Compute part
+                && !index.isMissing(OpKind.BACKWARD, shape.indexOf(part.unit()));
+    }
+
+    /** Whether a schedule has it once: replicas may reduce more often, parameters come and go. */
+    private boolean isUnique(Op op) {
+        return switch (op) {
+            case Op.UnitOp _, Op.Overlapped _ -> true;
+            case Op.ReduceGradients(int stage) -> sharing.contains(stage);
+            case Op.ParameterOp _ -> false;
+        };
     }
 
     private void missing(Op op) {
@@ -97,14 +147,15 @@ final class Completeness {
     private boolean belongs(Op op) {
         return switch (op) {
             case Op.UnitOp unitOp -> belongs(OpKind.of(unitOp), op.stage());
-            case Op.ReduceGradients(int stage) -> training && sharing.contains(stage);
+            case Op.Overlapped _, Op.ReduceGradients _ -> training;
+            case Op.ParameterOp _ -> true;
         };
     }
 
     private boolean belongs(OpKind kind, int stage) {
         return switch (kind) {
             case FORWARD -> true;
-            case BACKWARD -> training;
+            case BACKWARD, BACKWARD_INPUT, BACKWARD_WEIGHT, RECOMPUTE -> training;
             case SEND_ACTIVATION -> lowered && placement.crossesAfter(stage);
             case RECEIVE_ACTIVATION -> lowered && placement.crossesBefore(stage);
             case SEND_GRADIENT -> lowered && training && placement.crossesBefore(stage);
@@ -123,9 +174,8 @@ final class Completeness {
             case Op.SendGradient _, Op.ReceiveGradient _ when !training ->
                     "has no place in a forward-only schedule";
             case Op.Transfer _ -> "has no partner: that neighbour is on the same rank, or is none";
-            case Op.ReduceGradients _ when !training -> "has no place in a forward-only schedule";
-            case Op.ReduceGradients(int stage) ->
-                    "has nothing to sum: stage %d shares no parameters".formatted(stage);
+            case Op.Overlapped _, Op.ParameterOp _, Op.ReduceGradients _ ->
+                    "has no place in a forward-only schedule";
         };
     }
 

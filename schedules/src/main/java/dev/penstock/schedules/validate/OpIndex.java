@@ -20,18 +20,27 @@ final class OpIndex {
     /** By {@link #key}: whether it stands on a wrong rank. */
     private final BitSet misplaced = new BitSet();
 
-    /** By stage. */
+    /** By stage: the last op that adds to the gradients of its weights. */
     private final int[] lastBackwards;
+
+    /** By stage. */
+    private final int[] lastReductions;
 
     OpIndex(Schedule schedule) {
         this.shape = schedule.shape();
         this.positions = nowhere(OpKind.COUNT * shape.units() + shape.stages());
         this.lastBackwards = nowhere(shape.stages());
+        this.lastReductions = nowhere(shape.stages());
         for (RankProgram program : schedule.programs()) {
             for (int i = 0; i < program.ops().size(); i++) {
                 Op op = program.ops().get(i);
-                if (exists(op)) {
-                    add(op, i, schedule.placement().rankOf(op.stage()) == program.rank());
+                switch (op) {
+                    case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) -> {
+                        add(schedule, program.rank(), forward, i);
+                        add(schedule, program.rank(), backward, i);
+                    }
+                    case Op.UnitOp _, Op.ReduceGradients _ -> add(schedule, program.rank(), op, i);
+                    case Op.ParameterOp _ -> {}
                 }
             }
         }
@@ -43,17 +52,22 @@ final class OpIndex {
         return positions;
     }
 
-    private void add(Op op, int position, boolean onRightRank) {
+    private void add(Schedule schedule, int rank, Op op, int position) {
+        if (!exists(op)) {
+            return;
+        }
         int key = key(op);
-        if (!onRightRank) {
+        if (schedule.placement().rankOf(op.stage()) != rank) {
             misplaced.set(key);
             return;
         }
         if (positions[key] == NONE) {
             positions[key] = position;
         }
-        if (op instanceof Op.Backward) {
+        if (op instanceof Op.Backward || op instanceof Op.BackwardWeight) {
             lastBackwards[op.stage()] = position;
+        } else if (op instanceof Op.ReduceGradients) {
+            lastReductions[op.stage()] = position;
         }
     }
 
@@ -61,11 +75,14 @@ final class OpIndex {
     boolean exists(Op op) {
         return switch (op) {
             case Op.UnitOp unitOp -> shape.contains(unitOp.unit());
-            case Op.ReduceGradients(int stage) -> stage >= 0 && stage < shape.stages();
+            case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) ->
+                    exists(forward) && exists(backward);
+            case Op.ParameterOp _, Op.ReduceGradients _ ->
+                    op.stage() >= 0 && op.stage() < shape.stages();
         };
     }
 
-    /** First position of an existing op on the rank where it belongs. */
+    /** First position of an existing op of a unit, or of a reduction, on its rank. */
     int positionOf(Op op) {
         return positions[key(op)];
     }
@@ -85,6 +102,10 @@ final class OpIndex {
         return isMissing(key(stage));
     }
 
+    int lastReductionOf(int stage) {
+        return lastReductions[stage];
+    }
+
     int lastBackwardOf(int stage) {
         return lastBackwards[stage];
     }
@@ -97,6 +118,8 @@ final class OpIndex {
         return switch (op) {
             case Op.UnitOp unitOp -> key(OpKind.of(unitOp), shape.indexOf(unitOp.unit()));
             case Op.ReduceGradients(int stage) -> key(stage);
+            case Op.Overlapped _, Op.ParameterOp _ ->
+                    throw new IllegalArgumentException(op + " has no place of its own");
         };
     }
 

@@ -7,13 +7,16 @@ import dev.penstock.schedules.ir.WorkUnit;
 enum OpKind {
     FORWARD(0),
     BACKWARD(1),
-    SEND_ACTIVATION(2),
-    RECEIVE_ACTIVATION(3),
-    SEND_GRADIENT(4),
-    RECEIVE_GRADIENT(5);
+    BACKWARD_INPUT(2),
+    BACKWARD_WEIGHT(3),
+    RECOMPUTE(4),
+    SEND_ACTIVATION(5),
+    RECEIVE_ACTIVATION(6),
+    SEND_GRADIENT(7),
+    RECEIVE_GRADIENT(8);
 
     /** How many there are. */
-    static final int COUNT = 6;
+    static final int COUNT = 9;
 
     private final int number;
 
@@ -30,6 +33,9 @@ enum OpKind {
         return switch (op) {
             case Op.Forward _ -> FORWARD;
             case Op.Backward _ -> BACKWARD;
+            case Op.BackwardInput _ -> BACKWARD_INPUT;
+            case Op.BackwardWeight _ -> BACKWARD_WEIGHT;
+            case Op.Recompute _ -> RECOMPUTE;
             case Op.SendActivation _ -> SEND_ACTIVATION;
             case Op.ReceiveActivation _ -> RECEIVE_ACTIVATION;
             case Op.SendGradient _ -> SEND_GRADIENT;
@@ -41,6 +47,9 @@ enum OpKind {
         return switch (this) {
             case FORWARD -> new Op.Forward(unit);
             case BACKWARD -> new Op.Backward(unit);
+            case BACKWARD_INPUT -> new Op.BackwardInput(unit);
+            case BACKWARD_WEIGHT -> new Op.BackwardWeight(unit);
+            case RECOMPUTE -> new Op.Recompute(unit);
             case SEND_ACTIVATION -> new Op.SendActivation(unit);
             case RECEIVE_ACTIVATION -> new Op.ReceiveActivation(unit);
             case SEND_GRADIENT -> new Op.SendGradient(unit);

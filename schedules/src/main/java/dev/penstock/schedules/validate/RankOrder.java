@@ -33,17 +33,45 @@ final class RankOrder {
         for (RankProgram program : schedule.programs()) {
             for (int i = 0; i < program.ops().size(); i++) {
                 Op op = program.ops().get(i);
-                boolean judged = index.exists(op) && placement.rankOf(op.stage()) == program.rank();
-                if (judged) {
-                    check(new OpPlace(program.rank(), i, op));
+                var place = new OpPlace(program.rank(), i, op);
+                switch (op) {
+                    case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) -> {
+                        judge(place, forward);
+                        judge(place, backward);
+                        apart(place, forward, backward);
+                    }
+                    case Op.UnitOp _, Op.ParameterOp _, Op.ReduceGradients _ -> judge(place, op);
                 }
             }
         }
         return violations;
     }
 
-    private void check(OpPlace place) {
-        switch (place.op()) {
+    private void apart(OpPlace place, Op.Forward forward, Op.InputGradient backward) {
+        if (forward.unit().equals(backward.unit())) {
+            violations.add(
+                    new Violation.OutOfOrder(
+                            place,
+                            place,
+                            "rank %d, op %d: %s overlaps a backward with the forward that it needs"
+                                    .formatted(
+                                            place.rank(),
+                                            place.position(),
+                                            OpText.print(place.op(), shape))));
+        }
+    }
+
+    /**
+     * @param op the op at the place, or one half of the pair there
+     */
+    private void judge(OpPlace place, Op op) {
+        if (index.exists(op) && placement.rankOf(op.stage()) == place.rank()) {
+            check(place, op);
+        }
+    }
+
+    private void check(OpPlace place, Op op) {
+        switch (op) {
             case Op.Forward(WorkUnit u) -> {
                 int unit = shape.indexOf(u);
                 after(place, OpKind.RECEIVE_ACTIVATION, unit);
@@ -54,21 +82,34 @@ final class RankOrder {
                     afterSlice(place, OpKind.FORWARD, unit - 1, "slices rise");
                 }
             }
-            case Op.Backward(WorkUnit u) -> {
+            case Op.InputGradient backward -> {
+                WorkUnit u = backward.unit();
                 int unit = shape.indexOf(u);
                 after(place, OpKind.FORWARD, unit);
+                after(place, OpKind.RECOMPUTE, unit);
                 after(place, OpKind.RECEIVE_GRADIENT, unit);
                 if (u.stage() < shape.stages() - 1 && !placement.crossesAfter(u.stage())) {
                     after(place, OpKind.BACKWARD, unit + shape.unitsPerStage());
+                    after(place, OpKind.BACKWARD_INPUT, unit + shape.unitsPerStage());
                 }
                 if (u.slice() < shape.slices() - 1) {
                     afterSlice(place, OpKind.BACKWARD, unit + 1, "slices fall");
+                    afterSlice(place, OpKind.BACKWARD_INPUT, unit + 1, "slices fall");
                 }
             }
+            case Op.BackwardWeight(WorkUnit u) ->
+                    after(place, OpKind.BACKWARD_INPUT, shape.indexOf(u));
+            case Op.Recompute(WorkUnit u) -> after(place, OpKind.FORWARD, shape.indexOf(u));
             case Op.SendActivation(WorkUnit u) -> after(place, OpKind.FORWARD, shape.indexOf(u));
-            case Op.SendGradient(WorkUnit u) -> after(place, OpKind.BACKWARD, shape.indexOf(u));
+            case Op.SendGradient(WorkUnit u) -> {
+                after(place, OpKind.BACKWARD, shape.indexOf(u));
+                after(place, OpKind.BACKWARD_INPUT, shape.indexOf(u));
+            }
             case Op.ReduceGradients(int stage) -> afterLastBackward(place, stage);
-            case Op.ReceiveActivation _, Op.ReceiveGradient _ -> {}
+            case Op.ReceiveActivation _,
+                    Op.ReceiveGradient _,
+                    Op.Overlapped _,
+                    Op.ParameterOp _ -> {}
         }
     }
 
@@ -94,7 +135,8 @@ final class RankOrder {
 
     private void afterLastBackward(OpPlace place, int stage) {
         int last = index.lastBackwardOf(stage);
-        if (last > place.position()) {
+        boolean isLast = index.lastReductionOf(stage) == place.position();
+        if (isLast && last > place.position()) {
             var at =
                     new OpPlace(place.rank(), last, schedule.program(place.rank()).ops().get(last));
             violations.add(

@@ -27,6 +27,9 @@ public sealed interface Violation {
     /** An op that a complete schedule has and this one has not. */
     record Missing(OpPlace place, String message) implements Violation {}
 
+    /** A computation whose parameters are not there, or a release of such. */
+    record NotResident(OpPlace place, String message) implements Violation {}
+
     /** An op that comes before another of its rank whose result it needs. */
     record OutOfOrder(OpPlace place, OpPlace needed, String message) implements Violation {}
 

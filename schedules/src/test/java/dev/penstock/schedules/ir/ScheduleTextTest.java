@@ -135,8 +135,8 @@ class ScheduleTextTest {
                                 + " placement, micro-batches, slices, slice-lengths, shared or 'rank N'",
                         "line 6, column 1: 'slices: 3' does not fit the 2 slice-lengths",
                         "line 7, column 18: 'slice-lengths' holds whole numbers from 1 on, got '0'",
-                        "line 8, column 13: expected an op such as 0F0, 0B0, 0SEND_F0, 1RECV_F0, 1SEND_B0,"
-                                + " 0RECV_B0 or 0REDUCE_GRAD, got '0X1'",
+                        "line 8, column 13: expected an op such as 0F0, 0B0, 0I0, 0W0, 0R0, 0SEND_F0, 1RECV_F0, 1SEND_B0,"
+                                + " 0RECV_B0, (0F1;3B0)OVERLAP_F_B, 0UNSHARD, 0RESHARD or 0REDUCE_GRAD, got '0X1'",
                         "line 9, column 1: rank 0 stands a second time; a line without a colon goes on with"
                                 + " the rank before",
                         "line 10, column 1: expected 'rank N:' with a number, got 'rank one:'",

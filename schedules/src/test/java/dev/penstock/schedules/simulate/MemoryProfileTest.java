@@ -11,6 +11,7 @@ import dev.penstock.schedules.ir.WorkUnit;
 import dev.penstock.schedules.lower.Lowering;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.BiPredicate;
 import java.util.function.ToLongBiFunction;
 import org.junit.jupiter.api.Test;
 
@@ -32,8 +33,8 @@ class MemoryProfileTest {
 
         assertThat(profile.stages())
                 .containsExactly(
-                        new StagePeak(0, 0, 3, List.of(2, 1), 2, 1),
-                        new StagePeak(0, 1, 2, List.of(1, 1), 1, 1));
+                        new StagePeak(0, 0, 3, List.of(2, 1), 2, 1, 0, 0),
+                        new StagePeak(0, 1, 2, List.of(1, 1), 1, 1, 0, 0));
         // 0F0s0 0F0s1 1F0s0 0F1s0 1F0s1 are live when the fifth op runs
         assertThat(profile.ranks()).containsExactly(new MemoryProfile.RankPeak(0, 5, 4));
     }
@@ -50,7 +51,7 @@ class MemoryProfileTest {
                         """);
 
         assertThat(MemoryProfile.of(schedule, PassKind.TRAINING).stages())
-                .containsExactly(new StagePeak(0, 0, 4, List.of(2, 2), 2, 2));
+                .containsExactly(new StagePeak(0, 0, 4, List.of(2, 2), 2, 2, 0, 0));
     }
 
     @Test
@@ -65,7 +66,7 @@ class MemoryProfileTest {
                         """);
 
         assertThat(MemoryProfile.of(schedule, PassKind.FORWARD_ONLY).stages())
-                .containsExactly(new StagePeak(0, 0, 1, List.of(1, 1), 2, 0));
+                .containsExactly(new StagePeak(0, 0, 1, List.of(1, 1), 2, 0, 0, 0));
     }
 
     @Test
@@ -81,7 +82,11 @@ class MemoryProfileTest {
                                 assertThat(peak.peakUnits())
                                         .isEqualTo(most(ops, (live, _) -> live.size()));
                                 assertThat(peak.peakMicroBatches())
-                                        .isEqualTo(most(ops, (live, _) -> microBatches(live)));
+                                        .isEqualTo(
+                                                most(
+                                                        ops,
+                                                        (live, _) -> microBatches(live),
+                                                        (_, _) -> true));
                                 assertThat(peak.peakBackwardMicroBatches())
                                         .isEqualTo(
                                                 most(
@@ -117,19 +122,40 @@ class MemoryProfileTest {
     }
 
     /** The largest count over all ops, of the units live during each. */
-    private static int most(List<Op> ops, ToLongBiFunction<List<WorkUnit>, Integer> count) {
+    private static int most(
+            List<Op> ops,
+            ToLongBiFunction<List<WorkUnit>, Integer> count,
+            BiPredicate<Integer, WorkUnit> counts) {
         long most = 0;
         for (int i = 0; i < ops.size(); i++) {
             var live = new ArrayList<WorkUnit>();
             for (Op op : ops.subList(0, i + 1)) {
                 if (op instanceof Op.Forward(WorkUnit unit)
-                        && !ops.subList(0, i).contains(new Op.Backward(unit))) {
+                        && !ended(ops.subList(0, i), unit)
+                        && counts.test(i, unit)) {
                     live.add(unit);
                 }
             }
             most = Math.max(most, count.applyAsLong(live, i));
         }
         return (int) most;
+    }
+
+    private static boolean ended(List<Op> before, WorkUnit unit) {
+        return before.contains(new Op.Backward(unit))
+                || before.contains(new Op.BackwardWeight(unit));
+    }
+
+    /** The same without the units that wait for their recompute. */
+    private static int most(List<Op> ops, ToLongBiFunction<List<WorkUnit>, Integer> count) {
+        return most(
+                ops,
+                count,
+                (i, unit) -> {
+                    int forward = ops.indexOf(new Op.Forward(unit));
+                    int recompute = ops.indexOf(new Op.Recompute(unit));
+                    return recompute < 0 || i == forward || i >= recompute;
+                });
     }
 
     private static long microBatches(List<WorkUnit> live) {
@@ -146,8 +172,8 @@ class MemoryProfileTest {
 
     private static List<Integer> backwards(List<Op> ops) {
         return ops.stream()
-                .filter(op -> op instanceof Op.Backward)
-                .map(op -> ((Op.Backward) op).unit().microBatch())
+                .filter(op -> op instanceof Op.InputGradient)
+                .map(op -> ((Op.InputGradient) op).unit().microBatch())
                 .toList();
     }
 }

@@ -108,7 +108,11 @@ class ScheduleSimulatorTest {
                         switch (op) {
                             case Op.Forward _ -> op.stage() == 0 ? 1 : 10;
                             case Op.ReceiveActivation _ -> 4;
-                            case Op.Backward _,
+                            case Op.InputGradient _,
+                                    Op.BackwardWeight _,
+                                    Op.Recompute _,
+                                    Op.Overlapped _,
+                                    Op.ParameterOp _,
                                     Op.SendActivation _,
                                     Op.SendGradient _,
                                     Op.ReceiveGradient _,

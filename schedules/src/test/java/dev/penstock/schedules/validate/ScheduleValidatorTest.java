@@ -138,7 +138,7 @@ class ScheduleValidatorTest {
     }
 
     @Test
-    void reductionsComeLastAndOnlyWhereSomethingIsShared() {
+    void theLastReductionComesAfterTheGradientsThatItSums() {
         assertThat(
                         messages(
                                 """
@@ -157,11 +157,67 @@ class ScheduleValidatorTest {
                                 """
                                 ranks: 1
                                 micro-batches: 1
-                                rank 0: 0F0 0B0 0REDUCE_GRAD
+                                rank 0: 0F0 0REDUCE_GRAD 0I0 0REDUCE_GRAD 0W0
                                 """,
                                 Conditions.training()))
                 .containsExactly(
-                        "rank 0, op 2: 0REDUCE_GRAD has nothing to sum: stage 0 shares no parameters");
+                        "rank 0, op 3: 0REDUCE_GRAD comes before 0W0 (op 4), whose gradients it sums");
+        assertThat(
+                        messages(
+                                """
+                                ranks: 1
+                                micro-batches: 1
+                                rank 0: 0F0 0REDUCE_GRAD 0B0 0REDUCE_GRAD
+                                """,
+                                Conditions.training()))
+                .isEmpty();
+    }
+
+    @Test
+    void aBackwardIsWholeOrInTwoParts() {
+        assertThat(
+                        messages(
+                                """
+                                ranks: 1
+                                micro-batches: 3
+                                rank 0: 0F0 0F1 0F2 0I0 0B0 0W1 0I2 0W2
+                                """,
+                                Conditions.training()))
+                .containsExactly(
+                        "rank 0, op 3: 0I0 has a full backward beside it: one or the other",
+                        "rank 0 has no 0I1");
+    }
+
+    @Test
+    void aPairNeedsWhatBothHalvesNeed() {
+        assertThat(
+                        messages(
+                                """
+                                ranks: 1
+                                micro-batches: 2
+                                rank 0: 0F0 (0F1;0B1)OVERLAP_F_B 0B0 0F1
+                                """,
+                                Conditions.training()))
+                .containsExactly(
+                        "rank 0, op 1: (0F1;0B1)OVERLAP_F_B overlaps a backward with the forward that it needs",
+                        "rank 0, op 3: 0F1 stands a second time, first at op 1");
+    }
+
+    @Test
+    void parametersAreThereWhenTheyAreUsed() {
+        assertThat(
+                        messages(
+                                """
+                                ranks: 1
+                                chunks: 2
+                                micro-batches: 1
+                                rank 0: 0UNSHARD[0-1] 0F0 0UNSHARD[2-2] 1F0 1B0 0RESHARD 0B0 0RESHARD[1-2]
+                                """,
+                                Conditions.training()))
+                .containsExactly(
+                        "rank 0, op 1: 0F0 needs the parameters of stage 0, which are not gathered there",
+                        "rank 0, op 6: 0B0 needs the parameters of stage 0, which are not gathered there",
+                        "rank 0, op 7: 0RESHARD[1-2] releases what was not gathered");
     }
 
     @Test
