@@ -75,7 +75,12 @@ final class BufferNeeds {
                         releaseOutputGradient(u.stage());
                     }
                     case Op.SendGradient(WorkUnit u) -> add(u.stage(), Use.INPUT_GRADIENT, -1);
-                    case Op.ReduceGradients(_) -> {}
+                    case Op.BackwardInput _,
+                            Op.BackwardWeight _,
+                            Op.Recompute _,
+                            Op.Overlapped _,
+                            Op.ParameterOp _,
+                            Op.ReduceGradients _ -> {}
                 }
             }
         }

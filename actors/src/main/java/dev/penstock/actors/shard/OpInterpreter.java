@@ -117,6 +117,12 @@ final class OpInterpreter {
                     case Op.ReceiveGradient(WorkUnit unit) ->
                             receive(unit, BoundaryBuffers.gradient(unit.stage()), outputGradients);
                     case Op.ReduceGradients(int stage) -> reduce(stage);
+                    case Op.BackwardInput _,
+                            Op.BackwardWeight _,
+                            Op.Recompute _,
+                            Op.Overlapped _,
+                            Op.ParameterOp _ ->
+                            throw new IllegalStateException("cannot run " + op);
                 };
         if (progress == Progress.DONE) {
             endNanos[position] = System.nanoTime();

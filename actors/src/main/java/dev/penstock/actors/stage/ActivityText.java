@@ -52,7 +52,12 @@ final class ActivityText {
                             + " of "
                             + peer(schedule, op);
             case Op.ReduceGradients _ -> "the shared gradient of its peer";
-            case Op.Forward _, Op.Backward _, Op.SendActivation _, Op.SendGradient _ -> "nothing";
+            case Op.Compute _,
+                    Op.Overlapped _,
+                    Op.ParameterOp _,
+                    Op.SendActivation _,
+                    Op.SendGradient _ ->
+                    "nothing";
         };
     }
 
@@ -63,7 +68,7 @@ final class ActivityText {
             case Op.ReceiveGradient(WorkUnit u) -> rankOf(schedule, u.stage() + 1);
             case Op.SendActivation(WorkUnit u) -> rankOf(schedule, u.stage() + 1);
             case Op.ReduceGradients _ -> "its peer";
-            case Op.Forward _, Op.Backward _ -> "nobody";
+            case Op.Compute _, Op.Overlapped _, Op.ParameterOp _ -> "nobody";
         };
     }
 

@@ -38,7 +38,7 @@ final class StallWatch {
         for (RankStep rank : report.ranks()) {
             List<Op> ops = plan.training().program(rank.rank()).ops();
             for (int i = 0; i < ops.size(); i++) {
-                if (ops.get(i) instanceof Op.Compute) {
+                if (!ops.get(i).computations().isEmpty()) {
                     long nanos = rank.opEndNanos()[i] - rank.opStartNanos()[i];
                     longestOpNanos = Math.max(longestOpNanos, nanos);
                 }

@@ -24,10 +24,12 @@ public enum Activity {
     public static Activity of(Op op) {
         return switch (op) {
             case Op.Forward _ -> FORWARD;
-            case Op.Backward _ -> BACKWARD;
+            case Op.Backward _, Op.BackwardInput _, Op.BackwardWeight _, Op.Overlapped _ ->
+                    BACKWARD;
+            case Op.Recompute _ -> FORWARD;
             case Op.SendActivation _, Op.SendGradient _ -> SEND;
             case Op.ReceiveActivation _, Op.ReceiveGradient _ -> RECEIVE;
-            case Op.ReduceGradients _ -> REDUCE;
+            case Op.ParameterOp _, Op.ReduceGradients _ -> REDUCE;
         };
     }
 

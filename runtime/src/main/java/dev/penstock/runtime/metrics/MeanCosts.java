@@ -14,6 +14,8 @@ import java.util.List;
  * all do the same work. Everything else is free.
  */
 final class MeanCosts implements CostModel {
+    private static final int KINDS = 5;
+
     private final PipelineShape shape;
     private final long[] sums;
     private final int[] counts;
@@ -21,7 +23,7 @@ final class MeanCosts implements CostModel {
     MeanCosts(Timeline measured) {
         Schedule schedule = measured.schedule();
         this.shape = schedule.shape();
-        this.sums = new long[2 * shape.stages() * shape.slices()];
+        this.sums = new long[KINDS * shape.stages() * shape.slices()];
         this.counts = new int[sums.length];
         for (RankProgram program : schedule.programs()) {
             List<Op> ops = program.ops();
@@ -42,17 +44,22 @@ final class MeanCosts implements CostModel {
                 int kind = indexOf(compute);
                 yield counts[kind] == 0 ? 0 : Math.round((double) sums[kind] / counts[kind]);
             }
-            case Op.Transfer _, Op.ReduceGradients _ -> 0;
+            case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) ->
+                    nanos(rank, position, forward) + nanos(rank, position, backward);
+            case Op.Transfer _, Op.ParameterOp _, Op.ReduceGradients _ -> 0;
         };
     }
 
     private int indexOf(Op.Compute op) {
         WorkUnit unit = op.unit();
-        int backward =
+        int kind =
                 switch (op) {
                     case Op.Forward _ -> 0;
                     case Op.Backward _ -> 1;
+                    case Op.BackwardInput _ -> 2;
+                    case Op.BackwardWeight _ -> 3;
+                    case Op.Recompute _ -> 4;
                 };
-        return (backward * shape.stages() + unit.stage()) * shape.slices() + unit.slice();
+        return (kind * shape.stages() + unit.stage()) * shape.slices() + unit.slice();
     }
 }

@@ -63,7 +63,14 @@ public final class SimulatedRun {
         return switch (op) {
             case Op.Forward(var unit) -> 4_000_000 + 400_000 * slow + 300_000L * unit.slice();
             case Op.Backward(var unit) -> 8_000_000 + 700_000 * slow + 500_000L * unit.slice();
-            case Op.Transfer _, Op.ReduceGradients _ -> 0;
+            case Op.BackwardInput _,
+                    Op.BackwardWeight _,
+                    Op.Recompute _,
+                    Op.Overlapped _,
+                    Op.ParameterOp _,
+                    Op.Transfer _,
+                    Op.ReduceGradients _ ->
+                    0;
         };
     }
 
@@ -95,7 +102,12 @@ public final class SimulatedRun {
                     switch (ops.get(i)) {
                         case Op.ReceiveActivation _, Op.ReceiveGradient _, Op.ReduceGradients _ ->
                                 true;
-                        case Op.Compute _, Op.SendActivation _, Op.SendGradient _ -> false;
+                        case Op.Compute _,
+                                Op.Overlapped _,
+                                Op.ParameterOp _,
+                                Op.SendActivation _,
+                                Op.SendGradient _ ->
+                                false;
                     };
             ends[i] = start + timeline.endNanos(rank, i);
             starts[i] = waits ? free : start + timeline.startNanos(rank, i);

@@ -160,7 +160,13 @@ final class PipelineDriver implements AutoCloseable {
             case Op.Forward f -> forward(f.unit());
             case Op.Backward b -> backward(b.unit());
             case Op.Transfer t -> throw new AssertionError("compute ops only, got " + t);
-            case Op.ReduceGradients r -> throw new AssertionError("compute ops only, got " + r);
+            case Op.BackwardInput _,
+                    Op.BackwardWeight _,
+                    Op.Recompute _,
+                    Op.Overlapped _,
+                    Op.ParameterOp _,
+                    Op.ReduceGradients _ ->
+                    throw new AssertionError("compute ops only, got " + op);
         };
     }
 
