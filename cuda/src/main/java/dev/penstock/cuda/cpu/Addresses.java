@@ -1,5 +1,6 @@
 package dev.penstock.cuda.cpu;
 
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
@@ -9,6 +10,9 @@ import java.lang.foreign.ValueLayout;
  */
 final class Addresses {
     static final MemorySegment ALL = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
+
+    /** Small beside the first-level cache. */
+    private static final MemorySegment ZEROS = Arena.global().allocate(4096, 64);
 
     private static final ValueLayout.OfFloat FLOAT = ValueLayout.JAVA_FLOAT_UNALIGNED;
     private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT_UNALIGNED;
@@ -27,9 +31,15 @@ final class Addresses {
         return ALL.get(INT, address);
     }
 
-    /** Sets bytes to zero. */
+    /**
+     * Sets bytes to zero, by copying: filling wants a segment made for the place, and kernels clear
+     * something for every row.
+     */
     static void clear(long address, long bytes) {
-        ALL.asSlice(address, bytes).fill((byte) 0);
+        long end = address + bytes;
+        for (long at = address; at < end; at += ZEROS.byteSize()) {
+            copy(ZEROS.address(), at, Math.min(ZEROS.byteSize(), end - at));
+        }
     }
 
     static void copy(long from, long to, long bytes) {

@@ -45,16 +45,17 @@ final class CpuAttention {
             return blocks.firstToken() + blocks.tokens();
         }
 
-        /** Queries, keys or values (part 0, 1, 2) of one head of one sequence, from token 0 on. */
-        Operand part(Tensor qkv, int part, int sequence, int head) {
+        /** Queries, keys or values (part 0, 1, 2) of one head of one sequence, from a token on. */
+        long part(Tensor qkv, int part, int sequence, int head, int token) {
+            long row = (long) sequence * context + token;
             int column = part * y.columns() + head * headWidth();
-            return Operand.of(qkv, false).fromRow(sequence * context).fromColumn(column);
+            return qkv.address() + Float.BYTES * (row * qkv.stride() + column);
         }
 
         /** One head of rows of the unit, from the row of this token of its sequence on. */
-        Operand unit(Tensor tensor, int sequence, int token, int head) {
-            int row = sequence * blocks.tokens() + token - blocks.firstToken();
-            return Operand.of(tensor, false).fromRow(row).fromColumn(head * headWidth());
+        long unit(Tensor tensor, int sequence, int token, int head) {
+            long row = (long) sequence * blocks.tokens() + token - blocks.firstToken();
+            return tensor.address() + Float.BYTES * (row * tensor.stride() + head * headWidth());
         }
 
         long logSumExp(int sequence, int token, int head) {
@@ -143,19 +144,35 @@ final class CpuAttention {
     private void forwardBlock(Call call, int thread, int sequence, int head, int first, int end) {
         int rows = end - first;
         int width = call.headWidth();
-        Operand scores =
-                Operand.floats(scratch[thread].reserve(scoreBytes(call)), rowStride(end), false);
-        Operand queries = call.part(call.qkv, 0, sequence, head).fromRow(first);
-        Operand keys = call.part(call.qkv, 1, sequence, head);
-        Operand values = call.part(call.qkv, 2, sequence, head);
-        product.multiply(thread, rows, end, width, queries, keys.transpose(), scores, false);
+        int stride = call.qkv.stride();
+        int across = rowStride(end);
+        long scores = scratch[thread].reserve(scoreBytes(call));
+        long queries = call.part(call.qkv, 0, sequence, head, first);
+        long keys = call.part(call.qkv, 1, sequence, head, 0);
+        long values = call.part(call.qkv, 2, sequence, head, 0);
+        long out = call.unit(call.y, sequence, first, head);
+        product.multiply(
+                thread, rows, end, width, false, queries, stride, true, keys, stride, false, scores,
+                across);
         for (int i = 0; i < rows; i++) {
-            long row = scores.rowAddress(i);
+            long row = scores + (long) i * across * Float.BYTES;
             float sum = softmaxRow(row, first + i + 1, end, call.scale());
             Addresses.setFloat(call.logSumExp(sequence, first + i, head), sum);
         }
-        Operand out = call.unit(call.y, sequence, first, head);
-        product.multiply(thread, rows, width, end, scores, values, out, false);
+        product.multiply(
+                thread,
+                rows,
+                width,
+                end,
+                false,
+                scores,
+                across,
+                false,
+                values,
+                stride,
+                false,
+                out,
+                call.y.stride());
     }
 
     /** Softmax of the first {@code n} scores, zeros up to {@code end}; returns log-sum-exp. */
@@ -187,36 +204,101 @@ final class CpuAttention {
             int head,
             int first,
             int end) {
+        long p = scratch[thread].reserve(2 * scoreBytes(call));
+        long dp = p + scoreBytes(call);
+        backwardScores(call, dy, thread, sequence, head, first, end, p, dp);
+        backwardProducts(call, dy, dQkv, thread, sequence, head, first, end, p, dp);
+    }
+
+    /** Probabilities {@code p} and the gradient {@code dp} of the scores. */
+    private void backwardScores(
+            Call call,
+            Tensor dy,
+            int thread,
+            int sequence,
+            int head,
+            int first,
+            int end,
+            long p,
+            long dp) {
         int rows = end - first;
         int width = call.headWidth();
-        long space = scratch[thread].reserve(2 * scoreBytes(call));
-        Operand p = Operand.floats(space, rowStride(end), false);
-        Operand dp = Operand.floats(space + scoreBytes(call), rowStride(end), false);
-        Operand queries = call.part(call.qkv, 0, sequence, head).fromRow(first);
-        Operand keys = call.part(call.qkv, 1, sequence, head);
-        Operand values = call.part(call.qkv, 2, sequence, head);
-        Operand gradient = call.unit(dy, sequence, first, head);
-        product.multiply(thread, rows, end, width, queries, keys.transpose(), p, false);
-        product.multiply(thread, rows, end, width, gradient, values.transpose(), dp, false);
-        Operand y = call.unit(call.y, sequence, first, head);
+        int stride = call.qkv.stride();
+        int across = rowStride(end);
+        long queries = call.part(call.qkv, 0, sequence, head, first);
+        long keys = call.part(call.qkv, 1, sequence, head, 0);
+        long values = call.part(call.qkv, 2, sequence, head, 0);
+        long gradient = call.unit(dy, sequence, first, head);
+        product.multiply(
+                thread, rows, end, width, false, queries, stride, true, keys, stride, false, p,
+                across);
+        product.multiply(
+                thread,
+                rows,
+                end,
+                width,
+                false,
+                gradient,
+                dy.stride(),
+                true,
+                values,
+                stride,
+                false,
+                dp,
+                across);
+        long y = call.unit(call.y, sequence, first, head);
+        long yRow = (long) call.y.stride() * Float.BYTES;
+        long gradientRow = (long) dy.stride() * Float.BYTES;
         for (int i = 0; i < rows; i++) {
             float shift = Addresses.getFloat(call.logSumExp(sequence, first + i, head));
-            float delta = softmax.dot(gradient.rowAddress(i), y.rowAddress(i), width);
-            backwardRow(
-                    p.rowAddress(i),
-                    dp.rowAddress(i),
-                    first + i + 1,
-                    end,
-                    call.scale(),
-                    shift,
-                    delta);
+            float delta = softmax.dot(gradient + i * gradientRow, y + i * yRow, width);
+            long at = (long) i * across * Float.BYTES;
+            backwardRow(p + at, dp + at, first + i + 1, end, call.scale(), shift, delta);
         }
-        Operand dQueries = call.part(dQkv, 0, sequence, head).fromRow(first);
-        Operand dKeys = call.part(dQkv, 1, sequence, head);
-        Operand dValues = call.part(dQkv, 2, sequence, head);
-        product.multiply(thread, rows, width, end, dp, keys, dQueries, false);
-        product.multiply(thread, end, width, rows, dp.transpose(), queries, dKeys, true);
-        product.multiply(thread, end, width, rows, p.transpose(), gradient, dValues, true);
+    }
+
+    private void backwardProducts(
+            Call call,
+            Tensor dy,
+            Tensor dQkv,
+            int thread,
+            int sequence,
+            int head,
+            int first,
+            int end,
+            long p,
+            long dp) {
+        int rows = end - first;
+        int width = call.headWidth();
+        int stride = call.qkv.stride();
+        int to = dQkv.stride();
+        int across = rowStride(end);
+        long queries = call.part(call.qkv, 0, sequence, head, first);
+        long keys = call.part(call.qkv, 1, sequence, head, 0);
+        long gradient = call.unit(dy, sequence, first, head);
+        long dQueries = call.part(dQkv, 0, sequence, head, first);
+        long dKeys = call.part(dQkv, 1, sequence, head, 0);
+        long dValues = call.part(dQkv, 2, sequence, head, 0);
+        product.multiply(
+                thread, rows, width, end, false, dp, across, false, keys, stride, false, dQueries,
+                to);
+        product.multiply(
+                thread, end, width, rows, true, dp, across, false, queries, stride, true, dKeys,
+                to);
+        product.multiply(
+                thread,
+                end,
+                width,
+                rows,
+                true,
+                p,
+                across,
+                false,
+                gradient,
+                dy.stride(),
+                true,
+                dValues,
+                to);
     }
 
     /** Probabilities again from scores, then the gradient of the scores in place of {@code dp}. */

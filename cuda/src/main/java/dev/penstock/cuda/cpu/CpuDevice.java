@@ -1,5 +1,6 @@
 package dev.penstock.cuda.cpu;
 
+import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceScope;
@@ -52,9 +53,13 @@ public final class CpuDevice implements Device {
                 gemmFingerprint = "java";
             }
             case OneDnn.Probe.Found(OneDnn library) -> {
-                floats = new RowPadding(new OneDnnGemm(library, java), scratch("padding"));
+                floats =
+                        new RowPadding(
+                                new OneDnnGemm(library, java), DType.F32, scratch("padding"));
                 if (library.multipliesBFloat16()) {
-                    bfloats = new RowPadding(bfloatProduct(library), scratch("bf16 padding"));
+                    bfloats =
+                            new RowPadding(
+                                    bfloatProduct(library), DType.BF16, scratch("bf16 padding"));
                 }
                 gemmName = "oneDNN " + library.version();
                 gemmFingerprint = "onednn-%s-%x".formatted(library.version(), library.isa());

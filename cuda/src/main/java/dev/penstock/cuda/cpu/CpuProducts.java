@@ -107,13 +107,22 @@ final class CpuProducts {
             int m = Math.min(TILE_ROWS, endRow - i);
             for (int j = pieces.firstColumn(piece); j < endColumn; j += TILE_COLUMNS) {
                 int n = Math.min(TILE_COLUMNS, endColumn - j);
-                Operand tile = c.fromRow(i).fromColumn(j);
                 for (int block = 0; block < blocks.count(); block++) {
                     int first = blocks.firstRow(block);
-                    Operand left = a.fromRow(i).fromColumn(first);
-                    Operand right = b.fromRow(first).fromColumn(j);
-                    int k = blocks.rowsOf(block);
-                    product.multiply(thread, m, n, k, left, right, tile, true);
+                    product.multiply(
+                            thread,
+                            m,
+                            n,
+                            blocks.rowsOf(block),
+                            a.transposed(),
+                            a.address(i, first),
+                            a.stride(),
+                            b.transposed(),
+                            b.address(first, j),
+                            b.stride(),
+                            true,
+                            c.address(i, j),
+                            c.stride());
                 }
             }
         }
@@ -134,9 +143,20 @@ final class CpuProducts {
         int m = pieces.endRow(piece) - row;
         int n = pieces.endColumn(piece) - column;
         if (m > 0 && n > 0) {
-            Operand part = c.fromRow(row).fromColumn(column);
             product.multiply(
-                    thread, m, n, k, a.fromRow(row), b.fromColumn(column), part, accumulate);
+                    thread,
+                    m,
+                    n,
+                    k,
+                    a.transposed(),
+                    a.address(row, 0),
+                    a.stride(),
+                    b.transposed(),
+                    b.address(0, column),
+                    b.stride(),
+                    accumulate,
+                    c.address(row, column),
+                    c.stride());
         }
     }
 

@@ -42,24 +42,39 @@ final class JavaGemm implements MatrixProduct {
 
     @Override
     public void multiply(
-            int thread, int m, int n, int k, Operand a, Operand b, Operand c, boolean accumulate) {
+            int thread,
+            int m,
+            int n,
+            int k,
+            boolean transposeA,
+            long a,
+            int strideA,
+            boolean transposeB,
+            long b,
+            int strideB,
+            boolean accumulate,
+            long c,
+            int strideC) {
+        Operand left = Operand.floats(a, strideA, transposeA);
+        Operand right = Operand.floats(b, strideB, transposeB);
+        Operand result = Operand.floats(c, strideC, false);
         Scratch s = scratch[thread];
         for (int j = 0; j < n; j += COLUMNS) {
             int columns = Math.min(COLUMNS, n - j);
             for (int p = 0; p < k; p += DEPTH) {
                 int depth = Math.min(DEPTH, k - p);
-                packer.packB(b.fromRow(p).fromColumn(j), depth, columns, s.b, s.square);
+                packer.packB(right.fromRow(p).fromColumn(j), depth, columns, s.b, s.square);
                 for (int i = 0; i < m; i += ROWS) {
                     int rows = Math.min(ROWS, m - i);
-                    packer.packA(a.fromRow(i).fromColumn(p), rows, depth, s.a, s.square);
-                    Operand block = c.fromRow(i).fromColumn(j);
+                    packer.packA(left.fromRow(i).fromColumn(p), rows, depth, s.a, s.square);
+                    Operand block = result.fromRow(i).fromColumn(j);
                     multiplyBlock(s, rows, columns, depth, block, accumulate || p > 0);
                 }
             }
         }
         if (k == 0 && !accumulate) {
             for (int i = 0; i < m; i++) {
-                Addresses.clear(c.fromRow(i).address(), 4L * n);
+                Addresses.clear(result.rowAddress(i), 4L * n);
             }
         }
     }

@@ -2,8 +2,9 @@ package dev.penstock.cuda.cpu;
 
 import dev.penstock.cuda.onednn.BFloatMatmul;
 import dev.penstock.cuda.onednn.OneDnn;
-import java.util.HashMap;
-import java.util.Map;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * BF16 products by oneDNN into F32. Kernels are compiled at the first use of a shape and kept, one
@@ -14,7 +15,41 @@ final class OneDnnBFloatProduct implements MatrixProduct, AutoCloseable {
     private final Worker[] workers;
 
     /** What a thread keeps. */
-    private record Worker(Map<BFloatMatmul.Shape, BFloatMatmul> kernels, Scratch scratch) {}
+    private record Worker(List<BFloatMatmul> kernels, Scratch scratch) {
+        /** A few dozen shapes at most: looking through them needs no key made for each call. */
+        @Nullable BFloatMatmul find(
+                int m,
+                int n,
+                int k,
+                boolean transposeA,
+                int strideA,
+                boolean transposeB,
+                int strideB,
+                int strideC,
+                boolean accumulate) {
+            for (int i = 0; i < kernels.size(); i++) {
+                BFloatMatmul.Shape s = kernels.get(i).shape();
+                if (s.m() == m
+                        && s.n() == n
+                        && s.k() == k
+                        && s.transposeA() == transposeA
+                        && s.strideA() == strideA
+                        && s.transposeB() == transposeB
+                        && s.strideB() == strideB
+                        && s.strideC() == strideC
+                        && s.accumulate() == accumulate) {
+                    return kernels.get(i);
+                }
+            }
+            return null;
+        }
+
+        BFloatMatmul compile(OneDnn library, BFloatMatmul.Shape shape) {
+            BFloatMatmul kernel = new BFloatMatmul(library, shape);
+            kernels.add(kernel);
+            return kernel;
+        }
+    }
 
     /**
      * @param scratch one per thread
@@ -23,35 +58,51 @@ final class OneDnnBFloatProduct implements MatrixProduct, AutoCloseable {
         this.library = library;
         this.workers = new Worker[scratch.length];
         for (int i = 0; i < scratch.length; i++) {
-            workers[i] = new Worker(new HashMap<>(), scratch[i]);
+            workers[i] = new Worker(new ArrayList<>(), scratch[i]);
         }
     }
 
     @Override
     public void multiply(
-            int thread, int m, int n, int k, Operand a, Operand b, Operand c, boolean accumulate) {
-        var shape =
-                new BFloatMatmul.Shape(
-                        m,
-                        n,
-                        k,
-                        a.transposed(),
-                        a.stride(),
-                        b.transposed(),
-                        b.stride(),
-                        c.stride(),
-                        accumulate);
+            int thread,
+            int m,
+            int n,
+            int k,
+            boolean transposeA,
+            long a,
+            int strideA,
+            boolean transposeB,
+            long b,
+            int strideB,
+            boolean accumulate,
+            long c,
+            int strideC) {
         Worker worker = workers[thread];
         BFloatMatmul kernel =
-                worker.kernels.computeIfAbsent(shape, s -> new BFloatMatmul(library, s));
+                worker.find(m, n, k, transposeA, strideA, transposeB, strideB, strideC, accumulate);
+        if (kernel == null) {
+            kernel =
+                    worker.compile(
+                            library,
+                            new BFloatMatmul.Shape(
+                                    m,
+                                    n,
+                                    k,
+                                    transposeA,
+                                    strideA,
+                                    transposeB,
+                                    strideB,
+                                    strideC,
+                                    accumulate));
+        }
         long scratch = worker.scratch.reserve(Math.max(64, kernel.scratchBytes()));
-        kernel.multiply(a.address(), b.address(), c.address(), scratch);
+        kernel.multiply(a, b, c, scratch);
     }
 
     @Override
     public void close() {
         for (Worker worker : workers) {
-            worker.kernels.values().forEach(BFloatMatmul::close);
+            worker.kernels.forEach(BFloatMatmul::close);
         }
     }
 }

@@ -19,23 +19,37 @@ final class OneDnnGemm implements MatrixProduct {
 
     @Override
     public void multiply(
-            int thread, int m, int n, int k, Operand a, Operand b, Operand c, boolean accumulate) {
+            int thread,
+            int m,
+            int n,
+            int k,
+            boolean transposeA,
+            long a,
+            int strideA,
+            boolean transposeB,
+            long b,
+            int strideB,
+            boolean accumulate,
+            long c,
+            int strideC) {
         if (k == 0 || n < LEAST || m < LEAST) {
-            slivers.multiply(thread, m, n, k, a, b, c, accumulate);
+            slivers.multiply(
+                    thread,
+                    m,
+                    n,
+                    k,
+                    transposeA,
+                    a,
+                    strideA,
+                    transposeB,
+                    b,
+                    strideB,
+                    accumulate,
+                    c,
+                    strideC);
             return;
         }
         library.sgemm(
-                a.transposed(),
-                b.transposed(),
-                m,
-                n,
-                k,
-                a.address(),
-                a.stride(),
-                b.address(),
-                b.stride(),
-                accumulate,
-                c.address(),
-                c.stride());
+                transposeA, transposeB, m, n, k, a, strideA, b, strideB, accumulate, c, strideC);
     }
 }

@@ -20,14 +20,15 @@ record Operand(long address, int stride, boolean transposed, int elementBytes) {
         return new Operand(address, stride, transposed, Float.BYTES);
     }
 
-    /** The same memory seen with rows and columns exchanged. */
-    Operand transpose() {
-        return new Operand(address, stride, !transposed, elementBytes);
-    }
-
     /** Address of the first element of a row; only for matrices that are not transposed. */
     long rowAddress(int row) {
         return address + (long) row * stride * elementBytes;
+    }
+
+    /** Address of an element. */
+    long address(int row, int column) {
+        long elements = transposed ? (long) column * stride + row : (long) row * stride + column;
+        return address + elements * elementBytes;
     }
 
     /** The matrix from this row on. */

@@ -1,5 +1,7 @@
 package dev.penstock.cuda.cpu;
 
+import dev.penstock.cuda.device.DType;
+
 /**
  * Keeps a library away from products of fewer than 16 rows of tokens. oneDNN adds up a row the same
  * way whatever the other rows, but takes other paths, with other bits, below 16 rows; and the bits
@@ -12,37 +14,77 @@ final class RowPadding implements MatrixProduct {
     static final int LEAST_ROWS = 16;
 
     private final MatrixProduct product;
+    private final DType factors;
     private final Scratch[] padding;
 
     /**
+     * @param factors type of a and b
      * @param padding one per thread
      */
-    RowPadding(MatrixProduct product, Scratch[] padding) {
+    RowPadding(MatrixProduct product, DType factors, Scratch[] padding) {
         this.product = product;
+        this.factors = factors;
         this.padding = padding;
     }
 
     @Override
     public void multiply(
-            int thread, int m, int n, int k, Operand a, Operand b, Operand c, boolean accumulate) {
-        if (m >= LEAST_ROWS || a.transposed()) {
-            product.multiply(thread, m, n, k, a, b, c, accumulate);
+            int thread,
+            int m,
+            int n,
+            int k,
+            boolean transposeA,
+            long a,
+            int strideA,
+            boolean transposeB,
+            long b,
+            int strideB,
+            boolean accumulate,
+            long c,
+            int strideC) {
+        if (m >= LEAST_ROWS || transposeA) {
+            product.multiply(
+                    thread,
+                    m,
+                    n,
+                    k,
+                    transposeA,
+                    a,
+                    strideA,
+                    transposeB,
+                    b,
+                    strideB,
+                    accumulate,
+                    c,
+                    strideC);
             return;
         }
-        long aRow = (long) k * a.elementBytes();
+        long aRow = (long) k * factors.bytes();
         long aBytes = LEAST_ROWS * aRow + 63 & -64;
-        long cRow = (long) n * c.elementBytes();
-        long space = padding[thread].reserve(aBytes + LEAST_ROWS * cRow + 64);
-        Addresses.clear(space, aBytes + LEAST_ROWS * cRow);
-        Operand left = new Operand(space, k, false, a.elementBytes());
-        Operand result = new Operand(space + aBytes, n, false, c.elementBytes());
+        long cRow = (long) n * Float.BYTES;
+        long left = padding[thread].reserve(aBytes + LEAST_ROWS * cRow + 64);
+        long result = left + aBytes;
+        Addresses.clear(left, aBytes + LEAST_ROWS * cRow);
         for (int i = 0; i < m; i++) {
-            Addresses.copy(a.rowAddress(i), left.rowAddress(i), aRow);
-            Addresses.copy(c.rowAddress(i), result.rowAddress(i), cRow);
+            Addresses.copy(a + (long) i * strideA * factors.bytes(), left + i * aRow, aRow);
+            Addresses.copy(c + (long) i * strideC * Float.BYTES, result + i * cRow, cRow);
         }
-        product.multiply(thread, LEAST_ROWS, n, k, left, b, result, accumulate);
+        product.multiply(
+                thread,
+                LEAST_ROWS,
+                n,
+                k,
+                false,
+                left,
+                k,
+                transposeB,
+                b,
+                strideB,
+                accumulate,
+                result,
+                n);
         for (int i = 0; i < m; i++) {
-            Addresses.copy(result.rowAddress(i), c.rowAddress(i), cRow);
+            Addresses.copy(result + i * cRow, c + (long) i * strideC * Float.BYTES, cRow);
         }
     }
 }

@@ -81,13 +81,13 @@ final class SoftmaxKernels {
         return lanes.sum(sum);
     }
 
-    /** {@link #exp} for fewer elements than a vector. */
+    /** {@link #exp} for fewer elements than a vector: a store with a mask would make objects. */
     float expOfRest(long row, int n, float scale, float shift) {
-        VectorMask<Float> rest = lanes.first(n);
-        FloatVector shifted = lanes.load(row, rest).mul(scale).sub(shift);
-        FloatVector e = VectorMath.exp(shifted);
-        lanes.store(e, row, rest);
-        return lanes.sum(lanes.zero().blend(e, rest));
+        for (int i = 0; i < n; i++) {
+            float shifted = Addresses.getFloat(row + 4L * i) * scale - shift;
+            Addresses.setFloat(row + 4L * i, VectorMath.exp(shifted));
+        }
+        return lanes.sum(lanes.load(row, lanes.first(n)));
     }
 
     /** {@link #sumOfExp} for fewer elements than a vector. */

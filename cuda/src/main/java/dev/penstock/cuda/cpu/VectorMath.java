@@ -45,6 +45,23 @@ final class VectorMath {
                 .reinterpretAsFloats();
     }
 
+    /** The bits of a lane of {@link #exp(FloatVector)}. */
+    static float exp(float x) {
+        float bounded = Math.min(Math.max(x, LOWEST), HIGHEST);
+        float shifted = Math.fma(bounded, LOG2_E, ROUND);
+        float n = shifted - ROUND;
+        float r = Math.fma(n, -LN2_HIGH, bounded);
+        r = Math.fma(n, -LN2_LOW, r);
+        float p = Math.fma(r, 1.9875691500e-4f, 1.3981999507e-3f);
+        p = Math.fma(p, r, 8.3334519073e-3f);
+        p = Math.fma(p, r, 4.1665795894e-2f);
+        p = Math.fma(p, r, 1.6666665459e-1f);
+        p = Math.fma(p, r, 5.0000001201e-1f);
+        p = Math.fma(p, r * r, r) + 1f;
+        int power = Float.floatToRawIntBits(shifted) << 23;
+        return Float.intBitsToFloat(Float.floatToRawIntBits(p) + power);
+    }
+
     /** {@code (exp(2x) - 1) / (exp(2x) + 1)}; exact to about 1e-7 absolute. */
     static FloatVector tanh(FloatVector x) {
         FloatVector e = exp(x.add(x));

@@ -37,6 +37,7 @@ public final class BFloatMatmul implements AutoCloseable {
             boolean accumulate) {}
 
     private final OneDnn library;
+    private final Shape shape;
     private final DnnlObjects objects = new DnnlObjects();
     private final Arena arena = Arena.ofShared();
     private final long stream;
@@ -51,6 +52,7 @@ public final class BFloatMatmul implements AutoCloseable {
     /** Compiles the kernel: milliseconds. */
     public BFloatMatmul(OneDnn library, Shape shape) {
         this.library = library;
+        this.shape = shape;
         library.ensureAlone();
         long engine =
                 objects.create(
@@ -89,6 +91,11 @@ public final class BFloatMatmul implements AutoCloseable {
         destination = memory(engine, c);
         scratchpad = memory(engine, scratch);
         arguments = arguments();
+    }
+
+    /** What it multiplies. */
+    public Shape shape() {
+        return shape;
     }
 
     /** Bytes of scratch memory that {@link #multiply} wants. */

@@ -43,12 +43,16 @@ public record BatchShape(
 
     /** Tokens of a sequence, T. */
     public int context() {
-        return sliceLengths.stream().mapToInt(Integer::intValue).sum();
+        return firstToken(slices());
     }
 
     /** Position of a slice's first token in its sequence. */
     public int firstToken(int slice) {
-        return sliceLengths.subList(0, slice).stream().mapToInt(Integer::intValue).sum();
+        int tokens = 0;
+        for (int i = 0; i < slice; i++) {
+            tokens += sliceLengths.get(i);
+        }
+        return tokens;
     }
 
     /** Rows of a unit of this slice. */

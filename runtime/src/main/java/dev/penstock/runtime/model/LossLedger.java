@@ -63,11 +63,12 @@ final class LossLedger {
     /** Mean loss of the step's tokens. */
     double mean() {
         MemorySegment segment = losses.segment();
+        int tokens = batch.tokensPerStep();
         double sum = 0;
-        for (int i = 0; i < batch.tokensPerStep(); i++) {
+        for (int i = 0; i < tokens; i++) {
             sum += segment.getAtIndex(ValueLayout.JAVA_FLOAT, i);
         }
-        return sum / batch.tokensPerStep();
+        return sum / tokens;
     }
 
     private int index(int microBatch, int sequence, int token) {
