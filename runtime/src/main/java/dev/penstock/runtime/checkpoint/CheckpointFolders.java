@@ -76,6 +76,27 @@ public final class CheckpointFolders {
     }
 
     /**
+     * The checkpoint that a run goes on from: its newest whole one.
+     *
+     * @param run folder of the run
+     * @param ignored as for {@link #latest}
+     * @return empty if the run ended before it had saved any
+     * @throws CheckpointException if there are checkpoints and none is whole
+     */
+    public static Optional<SavedCheckpoint> newestOf(Path run, Consumer<String> ignored) {
+        Path root = run.resolve(FOLDER);
+        Optional<SavedCheckpoint> newest = latest(root, ignored);
+        boolean saved =
+                newestFirst(root).stream()
+                        .map(Folder::state)
+                        .anyMatch(state -> state.isEmpty() || state.equals(REPLACED));
+        if (newest.isEmpty() && saved) {
+            throw new CheckpointException(root, "none of the checkpoints here is whole");
+        }
+        return newest;
+    }
+
+    /**
      * The checkpoint that a path means: that checkpoint itself, or the newest whole one of a run's
      * folder or a folder of checkpoints. Reads it in full.
      *

@@ -1,7 +1,7 @@
 package dev.penstock.runtime.cli;
 
 import dev.penstock.runtime.config.ConfigLoader;
-import dev.penstock.runtime.config.LoadedConfig;
+import dev.penstock.runtime.config.DraftConfig;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -31,12 +31,8 @@ final class ConfigArguments {
         return overrides;
     }
 
-    /**
-     * Reads the configuration.
-     *
-     * @throws dev.penstock.runtime.config.ConfigException with all problems
-     */
-    LoadedConfig load() {
-        return ConfigLoader.loadWithOrigins(file, overrides);
+    /** Reads the configuration as far as that is possible. */
+    DraftConfig draft() {
+        return ConfigLoader.draft(file, overrides);
     }
 }

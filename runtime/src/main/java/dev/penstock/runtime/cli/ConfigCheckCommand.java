@@ -1,13 +1,10 @@
 package dev.penstock.runtime.cli;
 
 import dev.penstock.runtime.config.ConfigException;
-import dev.penstock.runtime.config.LoadedConfig;
 import dev.penstock.runtime.config.Problem;
-import dev.penstock.runtime.launch.RunAssembly;
-import dev.penstock.runtime.launch.RunOptions;
-import java.nio.file.Path;
+import dev.penstock.runtime.launch.RunParts;
+import dev.penstock.runtime.launch.RunStart;
 import java.util.List;
-import java.util.Optional;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -34,9 +31,9 @@ final class ConfigCheckCommand extends PenstockCommand {
     @Override
     public Integer call() {
         try {
-            LoadedConfig loaded = config.load();
-            requireRunnable(loaded);
-            String resolved = loaded.config().resolved();
+            RunParts parts = RunParts.prepare(config.draft(), RunStart.fresh(), List.of());
+            parts.start().close();
+            String resolved = parts.config().resolved();
             if (json) {
                 printJson(new Answer(true, List.of(), resolved));
             } else {
@@ -52,19 +49,5 @@ final class ConfigCheckCommand extends PenstockCommand {
             printJson(new Answer(false, e.problems(), ""));
             return ExitCode.BAD_INPUT;
         }
-    }
-
-    /** Reads the order and the data and plans the memory, as a run would before it starts. */
-    private static void requireRunnable(LoadedConfig loaded) {
-        Path nowhere = loaded.config().run().directory().toAbsolutePath();
-        RunOptions options =
-                new RunOptions(
-                        "check",
-                        nowhere,
-                        Optional.empty(),
-                        Optional.empty(),
-                        Optional.empty(),
-                        false);
-        RunAssembly.of(loaded, options).close();
     }
 }

@@ -3,15 +3,18 @@ package dev.penstock.runtime.cli;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.StepReport;
+import dev.penstock.runtime.checkpoint.CheckpointException;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.config.ConfigLoader;
-import dev.penstock.runtime.config.LoadedConfig;
+import dev.penstock.runtime.config.DraftConfig;
+import dev.penstock.runtime.config.Problem;
 import dev.penstock.runtime.config.RunConfig;
 import dev.penstock.runtime.launch.Interrupts;
 import dev.penstock.runtime.launch.PipelineRun;
 import dev.penstock.runtime.launch.RunAssembly;
-import dev.penstock.runtime.launch.RunOptions;
+import dev.penstock.runtime.launch.RunParts;
+import dev.penstock.runtime.launch.RunStart;
 import dev.penstock.runtime.metrics.RunDirectory;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -67,23 +70,23 @@ final class EvaluateCommand extends PenstockCommand {
     @Override
     public Integer call() {
         RunDirectory directory = RunDirectory.open(run);
-        LoadedConfig loaded =
-                ConfigLoader.loadWithOrigins(directory.resolvedConfiguration(), overrides);
-        SavedCheckpoint saved =
-                CheckpointFolders.find(
-                        checkpoint == null ? directory.path() : checkpoint,
-                        line -> err().println("penstock: " + line));
-        OptionalDouble measured = evaluate(directory, loaded, saved);
+        DraftConfig draft = ConfigLoader.draft(directory.resolvedConfiguration(), overrides);
+        List<Problem> problems = new ArrayList<>();
+        Optional<SavedCheckpoint> saved = checkpoint(directory, problems);
+        RunStart start = RunStart.evaluationOf(saved.map(SavedCheckpoint::path));
+        RunParts parts = RunParts.prepare(draft, start, problems);
+        RunConfig config = parts.config();
+        OptionalDouble measured =
+                evaluate(new RunAssembly(parts, start.in(directory.path(), config.run().name())));
         if (measured.isEmpty()) {
             err().println("penstock: interrupted before the loss was measured");
             return ExitCode.INTERRUPTED;
         }
         double loss = measured.getAsDouble();
-        RunConfig config = loaded.config();
         var answer =
                 new Answer(
-                        saved.path().toString(),
-                        saved.step(),
+                        saved.orElseThrow().path().toString(),
+                        saved.orElseThrow().step(),
                         config.evaluation().batches(),
                         loss,
                         Math.exp(loss),
@@ -102,24 +105,28 @@ final class EvaluateCommand extends PenstockCommand {
         return ExitCode.OK;
     }
 
+    private Optional<SavedCheckpoint> checkpoint(RunDirectory directory, List<Problem> problems) {
+        try {
+            return Optional.of(
+                    CheckpointFolders.find(
+                            checkpoint == null ? directory.path() : checkpoint,
+                            line -> err().println("penstock: " + line)));
+        } catch (CheckpointException e) {
+            problems.add(
+                    Problem.atOption(
+                            checkpoint == null ? "RUN" : "--checkpoint",
+                            "a whole checkpoint",
+                            String.valueOf(e.getMessage()),
+                            ""));
+            return Optional.empty();
+        }
+    }
+
     /** The loss; empty if the user interrupted. */
-    private OptionalDouble evaluate(
-            RunDirectory directory, LoadedConfig loaded, SavedCheckpoint saved) {
-        var options =
-                new RunOptions(
-                        RunOptions.newRunId(loaded.config().run().name()),
-                        directory.path().toAbsolutePath(),
-                        Optional.of(saved.path()),
-                        Optional.empty(),
-                        Optional.empty(),
-                        true);
+    private static OptionalDouble evaluate(RunAssembly made) {
         var found = new LossListener();
         RunOutcome outcome;
-        try (RunAssembly assembly = RunAssembly.of(loaded, options)) {
-            if (!assembly.data().hasHeldOut()) {
-                throw new BadInputException(
-                        "evaluating: expected held-out text, got none; try --set data.validation-fraction=0.05");
-            }
+        try (RunAssembly assembly = made) {
             outcome = new PipelineRun(assembly, found, Interrupts.install()::onInterrupt).run();
         }
         if (outcome instanceof RunOutcome.Failed(_, String reason)) {

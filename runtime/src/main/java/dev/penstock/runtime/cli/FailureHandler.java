@@ -4,6 +4,7 @@ import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.runtime.checkpoint.CheckpointException;
 import dev.penstock.runtime.config.ConfigException;
+import dev.penstock.runtime.config.Problem;
 import dev.penstock.runtime.data.DataException;
 import dev.penstock.runtime.metrics.RunDirectoryException;
 import dev.penstock.schedules.validate.InvalidScheduleException;
@@ -59,11 +60,15 @@ final class FailureHandler implements IExecutionExceptionHandler {
         if (exception instanceof ConfigException config) {
             int count = config.problems().size();
             err.println(count == 1 ? "penstock: one problem" : "penstock: " + count + " problems");
-            config.problems().forEach(problem -> err.println("  " + problem));
+            config.problems().forEach(problem -> err.println(indented(problem)));
         } else {
             err.println("penstock: " + exception.getMessage());
         }
         err.flush();
+    }
+
+    private static String indented(Problem problem) {
+        return "  " + problem.toString().replace("\n", "\n  ");
     }
 
     /** One sentence, and the trace in a file. */

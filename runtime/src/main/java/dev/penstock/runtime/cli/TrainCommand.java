@@ -1,6 +1,6 @@
 package dev.penstock.runtime.cli;
 
-import dev.penstock.runtime.config.LoadedConfig;
+import dev.penstock.runtime.config.Problem;
 import dev.penstock.runtime.launch.RunOptions.DumpRequest;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -55,40 +55,28 @@ final class TrainCommand extends PenstockCommand {
 
     @Override
     public Integer call() {
-        List<String> problems = new ArrayList<>();
+        List<Problem> problems = new ArrayList<>();
         if (resume && init != null) {
             problems.add(
-                    "--resume and --init: expected one of them, got both; a checkpoint has its own weights");
-        }
-        if (init != null && !Files.isReadable(init)) {
-            problems.add("--init: expected a file of weights, got nothing readable at " + init);
+                    Problem.atOption(
+                            "--resume and --init",
+                            "one of them",
+                            "both",
+                            "a checkpoint has its own weights"));
         }
         Optional<DumpRequest> gradients =
                 Optional.ofNullable(dump).flatMap(text -> parse(text, problems));
-        if (!problems.isEmpty()) {
-            throw new BadInputException(String.join("\n  ", problems));
-        }
-        LoadedConfig loaded = config.load();
-        gradients.ifPresent(request -> requireStep(request, loaded.config().run().steps()));
         var request =
-                new TrainRun.Request(
-                        loaded,
+                new TrainStart.Request(
+                        config.draft(),
                         Optional.ofNullable(runDirectory),
                         resume,
                         Optional.ofNullable(init),
                         gradients);
-        return new TrainRun(request, out(), err()).call();
+        return new TrainStart(request, problems, out(), err()).call();
     }
 
-    private static void requireStep(DumpRequest request, int steps) {
-        if (request.step() > steps) {
-            throw new BadInputException(
-                    "--dump-gradients: expected a step up to run.steps = %d, got %d"
-                            .formatted(steps, request.step()));
-        }
-    }
-
-    private static Optional<DumpRequest> parse(String text, List<String> problems) {
+    private static Optional<DumpRequest> parse(String text, List<Problem> problems) {
         int colon = text.indexOf(':');
         if (colon > 0 && colon < text.length() - 1) {
             try {
@@ -98,8 +86,11 @@ final class TrainCommand extends PenstockCommand {
                     Path folder = file.getParent();
                     if (folder == null || !Files.isWritable(folder) || Files.isDirectory(file)) {
                         problems.add(
-                                "--dump-gradients: expected a file in a folder that can be written to, got "
-                                        + file);
+                                Problem.atOption(
+                                        "--dump-gradients",
+                                        "a file in a folder that can be written to",
+                                        file.toString(),
+                                        "check the path"));
                     }
                     return Optional.of(new DumpRequest(step, file));
                 }
@@ -108,8 +99,11 @@ final class TrainCommand extends PenstockCommand {
             }
         }
         problems.add(
-                "--dump-gradients: expected STEP:FILE with a step from 1, such as 1:gradients.safetensors, got "
-                        + text);
+                Problem.atOption(
+                        "--dump-gradients",
+                        "STEP:FILE with a step from 1",
+                        text,
+                        "write for example 1:gradients.safetensors"));
         return Optional.empty();
     }
 }

@@ -1,13 +1,10 @@
 package dev.penstock.runtime.cli;
 
 import dev.penstock.actors.spi.RunOutcome;
-import dev.penstock.runtime.checkpoint.CheckpointFolders;
-import dev.penstock.runtime.config.LoadedConfig;
 import dev.penstock.runtime.config.RunConfig;
 import dev.penstock.runtime.launch.Interrupts;
 import dev.penstock.runtime.launch.PipelineRun;
 import dev.penstock.runtime.launch.RunAssembly;
-import dev.penstock.runtime.launch.RunOptions;
 import dev.penstock.runtime.metrics.ListenerFanOut;
 import dev.penstock.runtime.metrics.MetricsWriter;
 import dev.penstock.runtime.metrics.PipelineMeter;
@@ -17,12 +14,7 @@ import dev.penstock.runtime.report.RunEnding;
 import dev.penstock.runtime.report.RunFacts;
 import dev.penstock.runtime.report.RunRecorder;
 import dev.penstock.runtime.report.RunReport;
-import java.io.IOException;
 import java.io.PrintWriter;
-import java.io.UncheckedIOException;
-import java.nio.channels.FileChannel;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.LinkedHashMap;
@@ -30,102 +22,31 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** One training run, from its directory to its report. */
+/** One training run, from its first line to its report. */
 final class TrainRun {
-    /** What was asked for. */
-    record Request(
-            LoadedConfig loaded,
-            Optional<Path> runDirectory,
-            boolean resume,
-            Optional<Path> init,
-            Optional<RunOptions.DumpRequest> dump) {}
-
-    private final Request request;
+    private final RunDirectory directory;
+    private final RunAssembly assembly;
     private final RunConfig config;
+    private final Interrupts interrupts;
     private final PrintWriter out;
     private final PrintWriter err;
 
-    TrainRun(Request request, PrintWriter out, PrintWriter err) {
-        this.request = request;
-        this.config = request.loaded().config();
+    TrainRun(
+            RunDirectory directory,
+            RunAssembly assembly,
+            Interrupts interrupts,
+            PrintWriter out,
+            PrintWriter err) {
+        this.directory = directory;
+        this.assembly = assembly;
+        this.config = assembly.config();
+        this.interrupts = interrupts;
         this.out = out;
         this.err = err;
     }
 
     /** Trains; returns the exit code. */
     int call() {
-        RunDirectory directory = directory();
-        Interrupts interrupts = Interrupts.install();
-        interrupts.onInterrupt(() -> leave(directory));
-        try (FileChannel _ = directory.lock();
-                RunAssembly assembly = assemble(directory);
-                RunLog _ = RunLog.to(directory.log())) {
-            return train(directory, assembly, interrupts);
-        } catch (IOException e) {
-            throw new UncheckedIOException("cannot give up the lock of " + directory.path(), e);
-        }
-    }
-
-    /** An interrupt before there is a run to save. */
-    private void leave(RunDirectory directory) {
-        if (!request.resume()) {
-            directory.removeIfEmpty();
-        }
-        Runtime.getRuntime().exit(ExitCode.INTERRUPTED);
-    }
-
-    private RunDirectory directory() {
-        if (!request.resume()) {
-            return request.runDirectory()
-                    .map(RunDirectory::create)
-                    .orElseGet(
-                            () ->
-                                    RunDirectory.createUnder(
-                                            config.run().directory(), config.run().name()));
-        }
-        return request.runDirectory()
-                .map(RunDirectory::open)
-                .or(() -> RunDirectory.latestUnder(config.run().directory(), config.run().name()))
-                .orElseThrow(
-                        () ->
-                                new BadInputException(
-                                        "--resume: expected a run named %s below %s, got none; name its directory with --run-dir"
-                                                .formatted(
-                                                        config.run().name(),
-                                                        config.run().directory())));
-    }
-
-    private RunAssembly assemble(RunDirectory directory) {
-        try {
-            Optional<Path> checkpoint =
-                    request.resume()
-                            ? Optional.of(
-                                    CheckpointFolders.find(directory.path(), this::warn).path())
-                            : Optional.empty();
-            RunAssembly assembly =
-                    RunAssembly.of(
-                            request.loaded(),
-                            new RunOptions(
-                                    RunOptions.newRunId(config.run().name()),
-                                    directory.path().toAbsolutePath(),
-                                    checkpoint,
-                                    request.init().map(Path::toAbsolutePath),
-                                    request.dump(),
-                                    false));
-            Files.writeString(directory.resolvedConfiguration(), config.resolved());
-            return assembly;
-        } catch (IOException e) {
-            throw new UncheckedIOException(
-                    "cannot write " + directory.resolvedConfiguration() + ": " + e.getMessage(), e);
-        } catch (RuntimeException e) {
-            if (!request.resume()) {
-                directory.removeIfEmpty();
-            }
-            throw e;
-        }
-    }
-
-    private int train(RunDirectory directory, RunAssembly assembly, Interrupts interrupts) {
         var steps = assembly.plan().steps();
         var meter = new PipelineMeter(assembly.plan().training());
         var recorder =
@@ -163,20 +84,15 @@ final class TrainRun {
         }
         assembly.close(); // the sample is read from the last checkpoint
         assembly.mergeGradientDump();
-        return finish(directory, assembly, recorder, outcome, System.nanoTime() - start);
+        return finish(recorder, outcome, System.nanoTime() - start);
     }
 
-    private int finish(
-            RunDirectory directory,
-            RunAssembly assembly,
-            RunRecorder recorder,
-            RunOutcome outcome,
-            long nanos) {
+    private int finish(RunRecorder recorder, RunOutcome outcome, long nanos) {
         Optional<String> sample =
-                outcome instanceof RunOutcome.Failed ? Optional.empty() : sample(assembly);
+                outcome instanceof RunOutcome.Failed ? Optional.empty() : sample();
         sample.ifPresent(text -> out.printf("%nA sample of what it writes now:%n%s%n", text));
         String summary =
-                new RunReport(directory, facts(assembly), recorder)
+                new RunReport(directory, facts(), recorder)
                         .write(new RunEnding(outcome, Duration.ofNanos(nanos), sample));
         out.printf("%n%s%n", summary);
         out.flush();
@@ -191,7 +107,7 @@ final class TrainRun {
     }
 
     /** What fails here must not cost the report. */
-    private Optional<String> sample(RunAssembly assembly) {
+    private Optional<String> sample() {
         try {
             return SampleText.write(assembly, this::warn);
         } catch (RuntimeException e) {
@@ -200,7 +116,7 @@ final class TrainRun {
         }
     }
 
-    private static RunFacts facts(RunAssembly assembly) {
+    private RunFacts facts() {
         Map<String, String> environment = new LinkedHashMap<>();
         environment.put(
                 "host",
@@ -212,8 +128,8 @@ final class TrainRun {
         environment.put("java", Runtime.version().toString());
         environment.put("data", assembly.data().description());
         return new RunFacts(
-                assembly.config().run().name(),
-                assembly.config().resolved(),
+                config.run().name(),
+                config.resolved(),
                 assembly.plan().training(),
                 assembly.plan().steps().last(),
                 assembly.model().batch().tokensPerStep(),

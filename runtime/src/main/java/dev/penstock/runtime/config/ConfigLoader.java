@@ -9,6 +9,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -19,8 +20,9 @@ import org.jspecify.annotations.Nullable;
 public final class ConfigLoader {
     private final Places places;
     private final Problems problems;
+    private final ConfigText text;
     private final ConfigObject written;
-    private final Set<String> unreadable = new HashSet<>();
+    private final Set<String> broken;
 
     private ConfigLoader(Path file, List<String> overrides) {
         this.places =
@@ -28,7 +30,9 @@ public final class ConfigLoader {
                         file.toAbsolutePath().normalize(),
                         Path.of("").toAbsolutePath().normalize());
         this.problems = new Problems(places);
-        this.written = new ConfigText(places.mainFile(), problems).read(overrides);
+        this.text = new ConfigText(places.mainFile(), problems);
+        this.written = text.read(overrides);
+        this.broken = new HashSet<>(text.keysWithoutValue());
     }
 
     /**
@@ -43,17 +47,23 @@ public final class ConfigLoader {
 
     /** As {@link #load}, keeping where each value came from. */
     public static LoadedConfig loadWithOrigins(Path file, List<String> overrides) {
+        return draft(file, overrides).orThrow();
+    }
+
+    /** As {@link #loadWithOrigins}, with the problems as values: for checks beyond the text. */
+    public static DraftConfig draft(Path file, List<String> overrides) {
         return new ConfigLoader(file, overrides).read();
     }
 
-    private LoadedConfig read() {
+    private DraftConfig read() {
         reportUnknownKeys();
         Map<String, @Nullable Object> values = new HashMap<>();
         Keys.all().forEach(key -> values.put(key.path(), valueOf(key)));
+        text.reportUnresolvedElsewhere();
         RunConfig config = Keys.assemble(key -> values.get(key.path()));
         reportConflicts(config);
-        problems.throwIfAny();
-        return new LoadedConfig(config, written, places);
+        return new DraftConfig(
+                new LoadedConfig(config, written, places), problems.sorted(), broken);
     }
 
     private void reportUnknownKeys() {
@@ -64,14 +74,18 @@ public final class ConfigLoader {
                     if (keys == null) {
                         String known = String.join(", ", sections.keySet());
                         unknown(name, "one of the sections " + known, value);
+                    } else if (!ConfigText.isResolved(value)) {
+                        broken.add(name);
+                        text.reportUnresolved(name, value);
                     } else if (value instanceof ConfigObject entries) {
                         reportUnknownKeys(name, keys, entries);
                     } else {
+                        broken.add(name);
                         problems.at(
                                 value.origin(),
                                 name,
                                 "a section " + name + " { .. }",
-                                text(value),
+                                shown(value),
                                 "put its keys in braces");
                     }
                 });
@@ -87,38 +101,54 @@ public final class ConfigLoader {
                 });
     }
 
+    /** What it was probably meant to be has no value then, unless that is written as well. */
     private void unknown(String path, String expected, ConfigValue value) {
+        Optional<String> meant = Suggestion.forKey(path);
+        meant.filter(key -> !isWritten(key)).ifPresent(broken::add);
         problems.at(
                 value.origin(),
                 path,
                 expected,
                 "an unknown key",
-                Suggestion.forKey(path)
-                        .map(key -> "did you mean " + key + "?")
+                meant.map(key -> "did you mean " + key + "?")
                         .orElse("remove it, or see penstock config keys"));
+    }
+
+    private boolean isWritten(String keyOrSection) {
+        return keyOrSection.contains(".")
+                ? ConfigText.valueAt(written, keyOrSection) != null
+                : written.containsKey(keyOrSection);
     }
 
     /** The key's value; the default where there is none or where it cannot be read. */
     private @Nullable Object valueOf(Key key) {
         ConfigValue value = ConfigText.valueAt(written, key.path());
+        if (value != null && !ConfigText.isResolved(value)) {
+            broken.add(key.path());
+            text.reportUnresolved(key.path(), value);
+            return key.standard().isEmpty() ? null : standardOf(key);
+        }
         if (value == null || value.valueType() == ConfigValueType.NULL) {
             return standardOf(key);
         }
         try {
             return key.type().read().apply(value, places);
         } catch (Mismatch mismatch) {
-            unreadable.add(key.path());
+            broken.add(key.path());
             problems.at(
                     value.origin(),
                     key.path(),
                     key.takes(),
-                    mismatch.gotOr(text(value)),
+                    mismatch.gotOr(shown(value)),
                     mismatch.adviceOr(usual(key)));
             return key.standard().isEmpty() ? null : standardOf(key);
         }
     }
 
     private @Nullable Object standardOf(Key key) {
+        if (!text.fileWasRead()) {
+            broken.add(key.path());
+        }
         if (!key.standard().isEmpty()) {
             return key.type().parse(key.standard());
         }
@@ -126,8 +156,11 @@ public final class ConfigLoader {
             String file = String.valueOf(places.mainFile().getFileName());
             return RunSection.fileName(file.replaceFirst("\\.[^.]+$", ""));
         }
-        unreadable.add(key.path());
-        problems.inFile(key.path(), key.takes(), "nothing", "add it: " + key.doc());
+        boolean known = broken.contains(key.path()) || broken.contains(key.sectionName());
+        if (!known) {
+            broken.add(key.path());
+            problems.inFile(key.path(), key.takes(), "nothing", "add it: " + key.doc());
+        }
         return null;
     }
 
@@ -136,19 +169,27 @@ public final class ConfigLoader {
     }
 
     private void reportConflicts(RunConfig config) {
+        Set<String> inConflict = new HashSet<>();
         Consistency.of(config).stream()
-                .filter(conflict -> conflict.keys().stream().noneMatch(unreadable::contains))
+                .filter(conflict -> conflict.keys().stream().noneMatch(this::isBroken))
                 .forEach(
-                        conflict ->
-                                problems.atKey(
-                                        written,
-                                        conflict.keys().getFirst(),
-                                        conflict.expected(),
-                                        conflict.got(),
-                                        conflict.advice()));
+                        conflict -> {
+                            inConflict.addAll(conflict.keys());
+                            problems.atKey(
+                                    written,
+                                    conflict.keys().getFirst(),
+                                    conflict.expected(),
+                                    conflict.got(),
+                                    conflict.advice());
+                        });
+        broken.addAll(inConflict);
     }
 
-    private static String text(ConfigValue value) {
+    private boolean isBroken(String key) {
+        return broken.contains(key) || broken.contains(key.substring(0, key.indexOf('.')));
+    }
+
+    private static String shown(ConfigValue value) {
         return value.render(ConfigRenderOptions.concise());
     }
 }

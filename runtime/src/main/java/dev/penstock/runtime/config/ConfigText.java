@@ -2,40 +2,103 @@ package dev.penstock.runtime.config;
 
 import com.typesafe.config.Config;
 import com.typesafe.config.ConfigFactory;
+import com.typesafe.config.ConfigList;
 import com.typesafe.config.ConfigObject;
 import com.typesafe.config.ConfigOriginFactory;
 import com.typesafe.config.ConfigParseOptions;
+import com.typesafe.config.ConfigRenderOptions;
+import com.typesafe.config.ConfigResolveOptions;
 import com.typesafe.config.ConfigUtil;
 import com.typesafe.config.ConfigValue;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** From a file and overrides to one tree of values; what they mean is not looked at here. */
 final class ConfigText {
+    private static final String A_KNOWN_NAME =
+            "every ${..} to name another key or an environment variable";
+
     private final Path file;
     private final Problems problems;
+    private final Set<String> keysWithoutValue = new HashSet<>();
+    private boolean fileWasRead = true;
+    private com.typesafe.config.@Nullable ConfigException unresolved;
 
     ConfigText(Path file, Problems problems) {
         this.file = file;
         this.problems = problems;
     }
 
-    /** The file with the overrides over it and every {@code ${..}} replaced. */
+    /**
+     * The file with the overrides over it and every {@code ${..}} replaced. What cannot be read is
+     * left out and among the problems; a {@code ${..}} that names nothing stays.
+     */
     ConfigObject read(List<String> overrides) {
         Config merged = ConfigFactory.empty();
         for (String override : overrides) {
             merged = parseOverride(override).withFallback(merged);
         }
-        merged = merged.withFallback(parseFile());
-        problems.throwIfAny();
+        return resolved(merged.withFallback(parseFile())).root();
+    }
+
+    private Config resolved(Config merged) {
         try {
-            return merged.resolve().root();
+            return merged.resolve();
         } catch (com.typesafe.config.ConfigException e) {
-            report(e, "every ${..} to name another key or an environment variable");
-            problems.throwIfAny();
-            throw e;
+            unresolved = fileWasRead ? e : null; // else it may be named there
+        }
+        try {
+            return merged.resolve(ConfigResolveOptions.defaults().setAllowUnresolved(true));
+        } catch (com.typesafe.config.ConfigException e) {
+            fileWasRead = false; // ${..} in a circle: no value is known
+            return ConfigFactory.empty();
+        }
+    }
+
+    /** Whether what is not written was left out by the user. */
+    boolean fileWasRead() {
+        return fileWasRead;
+    }
+
+    /** Keys of overrides that lack a value. */
+    Set<String> keysWithoutValue() {
+        return keysWithoutValue;
+    }
+
+    /** Whether a value, and all in a list, is known. */
+    static boolean isResolved(ConfigValue value) {
+        try {
+            return switch (value) {
+                case ConfigObject object -> object.keySet() != null; // throws
+                case ConfigList list -> list.stream().allMatch(ConfigText::isResolved);
+                default -> value.valueType() != null; // throws
+            };
+        } catch (com.typesafe.config.ConfigException.NotResolved e) {
+            return false;
+        }
+    }
+
+    /** A value that is not {@link #isResolved}. */
+    void reportUnresolved(String key, ConfigValue value) {
+        unresolved = null;
+        if (fileWasRead) {
+            problems.at(
+                    value.origin(),
+                    key,
+                    A_KNOWN_NAME,
+                    value.render(ConfigRenderOptions.concise()),
+                    "correct the text there");
+        }
+    }
+
+    /** A {@code ${..}} that names nothing, if it is in no key's value. */
+    void reportUnresolvedElsewhere() {
+        if (unresolved != null) {
+            report(unresolved, A_KNOWN_NAME);
         }
     }
 
@@ -43,12 +106,14 @@ final class ConfigText {
     static @Nullable ConfigValue valueAt(ConfigObject written, String path) {
         int dot = path.indexOf('.');
         return written.get(path.substring(0, dot)) instanceof ConfigObject section
+                        && isResolved(section)
                 ? section.get(path.substring(dot + 1))
                 : null;
     }
 
     private Config parseFile() {
         if (!Files.isRegularFile(file) || !Files.isReadable(file)) {
+            fileWasRead = false;
             problems.inFile(
                     "",
                     "a configuration file",
@@ -63,6 +128,7 @@ final class ConfigText {
                             .setAllowMissing(false)
                             .setIncluder(new StrictIncluder()));
         } catch (com.typesafe.config.ConfigException e) {
+            fileWasRead = false;
             report(e, "HOCON text");
             return ConfigFactory.empty();
         }
@@ -73,6 +139,7 @@ final class ConfigText {
                 ConfigParseOptions.defaults().setOriginDescription("--set " + override);
         int equals = override.indexOf('=');
         if (equals < 1) {
+            keysWithoutValue.add(override.strip());
             problems.at(
                     ConfigOriginFactory.newSimple("--set " + override),
                     "",

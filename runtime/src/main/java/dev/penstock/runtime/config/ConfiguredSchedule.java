@@ -72,10 +72,15 @@ public record ConfiguredSchedule(
     }
 
     private static ParsedSchedule read(LoadedConfig loaded, Path file) {
+        ParsedSchedule parsed = parse(loaded, file);
+        requireShape(loaded, parsed.schedule().shape());
+        return parsed;
+    }
+
+    /** The order in a file, whatever its shape. */
+    static ParsedSchedule parse(LoadedConfig loaded, Path file) {
         try {
-            ParsedSchedule parsed = ScheduleText.read(Files.readString(file));
-            requireShape(loaded, parsed.schedule().shape());
-            return parsed;
+            return ScheduleText.read(Files.readString(file));
         } catch (IOException e) {
             throw new ConfigException(
                     List.of(

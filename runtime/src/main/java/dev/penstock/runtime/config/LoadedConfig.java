@@ -2,6 +2,8 @@ package dev.penstock.runtime.config;
 
 import com.typesafe.config.ConfigObject;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.Set;
 
 /**
  * A configuration together with where each value was written, so that what is found out later (data
@@ -20,6 +22,11 @@ public final class LoadedConfig {
 
     public RunConfig config() {
         return config;
+    }
+
+    /** This configuration for checks beyond its text. */
+    public DraftConfig asDraft() {
+        return new DraftConfig(this, List.of(), Set.of());
     }
 
     /** A file as the user would write it: relative to the working directory if below it. */

@@ -44,10 +44,4 @@ final class Problems {
                 .sorted(Comparator.comparing(Problem::place).thenComparing(Problem::line))
                 .toList();
     }
-
-    void throwIfAny() {
-        if (!found.isEmpty()) {
-            throw new ConfigException(sorted());
-        }
-    }
 }

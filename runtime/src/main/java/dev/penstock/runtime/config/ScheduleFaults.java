@@ -1,13 +1,15 @@
 package dev.penstock.runtime.config;
 
-import dev.penstock.schedules.ir.OpPlace;
+import dev.penstock.schedules.ir.ParsedSchedule;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.lower.Lowering;
 import dev.penstock.schedules.simulate.InFlight;
 import dev.penstock.schedules.validate.Conditions;
 import dev.penstock.schedules.validate.ScheduleValidator;
 import dev.penstock.schedules.validate.Violation;
+import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.Function;
 
 /** What the judge objects to in a configured order, as problems of the configuration. */
@@ -25,9 +27,9 @@ public final class ScheduleFaults {
      */
     public static List<Problem> of(LoadedConfig loaded, ConfiguredSchedule configured) {
         Schedule order = configured.order();
-        List<Violation> asWritten = ScheduleValidator.validate(order).violations();
+        List<Problem> asWritten = asWritten(loaded, order, configured.file());
         if (!asWritten.isEmpty()) {
-            return problems(asWritten, at(loaded, configured));
+            return asWritten;
         }
         Schedule training = Lowering.lower(order, configured.sharedGroups());
         Schedule evaluation = Lowering.lowerForwardOnly(order);
@@ -46,33 +48,48 @@ public final class ScheduleFaults {
         return problems(asRun.isEmpty() ? asEvaluated : asRun, v -> atKey(loaded, v));
     }
 
+    /**
+     * What can be said of the file with the order whatever the rest of the configuration is: its
+     * text, and the order as it was written.
+     *
+     * @return as of {@link #of}; empty if the order is not from a file
+     */
+    public static List<Problem> ofFile(LoadedConfig loaded) {
+        Optional<Path> file = loaded.config().schedule().file();
+        if (file.isEmpty()) {
+            return List.of();
+        }
+        try {
+            ParsedSchedule parsed = ConfiguredSchedule.parse(loaded, file.get());
+            return asWritten(loaded, parsed.schedule(), Optional.of(parsed));
+        } catch (ConfigException e) {
+            return e.problems();
+        }
+    }
+
+    private static List<Problem> asWritten(
+            LoadedConfig loaded, Schedule order, Optional<ParsedSchedule> file) {
+        return problems(
+                ScheduleValidator.validate(order).violations(),
+                violation ->
+                        file.map(parsed -> atLine(loaded, parsed, violation))
+                                .orElseGet(() -> atKey(loaded, violation)));
+    }
+
     private static List<Problem> problems(
             List<Violation> violations, Function<Violation, Problem> problem) {
         return violations.stream().limit(SHOWN).map(problem).toList();
     }
 
-    private static Function<Violation, Problem> at(
-            LoadedConfig loaded, ConfiguredSchedule configured) {
-        return violation ->
-                configured
-                        .file()
-                        .map(
-                                file -> {
-                                    OpPlace place = violation.place();
-                                    Problem atKey = atKey(loaded, violation);
-                                    return new Problem(
-                                            loaded.config()
-                                                    .schedule()
-                                                    .file()
-                                                    .map(loaded::nameOf)
-                                                    .orElse(atKey.place()),
-                                            file.positionOf(place).line(),
-                                            "",
-                                            atKey.expected(),
-                                            atKey.got(),
-                                            atKey.advice());
-                                })
-                        .orElseGet(() -> atKey(loaded, violation));
+    private static Problem atLine(LoadedConfig loaded, ParsedSchedule parsed, Violation violation) {
+        Problem atKey = atKey(loaded, violation);
+        return new Problem(
+                loaded.config().schedule().file().map(loaded::nameOf).orElse(atKey.place()),
+                parsed.positionOf(violation.place()).line(),
+                "",
+                atKey.expected(),
+                atKey.got(),
+                atKey.advice());
     }
 
     private static Problem atKey(LoadedConfig loaded, Violation violation) {

@@ -38,8 +38,13 @@ public record RunOptions(
                 .formatted(name, ProcessHandle.current().pid(), System.nanoTime() & 0xffffff);
     }
 
+    /** How the run is asked to begin, wherever it is. */
+    RunStart start() {
+        return new RunStart(resume, init, dump, evaluateOnly);
+    }
+
     /** Writes these options into their run's directory. */
-    void write() {
+    public void write() {
         var properties = new Properties();
         properties.setProperty("runId", runId);
         resume.ifPresent(path -> properties.setProperty("resume", path.toString()));
@@ -78,6 +83,11 @@ public record RunOptions(
                                 new DumpRequest(
                                         Long.parseLong(properties.getProperty("dump.step")), dump)),
                 Boolean.parseBoolean(properties.getProperty("evaluateOnly")));
+    }
+
+    /** The weights that the run in this directory was started from, if it was from any. */
+    public static Optional<Path> initOf(Path directory) {
+        return Files.exists(directory.resolve(FILE)) ? read(directory).init() : Optional.empty();
     }
 
     private static Optional<Path> path(Properties properties, String key) {

@@ -1,41 +1,79 @@
 package dev.penstock.runtime.launch;
 
+import dev.penstock.runtime.checkpoint.CheckpointException;
 import dev.penstock.runtime.checkpoint.CheckpointReader;
 import dev.penstock.runtime.checkpoint.Gpt2Config;
 import dev.penstock.runtime.checkpoint.HuggingFaceWeights;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.model.ParameterSource;
-import java.nio.file.Path;
+import java.util.function.Consumer;
 
 /**
- * Where a run begins.
- *
- * @param completedSteps training steps already done
- * @param parameters first values; what it lacks starts from its default
+ * Where a run begins. Its files are open until it is closed: stages read their first values from
+ * them whenever they are built.
  */
-record StartingPoint(long completedSteps, ParameterSource parameters) {
+public final class StartingPoint implements AutoCloseable {
+    private final long completedSteps;
+    private final ParameterSource parameters;
+    private final Consumer<Gpt2Config> fit;
+    private final Runnable close;
+    private boolean closed;
+
+    private StartingPoint(
+            long completedSteps,
+            ParameterSource parameters,
+            Consumer<Gpt2Config> fit,
+            Runnable close) {
+        this.completedSteps = completedSteps;
+        this.parameters = parameters;
+        this.fit = fit;
+        this.close = close;
+    }
 
     /**
      * A checkpoint to go on from, weights to start from, or a fresh model.
      *
-     * @throws dev.penstock.runtime.checkpoint.CheckpointException if what is there does not fit the
-     *     model, naming every difference
+     * @throws CheckpointException if it cannot be read
      */
-    static StartingPoint of(RunOptions options, Gpt2Config model) {
-        if (options.resume().isPresent()) {
-            SavedCheckpoint saved = SavedCheckpoint.open(options.resume().get());
+    static StartingPoint of(RunStart asked) {
+        if (asked.resume().isPresent()) {
+            SavedCheckpoint saved = SavedCheckpoint.open(asked.resume().get());
             CheckpointReader reader = saved.read();
-            reader.requireState(model);
-            return new StartingPoint(saved.step(), reader::fill);
+            return new StartingPoint(
+                    saved.step(), reader::fill, reader::requireState, reader::close);
         }
-        return options.init()
-                .map(path -> new StartingPoint(0, weights(path, model)))
-                .orElseGet(() -> new StartingPoint(0, ParameterSource.none()));
+        if (asked.init().isPresent()) {
+            HuggingFaceWeights weights = HuggingFaceWeights.open(asked.init().get());
+            return new StartingPoint(0, weights::fill, weights::requireParameters, weights::close);
+        }
+        return new StartingPoint(0, ParameterSource.none(), _ -> {}, () -> {});
     }
 
-    private static ParameterSource weights(Path path, Gpt2Config model) {
-        HuggingFaceWeights weights = HuggingFaceWeights.open(path);
-        weights.requireParameters(model);
-        return weights::fill;
+    /**
+     * Compares with the model that is to start here.
+     *
+     * @throws CheckpointException if what is there does not fit, naming every difference
+     */
+    void requireFit(Gpt2Config model) {
+        fit.accept(model);
+    }
+
+    /** Training steps already done. */
+    public long completedSteps() {
+        return completedSteps;
+    }
+
+    /** First values; what it lacks starts from its default. */
+    ParameterSource parameters() {
+        return parameters;
+    }
+
+    /** Unmaps the files; nothing may be read from here afterwards. */
+    @Override
+    public void close() {
+        if (!closed) {
+            closed = true;
+            close.run();
+        }
     }
 }

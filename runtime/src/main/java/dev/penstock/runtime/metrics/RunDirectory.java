@@ -194,8 +194,23 @@ public record RunDirectory(Path path) {
         return path.resolve("checkpoints");
     }
 
-    private boolean holdsRun() {
+    /** Whether a run was started here. */
+    public boolean holdsRun() {
         return Files.exists(resolvedConfiguration()) || Files.exists(metrics());
+    }
+
+    /** Whether this was made for a run, even if that ended before it began. */
+    public boolean wasPrepared() {
+        return holdsRun() || Files.isDirectory(checkpoints());
+    }
+
+    /** Whether a directory is here or can be made, and written to. */
+    public boolean isWritable() {
+        Path nearest = path;
+        while (!Files.exists(nearest) && nearest.getParent() != null) {
+            nearest = nearest.getParent();
+        }
+        return Files.isDirectory(nearest) && Files.isWritable(nearest);
     }
 
     private RunDirectory prepared() throws IOException {

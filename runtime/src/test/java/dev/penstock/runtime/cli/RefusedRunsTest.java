@@ -66,6 +66,83 @@ class RefusedRunsTest {
     }
 
     @Test
+    void everythingThatCanBeSaidIsSaidInOneRound() throws IOException {
+        Path order = order("rank 0: 0B0 0F0 0F1 0B1", "rank 1: 1F0 1B0 1F1 1B1");
+
+        Trained refused =
+                onOrder(order)
+                        .set("model.widht=3", "batch.sequences=many", "data.source=nowhere.txt")
+                        .set("run.steps", "model.heads=5")
+                        .init(folder.resolve("nowhere.safetensors"))
+                        .option("--dump-gradients", "0:there")
+                        .run();
+
+        assertThat(refused.err())
+                .startsWith("penstock: 9 problems")
+                .contains("model.widht: expected", "did you mean model.width?")
+                .contains("batch.sequences: expected an integer")
+                .contains("data.source: expected", "nowhere.txt")
+                .contains("--set run.steps: expected key=value")
+                .contains("model.width: expected a multiple of model.heads = 5")
+                .contains("order.txt:4: expected an order that can run")
+                .contains("--init: expected", "nowhere.safetensors")
+                .contains("--dump-gradients: expected STEP:FILE");
+        expectNothingStarted(refused);
+    }
+
+    @Test
+    void memoryDataWeightsAndOptionsAreToldTogether() throws IOException {
+        Path garbage = Files.writeString(folder.resolve("garbage.safetensors"), "no weights");
+
+        Trained refused =
+                Training.onText(folder)
+                        .set("device.memory-limit=1 MiB", "model.width=512")
+                        .set("data.format=tokens", "run.steps=0")
+                        .init(garbage)
+                        .option("--dump-gradients", "1:" + folder.resolve("none").resolve("g"))
+                        .run();
+
+        assertThat(refused.err())
+                .startsWith("penstock: 6 problems")
+                .contains("for stage 0", "for stage 1")
+                .contains("data.source: expected a safetensors file")
+                .contains("run.steps: expected an integer, at least 1")
+                .contains("garbage.safetensors: not a safetensors file")
+                .contains("--dump-gradients: expected a file in a folder");
+        expectNothingStarted(refused);
+    }
+
+    @Test
+    void aPlaceThatHoldsARunIsToldWithTheRest() {
+        Training training = Training.onText(folder).set("run.steps=2");
+        training.complete();
+
+        Trained refused = training.set("batch.sequences=many").run();
+
+        assertThat(refused.err())
+                .startsWith("penstock: 2 problems")
+                .contains("batch.sequences", "which already holds a run; try --resume");
+    }
+
+    @Test
+    void gradientsOfAStepThatIsDoneAreRefusedWithTheStepThatComesNext() {
+        Training training = Training.onText(folder).set("run.steps=4");
+        training.complete();
+
+        Trained refused =
+                training.set("run.steps=6")
+                        .option("--resume")
+                        .option("--dump-gradients", "4:" + folder.resolve("g.safetensors"))
+                        .run();
+
+        assertThat(refused.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(refused.err())
+                .contains("--dump-gradients: expected a step that is still to come")
+                .contains("goes on with step 5, got 4");
+        assertThat(refused.lossBits()).hasSize(4);
+    }
+
+    @Test
     void anOrderThatWouldStandStillIsRefusedAtItsLine() throws IOException {
         Path order = order("rank 0: 0B0 0F0 0F1 0B1", "rank 1: 1F0 1B0 1F1 1B1");
 

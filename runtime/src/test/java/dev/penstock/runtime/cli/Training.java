@@ -114,6 +114,12 @@ final class Training {
         return this;
     }
 
+    /** Goes on with the run that was started before. */
+    Training resume() {
+        weights = Optional.empty();
+        return option("--resume");
+    }
+
     /** Where the run's files are. */
     Path directory() {
         return directory;

@@ -88,7 +88,7 @@ report.trace-steps = 5                    | report.trace-steps        | a list  
                 problemsOf(
                         """
                         data.source = corpus.txt
-                        model { width = 250
+                        model { width = 250, heads = 4
                                 hedas = 4 }
                         schedule.kind = 2f2b
                         batch.sequences = many
@@ -157,6 +157,50 @@ report.trace-steps = 5                    | report.trace-steps        | a list  
                 .singleElement()
                 .asString()
                 .startsWith("--set run.steps: expected key=value");
+    }
+
+    @Test
+    void whatBuildsOnASlipOfThePenIsNotToldAsWell() throws IOException {
+        // heads may have been meant to be 5: whether they divide the width is not known
+        assertThat(problemsOf("data.source = corpus.txt\nmodel { width = 250, hedas = 5 }"))
+                .singleElement()
+                .satisfies(problem -> assertThat(problem.key()).isEqualTo("model.hedas"));
+    }
+
+    @Test
+    void anOverrideWithoutAValueHidesNothingElse() throws IOException {
+        assertThat(problemsOf("data.source = gone.txt\nmodel.width = wide", "run.steps", "x.y=1"))
+                .extracting(Problem::key)
+                .containsExactlyInAnyOrder("", "x", "data.source", "model.width");
+    }
+
+    @Test
+    void everyUnknownReferenceIsToldAtItsKeyAndHidesNothingElse() throws IOException {
+        String text =
+                """
+                data { source = corpus.txt, field = ${nobody} }
+                model.width = ${breadth}
+                batch = ${small} { sequences = 8 }
+                run.steps = 0
+                """;
+
+        assertThat(problemsOf(text))
+                .extracting(Problem::key)
+                .containsExactly("data.field", "model.width", "batch", "run.steps");
+    }
+
+    @Test
+    void referencesInACircleAreOneProblem() throws IOException {
+        assertThat(problemsOf("model.width = ${model.heads}\nmodel.heads = ${model.width}"))
+                .isNotEmpty()
+                .allSatisfy(problem -> assertThat(problem.toString()).contains("${..}"));
+    }
+
+    @Test
+    void textThatIsNotReadHidesNoProblemOfTheOverrides() throws IOException {
+        assertThat(problemsOf("run {\n  steps = [1\n}\n", "batch.sequences=-1", "model.widht=3"))
+                .extracting(Problem::key)
+                .containsExactlyInAnyOrder("", "batch.sequences", "model.widht");
     }
 
     @Test

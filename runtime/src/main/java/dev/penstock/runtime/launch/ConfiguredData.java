@@ -1,0 +1,63 @@
+package dev.penstock.runtime.launch;
+
+import dev.penstock.runtime.config.ConfigException;
+import dev.penstock.runtime.config.DraftConfig;
+import dev.penstock.runtime.config.LoadedConfig;
+import dev.penstock.runtime.config.Problem;
+import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.runtime.data.DataException;
+import dev.penstock.runtime.data.DataFormat;
+import dev.penstock.runtime.data.DataProblem;
+import dev.penstock.runtime.data.DataSpec;
+import dev.penstock.runtime.data.TrainingData;
+import dev.penstock.runtime.tokenizer.Tokenizer;
+
+/** The data that a configuration names, opened. */
+final class ConfiguredData {
+    /** A sequence of one token: the least that data can be asked for. */
+    private static final int LEAST_CONTEXT = 1;
+
+    private ConfiguredData() {}
+
+    /**
+     * Reads the data. Where the configuration says in a broken key how much is wanted, as little as
+     * possible is, so that what is wrong with the files themselves is still found.
+     *
+     * @param draft with a sound source, format, field and tokenizer
+     * @throws ConfigException with all problems, at their keys
+     */
+    static TrainingData open(DraftConfig draft) {
+        LoadedConfig loaded = draft.draft();
+        try {
+            return TrainingData.open(spec(draft, loaded.config()));
+        } catch (DataException e) {
+            throw new ConfigException(
+                    e.problems().stream()
+                            .filter(problem -> draft.sound(problem.key()))
+                            .map(problem -> at(loaded, problem))
+                            .toList());
+        }
+    }
+
+    private static DataSpec spec(DraftConfig draft, RunConfig config) {
+        Tokenizer tokenizer = ConfiguredModel.tokenizer(config);
+        return new DataSpec(
+                config.data().source(),
+                DataFormat.valueOf(config.data().format().name()),
+                config.data().field(),
+                tokenizer,
+                draft.sound("model.vocabulary")
+                        ? ConfiguredModel.vocabulary(config)
+                        : Integer.MAX_VALUE,
+                draft.sound("data.validation-fraction") ? config.data().validationFraction() : 0,
+                draft.sound("model.context") ? config.model().context() : LEAST_CONTEXT,
+                config.batch().sequences(),
+                config.batch().microBatches(),
+                config.run().steps(),
+                config.run().seed());
+    }
+
+    private static Problem at(LoadedConfig loaded, DataProblem problem) {
+        return loaded.problem(problem.key(), problem.expected(), problem.got(), problem.advice());
+    }
+}

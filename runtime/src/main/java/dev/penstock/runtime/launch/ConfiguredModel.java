@@ -1,0 +1,102 @@
+package dev.penstock.runtime.launch;
+
+import dev.penstock.runtime.checkpoint.Gpt2Config;
+import dev.penstock.runtime.config.OptimizerSection;
+import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.runtime.model.AdamWSettings;
+import dev.penstock.runtime.model.BatchShape;
+import dev.penstock.runtime.model.GptSettings;
+import dev.penstock.runtime.model.GptShape;
+import dev.penstock.runtime.model.LearningRate;
+import dev.penstock.runtime.model.Precision;
+import dev.penstock.runtime.model.StagePartition;
+import dev.penstock.runtime.tokenizer.Tokenizer;
+import java.util.Locale;
+
+/** The model that a configuration describes. */
+final class ConfiguredModel {
+    private ConfiguredModel() {}
+
+    static Tokenizer tokenizer(RunConfig config) {
+        return Tokenizer.named(config.data().tokenizer().name().toLowerCase(Locale.ROOT));
+    }
+
+    /** Rows of the token embedding. */
+    static int vocabulary(RunConfig config) {
+        return config.model().vocabularyOr(config.data().tokenizer().vocabulary());
+    }
+
+    /** The model's shape as its checkpoints say it. */
+    static Gpt2Config gpt2Config(RunConfig config) {
+        var section = config.model();
+        return new Gpt2Config(
+                vocabulary(config),
+                section.context(),
+                section.width(),
+                section.layers(),
+                section.heads(),
+                section.tied());
+    }
+
+    /** Shape, partition, batch and optimizer, for stages that run in this order. */
+    static GptSettings settings(RunConfig config, ProvedSchedule schedule) {
+        return settings(
+                config,
+                schedule,
+                optimizer(config.optimizer(), config.run().steps()),
+                config.run().seed());
+    }
+
+    /** As {@link #settings} with an optimizer of no meaning: for what depends on sizes alone. */
+    static GptSettings sizes(RunConfig config, ProvedSchedule schedule) {
+        var any = new AdamWSettings(LearningRate.constant(1), 0.9, 0.95, 1e-8, 0, false);
+        return settings(config, schedule, any, 0);
+    }
+
+    private static GptSettings settings(
+            RunConfig config, ProvedSchedule schedule, AdamWSettings optimizer, long seed) {
+        var section = config.model();
+        var shape =
+                new GptShape(
+                        vocabulary(config),
+                        section.context(),
+                        section.width(),
+                        section.layers(),
+                        section.heads(),
+                        section.tied());
+        int stageCount = schedule.training().shape().stages();
+        StagePartition partition =
+                config.pipeline()
+                        .partition()
+                        .map(layers -> StagePartition.given(shape, layers))
+                        .orElseGet(() -> StagePartition.byFlops(shape, stageCount));
+        var batch =
+                new BatchShape(
+                        config.batch().sequencesPerMicroBatch(),
+                        config.batch().microBatches(),
+                        schedule.sliceTokens(),
+                        config.device().reductionBlock());
+        var precision =
+                switch (config.device().precision()) {
+                    case FLOAT32 -> Precision.FLOAT32;
+                    case BF16 -> Precision.BF16;
+                };
+        return new GptSettings(shape, partition, batch, precision, optimizer, seed);
+    }
+
+    private static AdamWSettings optimizer(OptimizerSection section, int steps) {
+        var rate =
+                new LearningRate(
+                        section.learningRate(),
+                        section.finalLearningRate(),
+                        section.warmupSteps(),
+                        steps);
+        return new AdamWSettings(
+                rate,
+                section.beta1(),
+                section.beta2(),
+                section.epsilon(),
+                section.weightDecay(),
+                section.decayAll());
+    }
+}

@@ -1,0 +1,105 @@
+package dev.penstock.runtime.launch;
+
+import dev.penstock.actors.dataplane.ChannelKey;
+import dev.penstock.actors.dataplane.FrameKind;
+import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.RunSteps;
+import dev.penstock.actors.spi.Timeouts;
+import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.schedules.ir.Channel;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.ScheduleText;
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+
+/** What the actors are told of a run: its order, its steps, its deadlines. */
+final class ConfiguredPlan {
+    private static final Duration STALL_LIMIT = Duration.ofSeconds(60);
+
+    private final RunParts parts;
+    private final RunConfig config;
+    private final RunOptions options;
+    private final ProvedSchedule schedule;
+
+    private ConfiguredPlan(RunParts parts, RunOptions options) {
+        this.parts = parts;
+        this.config = parts.config();
+        this.options = options;
+        this.schedule = parts.schedule();
+    }
+
+    static RunPlan of(RunParts parts, RunOptions options) {
+        return new ConfiguredPlan(parts, options).plan();
+    }
+
+    private RunPlan plan() {
+        var timeouts = config.timeouts();
+        return new RunPlan(
+                options.runId(),
+                hash(),
+                schedule.training(),
+                schedule.evaluation(),
+                inFlight(),
+                steps(),
+                new Timeouts(
+                        timeouts.lease(),
+                        timeouts.stallReport(),
+                        STALL_LIMIT,
+                        timeouts.start(),
+                        timeouts.stop()));
+    }
+
+    private RunSteps steps() {
+        long completed = parts.start().completedSteps();
+        boolean evaluateOnly = options.evaluateOnly();
+        int evaluateEvery = evaluateOnly ? 1 : config.evaluation().every();
+        return new RunSteps(
+                completed,
+                evaluateOnly ? completed : config.run().steps(),
+                config.optimizer().clipNorm(),
+                parts.data().hasHeldOut() ? evaluateEvery : 0,
+                config.evaluation().batches(),
+                evaluateOnly ? 0 : checkpointEvery());
+    }
+
+    /** 0 in the configuration means: at the end only. */
+    private int checkpointEvery() {
+        int every = config.checkpoint().every();
+        return every == 0 ? Integer.MAX_VALUE : every;
+    }
+
+    private Map<ChannelKey, Integer> inFlight() {
+        Map<ChannelKey, Integer> capacities = new HashMap<>();
+        for (int stage = 1; stage < schedule.training().shape().stages(); stage++) {
+            var forward = new Channel(stage - 1, stage);
+            var backward = new Channel(stage, stage - 1);
+            capacities.put(
+                    new ChannelKey(FrameKind.ACTIVATION, stage - 1, stage),
+                    schedule.inFlight().capacity(forward));
+            capacities.put(
+                    new ChannelKey(FrameKind.GRADIENT, stage, stage - 1),
+                    schedule.inFlight().capacity(backward));
+        }
+        return capacities;
+    }
+
+    /** Over all that the processes of a run must agree on. */
+    private String hash() {
+        try {
+            var digest = MessageDigest.getInstance("SHA-256");
+            digest.update(config.resolved().getBytes(StandardCharsets.UTF_8));
+            for (Schedule each : List.of(schedule.training(), schedule.evaluation())) {
+                digest.update(ScheduleText.print(each).getBytes(StandardCharsets.UTF_8));
+            }
+            return HexFormat.of().formatHex(digest.digest());
+        } catch (NoSuchAlgorithmException e) {
+            throw new IllegalStateException("every JDK has SHA-256", e);
+        }
+    }
+}

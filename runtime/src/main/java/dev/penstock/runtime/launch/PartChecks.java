@@ -1,0 +1,222 @@
+package dev.penstock.runtime.launch;
+
+import dev.penstock.runtime.checkpoint.CheckpointException;
+import dev.penstock.runtime.config.Bytes;
+import dev.penstock.runtime.config.ConfigException;
+import dev.penstock.runtime.config.DraftConfig;
+import dev.penstock.runtime.config.LoadedConfig;
+import dev.penstock.runtime.config.Problem;
+import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.runtime.config.ScheduleFaults;
+import dev.penstock.runtime.data.TrainingData;
+import dev.penstock.runtime.launch.RunOptions.DumpRequest;
+import dev.penstock.runtime.model.GptSettings;
+import dev.penstock.runtime.model.GptStageFactory;
+import dev.penstock.runtime.model.ParameterSource;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Supplier;
+
+/**
+ * Makes the parts of a run from a draft of its configuration. Every check is done whose own keys
+ * are sound, so that all problems come in one round; one whose keys are broken is left out.
+ */
+final class PartChecks {
+    private final DraftConfig draft;
+    private final LoadedConfig loaded;
+    private final RunConfig config;
+    private final RunStart asked;
+    private final List<Problem> problems;
+
+    private final Optional<ProvedSchedule> schedule;
+    private final Optional<TrainingData> data;
+    private final Optional<GptSettings> sizes;
+    private final Optional<StartingPoint> start;
+
+    PartChecks(DraftConfig draft, RunStart asked, List<Problem> others) {
+        this.draft = draft;
+        this.loaded = draft.draft();
+        this.config = loaded.config();
+        this.asked = asked;
+        this.problems = new ArrayList<>(draft.problems());
+        problems.addAll(others);
+        this.schedule = schedule();
+        this.data = draft.sound("data.source") ? data() : Optional.empty();
+        this.sizes = sizes();
+        this.start = start();
+        requireMemory();
+        requireHeldOut();
+        start.ifPresent(this::requireStepsToGo);
+        requireReachableDump();
+    }
+
+    /**
+     * The parts, whose starting point is open.
+     *
+     * @throws ConfigException with all problems
+     */
+    RunParts partsOrThrow() {
+        if (!problems.isEmpty()) {
+            throw refusal();
+        }
+        return new RunParts(
+                config,
+                ConfiguredModel.tokenizer(config),
+                data.orElseThrow(),
+                schedule.orElseThrow(),
+                ConfiguredModel.settings(config, schedule.orElseThrow()),
+                start.orElseThrow());
+    }
+
+    /** All problems, each once, by place. */
+    ConfigException refusal() {
+        start.ifPresent(StartingPoint::close);
+        return new ConfigException(
+                problems.stream()
+                        .distinct()
+                        .sorted(Comparator.comparing(Problem::place).thenComparing(Problem::line))
+                        .toList());
+    }
+
+    private Optional<ProvedSchedule> schedule() {
+        if (draft.sound("schedule.file")) {
+            problems.addAll(ScheduleFaults.ofFile(loaded));
+        }
+        return draft.sound(
+                        "schedule",
+                        "pipeline.stages",
+                        "batch.micro-batches",
+                        "model.context",
+                        "model.tied",
+                        "data-plane.in-flight")
+                ? attempt(() -> ProvedSchedule.of(loaded))
+                : Optional.empty();
+    }
+
+    private Optional<TrainingData> data() {
+        return draft.sound("data.format", "data.field", "data.tokenizer")
+                ? attempt(() -> ConfiguredData.open(draft))
+                : Optional.empty();
+    }
+
+    private Optional<GptSettings> sizes() {
+        return modelIsSound() && draft.sound("batch", "pipeline", "device")
+                ? schedule.map(proved -> ConfiguredModel.sizes(config, proved))
+                : Optional.empty();
+    }
+
+    private boolean modelIsSound() {
+        return draft.sound("model", "data.tokenizer");
+    }
+
+    private Optional<StartingPoint> start() {
+        String option = asked.init().isPresent() ? "--init" : "--resume";
+        try {
+            StartingPoint opened = StartingPoint.of(asked);
+            try {
+                if (modelIsSound()) {
+                    opened.requireFit(ConfiguredModel.gpt2Config(config));
+                }
+                return Optional.of(opened);
+            } catch (CheckpointException e) {
+                opened.close();
+                throw e;
+            }
+        } catch (CheckpointException e) {
+            problems.add(
+                    Problem.atOption(
+                            option,
+                            asked.init().isPresent()
+                                    ? "weights of this model in Hugging Face's GPT-2 naming"
+                                    : "a checkpoint of this model",
+                            String.valueOf(e.getMessage()),
+                            ""));
+            return Optional.empty();
+        }
+    }
+
+    private void requireMemory() {
+        if (sizes.isEmpty() || config.device().memoryLimit().isEmpty()) {
+            return;
+        }
+        long limit = config.device().memoryLimit().map(Bytes::bytes).orElse(Long.MAX_VALUE);
+        var stages =
+                new GptStageFactory(
+                        sizes.get(),
+                        schedule.orElseThrow().budgets(),
+                        (_, _, _, _) -> {},
+                        ParameterSource.none());
+        for (int stage = 0; stage < sizes.get().partition().stages(); stage++) {
+            long wanted = stages.predictedMemory(stage).total();
+            if (wanted > limit) {
+                problems.add(
+                        loaded.problem(
+                                "device.memory-limit",
+                                "at least %,d bytes for stage %d".formatted(wanted, stage),
+                                "%,d bytes".formatted(limit),
+                                "use more stages, smaller micro-batches or another schedule"));
+            }
+        }
+    }
+
+    private void requireHeldOut() {
+        if (asked.evaluateOnly() && data.isPresent() && !data.get().hasHeldOut()) {
+            problems.add(
+                    loaded.problem(
+                            "data.validation-fraction",
+                            "held-out text to evaluate on",
+                            "none",
+                            "try --set data.validation-fraction=0.05"));
+        }
+    }
+
+    private void requireStepsToGo(StartingPoint from) {
+        boolean known = !asked.evaluateOnly() && draft.sound("run.steps");
+        if (known && from.completedSteps() > config.run().steps()) {
+            problems.add(
+                    loaded.problem(
+                            "run.steps",
+                            "at least the %d steps of the checkpoint to go on from"
+                                    .formatted(from.completedSteps()),
+                            Integer.toString(config.run().steps()),
+                            "raise it, or start a new run without --resume"));
+        }
+    }
+
+    private void requireReachableDump() {
+        if (asked.dump().isEmpty()) {
+            return;
+        }
+        DumpRequest dump = asked.dump().get();
+        long done = start.map(StartingPoint::completedSteps).orElse(0L);
+        if (dump.step() <= done) {
+            problems.add(
+                    Problem.atOption(
+                            "--dump-gradients",
+                            "a step that is still to come: --resume goes on with step %d"
+                                    .formatted(done + 1),
+                            Long.toString(dump.step()),
+                            "name a later step, or start a new run without --resume"));
+        }
+        if (draft.sound("run.steps") && dump.step() > config.run().steps()) {
+            problems.add(
+                    Problem.atOption(
+                            "--dump-gradients",
+                            "a step up to run.steps = " + config.run().steps(),
+                            Long.toString(dump.step()),
+                            "name an earlier step or raise run.steps"));
+        }
+    }
+
+    /** Goes on after a part that cannot be, so that its problems are told with the others'. */
+    private <T> Optional<T> attempt(Supplier<T> part) {
+        try {
+            return Optional.of(part.get());
+        } catch (ConfigException e) {
+            problems.addAll(e.problems());
+            return Optional.empty();
+        }
+    }
+}

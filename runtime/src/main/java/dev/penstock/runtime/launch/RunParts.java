@@ -1,0 +1,43 @@
+package dev.penstock.runtime.launch;
+
+import dev.penstock.runtime.config.ConfigException;
+import dev.penstock.runtime.config.DraftConfig;
+import dev.penstock.runtime.config.Problem;
+import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.runtime.data.TrainingData;
+import dev.penstock.runtime.model.GptSettings;
+import dev.penstock.runtime.tokenizer.Tokenizer;
+import java.util.List;
+
+/**
+ * What a run is made of, all of it checked: nothing is started and no directory is needed yet.
+ *
+ * @param start where the run begins; open, closed by the assembly that takes these parts
+ */
+public record RunParts(
+        RunConfig config,
+        Tokenizer tokenizer,
+        TrainingData data,
+        ProvedSchedule schedule,
+        GptSettings model,
+        StartingPoint start) {
+
+    /**
+     * Reads data, order and weights and checks that all fits together.
+     *
+     * @param others problems found elsewhere, told with the ones found here
+     * @throws ConfigException with all problems at once
+     */
+    public static RunParts prepare(DraftConfig draft, RunStart start, List<Problem> others) {
+        return new PartChecks(draft, start, others).partsOrThrow();
+    }
+
+    /**
+     * What {@link #prepare} would throw.
+     *
+     * @param others at least one, if all else is well
+     */
+    public static ConfigException refusal(DraftConfig draft, RunStart start, List<Problem> others) {
+        return new PartChecks(draft, start, others).refusal();
+    }
+}

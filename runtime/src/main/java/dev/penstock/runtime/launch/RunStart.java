@@ -1,0 +1,45 @@
+package dev.penstock.runtime.launch;
+
+import dev.penstock.runtime.launch.RunOptions.DumpRequest;
+import java.nio.file.Path;
+import java.util.Optional;
+
+/**
+ * How a run is asked to begin, beside its configuration.
+ *
+ * @param resume checkpoint to go on from
+ * @param init weights to start from, in Hugging Face's GPT-2 naming
+ * @param dump gradients to write, if any
+ * @param evaluateOnly measure the held-out loss and stop
+ */
+public record RunStart(
+        Optional<Path> resume,
+        Optional<Path> init,
+        Optional<DumpRequest> dump,
+        boolean evaluateOnly) {
+
+    /** A new run from random weights. */
+    public static RunStart fresh() {
+        return new RunStart(Optional.empty(), Optional.empty(), Optional.empty(), false);
+    }
+
+    /**
+     * A measurement of what a checkpoint has learned.
+     *
+     * @param checkpoint empty where there is none to be found: for checks of the rest
+     */
+    public static RunStart evaluationOf(Optional<Path> checkpoint) {
+        return new RunStart(checkpoint, Optional.empty(), Optional.empty(), true);
+    }
+
+    /** This start as a run of its own in a directory. */
+    public RunOptions in(Path directory, String name) {
+        return new RunOptions(
+                RunOptions.newRunId(name),
+                directory.toAbsolutePath(),
+                resume,
+                init,
+                dump,
+                evaluateOnly);
+    }
+}
