@@ -8,8 +8,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Writes a model as transformers reads it: {@code model.safetensors} and {@code config.json} in one
- * folder.
+ * Writes a model as transformers reads it: one safetensors file (which it looks for under the name
+ * {@code model.safetensors}) and {@code config.json} beside it.
  */
 public final class HuggingFaceExport {
     private HuggingFaceExport() {}
@@ -20,11 +20,11 @@ public final class HuggingFaceExport {
      * {@code transformer.} prefix, since transformers refuses a {@code lm_head.weight} beside bare
      * names.
      *
-     * @param folder is made if it does not exist; files of the same names are replaced
-     * @return the weights file
+     * @param weights the file to write; its folder is made if it does not exist; files of the same
+     *     names are replaced
      * @throws CheckpointException if the tensors are not those of the model or cannot be written
      */
-    public static Path write(Path folder, Gpt2Config model, ModelTensors source) {
+    public static void write(Path weights, Gpt2Config model, ModelTensors source) {
         source.requireParameters(model);
         List<StoredTensor> tensors = new ArrayList<>();
         for (String name : model.parameters().keySet()) {
@@ -33,15 +33,13 @@ public final class HuggingFaceExport {
             String published = bare ? name : HuggingFaceWeights.PREFIX + name;
             tensors.add(new StoredTensor(published, tensor.type(), tensor.shape(), tensor.data()));
         }
-        Path weights = folder.resolve(HuggingFaceWeights.FILE);
-        Path partial = folder.resolve(HuggingFaceWeights.FILE + ".incomplete");
+        Path partial = weights.resolveSibling(weights.getFileName() + ".incomplete");
         try {
-            Files.createDirectories(folder);
+            Files.createDirectories(DurableFiles.folderOf(weights));
             Files.deleteIfExists(partial);
             SafetensorsWriter.write(partial, Map.of("format", "pt"), tensors);
-            DurableFiles.write(folder.resolve(Gpt2Config.FILE), model.toJson());
+            DurableFiles.write(weights.resolveSibling(Gpt2Config.FILE), model.toJson());
             DurableFiles.move(partial, weights);
-            return weights;
         } catch (IOException e) {
             throw CheckpointException.of(weights, "export the model", e);
         }

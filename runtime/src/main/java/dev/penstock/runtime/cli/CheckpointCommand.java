@@ -6,8 +6,12 @@ import picocli.CommandLine.Option;
 /** Commands about checkpoints. */
 @Command(
         name = "checkpoint",
-        description = "Shows what is in a checkpoint, and whether it is whole.",
-        subcommands = {CheckpointInspectCommand.class, CheckpointVerifyCommand.class},
+        description = "Shows what is in a checkpoint, whether it is whole, and exports it.",
+        subcommands = {
+            CheckpointInspectCommand.class,
+            CheckpointVerifyCommand.class,
+            CheckpointExportCommand.class,
+        },
         footerHeading = "%nExample:%n",
         footer = "  penstock checkpoint inspect runs/quickstart")
 final class CheckpointCommand {

@@ -28,7 +28,7 @@ class HuggingFaceTest {
     void exportedWeightsComeBackWithTheirConfig() {
         try (HuggingFaceWeights golden =
                 HuggingFaceWeights.open(GOLDEN.resolve("tied.init.safetensors"))) {
-            HuggingFaceExport.write(folder.resolve("model"), TIED, golden);
+            HuggingFaceExport.write(folder.resolve("model/model.safetensors"), TIED, golden);
 
             try (HuggingFaceWeights back = HuggingFaceWeights.open(folder.resolve("model"))) {
                 back.requireParameters(TIED);
@@ -47,7 +47,8 @@ class HuggingFaceTest {
     void aHeadOfItsOwnIsNamedAsTransformersNamesIt() {
         try (HuggingFaceWeights golden =
                 HuggingFaceWeights.open(GOLDEN.resolve("untied.init.safetensors"))) {
-            Path weights = HuggingFaceExport.write(folder, UNTIED, golden);
+            Path weights = folder.resolve("model.safetensors");
+            HuggingFaceExport.write(weights, UNTIED, golden);
 
             try (SafetensorsFile file = SafetensorsFile.open(weights);
                     HuggingFaceWeights back = HuggingFaceWeights.open(folder)) {

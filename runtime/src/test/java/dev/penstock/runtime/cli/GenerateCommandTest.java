@@ -52,7 +52,7 @@ class GenerateCommandTest {
         Path folder = run.resolve("exported");
         SavedCheckpoint saved = SavedCheckpoint.open(Path.of(checkpoint));
         try (var reader = saved.read()) {
-            HuggingFaceExport.write(folder, SavedRun.MODEL, reader);
+            HuggingFaceExport.write(folder.resolve("model.safetensors"), SavedRun.MODEL, reader);
         }
 
         assertThat(tokensOf(checkpoint)).isEqualTo(tokensOf(run.toString()));
