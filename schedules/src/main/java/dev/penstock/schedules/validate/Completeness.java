@@ -173,6 +173,9 @@ final class Completeness {
             case Op.Compute _ -> "has no place in a forward-only schedule";
             case Op.SendGradient _, Op.ReceiveGradient _ when !training ->
                     "has no place in a forward-only schedule";
+            case Op.ReceiveActivation _, Op.ReceiveGradient _ ->
+                    "has no partner: that neighbour is on the same rank, or is none;"
+                            + " a receive carries the number of the stage that receives";
             case Op.Transfer _ -> "has no partner: that neighbour is on the same rank, or is none";
             case Op.Overlapped _, Op.ParameterOp _, Op.ReduceGradients _ ->
                     "has no place in a forward-only schedule";

@@ -1,0 +1,117 @@
+package dev.penstock.schedules.ir;
+
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.SortedMap;
+import java.util.TreeMap;
+
+/**
+ * How far the computations of a file reach: which stages, micro-batches and slices there are, and
+ * who has which stage. Indices start at 0 and leave no gap, or a slip of the pen would be a bigger
+ * pipeline.
+ */
+final class CsvExtent {
+    /** Who computes a stage, and where it says so first. */
+    private record Home(int rank, TextPosition position) {}
+
+    private final List<TextProblem> problems;
+    private final SortedMap<Integer, Home> stages = new TreeMap<>();
+    private final SortedMap<Integer, TextPosition> microBatches = new TreeMap<>();
+    private final SortedMap<Integer, TextPosition> slices = new TreeMap<>();
+    private final Map<Integer, Set<Integer>> strangers = new HashMap<>();
+
+    CsvExtent(List<TextProblem> problems) {
+        this.problems = problems;
+    }
+
+    void add(int rank, Op op, TextPosition position) {
+        for (Op.Compute part : op.computations()) {
+            WorkUnit unit = part.unit();
+            addStage(rank, unit.stage(), position);
+            microBatches.putIfAbsent(unit.microBatch(), position);
+            slices.putIfAbsent(unit.slice(), position);
+        }
+    }
+
+    private void addStage(int rank, int stage, TextPosition position) {
+        Home home = stages.computeIfAbsent(stage, _ -> new Home(rank, position));
+        if (home.rank() != rank
+                && strangers.computeIfAbsent(stage, _ -> new HashSet<>()).add(rank)) {
+            problem(
+                    position,
+                    "stage %d is computed on rank %d (line %d, column %d) and here on rank %d"
+                            .formatted(
+                                    stage,
+                                    home.rank(),
+                                    home.position().line(),
+                                    home.position().column(),
+                                    rank));
+        }
+    }
+
+    /** Whether this is a pipeline of so many ranks; if not, the problems say why. */
+    boolean isComplete(int ranks) {
+        int before = problems.size();
+        if (stages.isEmpty()) {
+            problem(
+                    new TextPosition(1, 1),
+                    "expected a line of actions per rank, got no computation");
+            return false;
+        }
+        SortedMap<Integer, TextPosition> stagePositions = new TreeMap<>();
+        stages.forEach((stage, home) -> stagePositions.put(stage, home.position()));
+        checkGaps("stage", "stages", stagePositions);
+        checkGaps("micro-batch", "micro-batches", microBatches);
+        checkGaps("slice", "slices", slices);
+        if (problems.size() == before && stages.size() % ranks != 0) {
+            problem(
+                    new TextPosition(ranks, 1),
+                    "every rank has as many stages, got %d stages on %d ranks (lines)"
+                            .formatted(stages.size(), ranks));
+        }
+        return problems.size() == before && strangers.isEmpty();
+    }
+
+    private void checkGaps(String what, String plural, SortedMap<Integer, TextPosition> indices) {
+        int expected = 0;
+        for (Map.Entry<Integer, TextPosition> entry : indices.entrySet()) {
+            int index = entry.getKey();
+            if (index > expected) {
+                problem(
+                        entry.getValue(),
+                        "%s %d leaves a gap: nobody computes %s"
+                                .formatted(
+                                        what,
+                                        index,
+                                        expected == index - 1
+                                                ? what + " " + expected
+                                                : "%s %d to %d"
+                                                        .formatted(plural, expected, index - 1)));
+            }
+            expected = index + 1;
+        }
+    }
+
+    private void problem(TextPosition position, String message) {
+        problems.add(new TextProblem(position, message));
+    }
+
+    int stages() {
+        return stages.size();
+    }
+
+    int microBatches() {
+        return microBatches.size();
+    }
+
+    int slices() {
+        return slices.size();
+    }
+
+    Placement placement() {
+        return new Placement(stages.values().stream().map(Home::rank).toList());
+    }
+}
