@@ -3,7 +3,9 @@ package dev.penstock.actors.shard;
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.shard.BufferNeeds.Use;
 import dev.penstock.actors.spi.RunPlan;
-import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.Placement;
+import dev.penstock.schedules.ir.Schedule;
+import java.util.List;
 
 /** Device memory of a rank's boundary tensors, known from its programs alone. */
 public final class BoundaryMemory {
@@ -34,12 +36,19 @@ public final class BoundaryMemory {
                                 + credits(plan, BoundaryBuffers.gradient(stage));
             }
         }
-        long reductions =
-                plan.training().program(rank).ops().stream()
-                        .filter(op -> op instanceof Op.ReduceGradients)
-                        .count();
         return tensors * tensorBytes
-                + reductions * SharedGradientExchange.slotBytes(sharedGradientElements);
+                + exchanges(rank, plan.training())
+                        * SharedGradientExchange.slotBytes(sharedGradientElements);
+    }
+
+    /** Stages of this rank whose sharer is on another. */
+    private static long exchanges(int rank, Schedule schedule) {
+        Placement placement = schedule.placement();
+        return schedule.sharedGroups().stream()
+                .filter(group -> group.stream().anyMatch(s -> placement.rankOf(s) != rank))
+                .flatMap(List::stream)
+                .filter(stage -> placement.rankOf(stage) == rank)
+                .count();
     }
 
     private static int credits(RunPlan plan, ChannelKey channel) {

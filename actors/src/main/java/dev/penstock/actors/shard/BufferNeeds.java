@@ -11,7 +11,7 @@ import java.util.Map;
  * The most boundary tensors of each use that a rank holds at a time, found by walking its programs.
  *
  * <pre>
- *   input             RECV_F .. B (training) or F (evaluation)     in a receive slot
+ *   input             RECV_F .. B or I, or F (evaluation)     in a receive slot
  *   output            F .. SEND_F, or its reader on the same rank
  *   output gradient   RECV_B .. B                                  in a receive slot
  *   input gradient    B .. SEND_B, or its reader on the same rank
@@ -39,6 +39,13 @@ final class BufferNeeds {
         return needs;
     }
 
+    /** Whether a program has backwards; a forward alone needs its input no longer than it runs. */
+    static boolean trains(RankProgram program) {
+        return program.ops().stream()
+                .flatMap(op -> op.computations().stream())
+                .anyMatch(op -> op instanceof Op.InputGradient);
+    }
+
     /** The most tensors of this use held at a time; 0 if there never is one. */
     int peak(int stage, Use use) {
         return peak.getOrDefault(new Key(stage, use), 0);
@@ -53,35 +60,41 @@ final class BufferNeeds {
         }
 
         void run(RankProgram program) {
-            boolean trains = program.ops().stream().anyMatch(op -> op instanceof Op.Backward);
+            boolean trains = trains(program);
             for (Op op : program.ops()) {
-                switch (op) {
-                    case Op.ReceiveActivation(WorkUnit u) -> add(u.stage(), Use.INPUT, 1);
-                    case Op.Forward(WorkUnit u) -> {
-                        if (!topology.isLast(u.stage())) {
-                            add(u.stage(), Use.OUTPUT, 1);
-                        }
-                        if (!trains) {
-                            releaseInput(u.stage());
-                        }
+                run(op, trains);
+            }
+        }
+
+        private void run(Op op, boolean trains) {
+            switch (op) {
+                case Op.ReceiveActivation(WorkUnit u) -> add(u.stage(), Use.INPUT, 1);
+                case Op.Forward(WorkUnit u) -> {
+                    if (!topology.isLast(u.stage())) {
+                        add(u.stage(), Use.OUTPUT, 1);
                     }
-                    case Op.SendActivation(WorkUnit u) -> add(u.stage(), Use.OUTPUT, -1);
-                    case Op.ReceiveGradient(WorkUnit u) -> add(u.stage(), Use.OUTPUT_GRADIENT, 1);
-                    case Op.Backward(WorkUnit u) -> {
-                        if (u.stage() > 0) {
-                            add(u.stage(), Use.INPUT_GRADIENT, 1);
-                        }
+                    if (!trains) {
                         releaseInput(u.stage());
-                        releaseOutputGradient(u.stage());
                     }
-                    case Op.SendGradient(WorkUnit u) -> add(u.stage(), Use.INPUT_GRADIENT, -1);
-                    case Op.BackwardInput _,
-                            Op.BackwardWeight _,
-                            Op.Recompute _,
-                            Op.Overlapped _,
-                            Op.ParameterOp _,
-                            Op.ReduceGradients _ -> {}
                 }
+                case Op.SendActivation(WorkUnit u) -> add(u.stage(), Use.OUTPUT, -1);
+                case Op.ReceiveGradient(WorkUnit u) -> add(u.stage(), Use.OUTPUT_GRADIENT, 1);
+                case Op.InputGradient backward -> {
+                    if (op.stage() > 0) {
+                        add(op.stage(), Use.INPUT_GRADIENT, 1);
+                    }
+                    releaseInput(op.stage());
+                    releaseOutputGradient(op.stage());
+                }
+                case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) -> {
+                    run(forward, trains);
+                    run(backward, trains);
+                }
+                case Op.SendGradient(WorkUnit u) -> add(u.stage(), Use.INPUT_GRADIENT, -1);
+                case Op.BackwardWeight _,
+                        Op.Recompute _,
+                        Op.ParameterOp _,
+                        Op.ReduceGradients _ -> {}
             }
         }
 

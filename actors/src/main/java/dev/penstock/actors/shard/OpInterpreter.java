@@ -30,7 +30,7 @@ final class OpInterpreter {
     private final Topology topology;
     private final boolean trains;
     private final Map<Integer, StageProgram> stages;
-    private final Map<Integer, List<SharedGradientExchange>> exchanges;
+    private final Map<Integer, List<GradientExchange>> exchanges;
     private final BoundaryBuffers buffers;
     private final Endpoint endpoint;
     private final long[] startNanos;
@@ -54,12 +54,12 @@ final class OpInterpreter {
             Schedule schedule,
             int rank,
             Map<Integer, StageProgram> stages,
-            Map<Integer, List<SharedGradientExchange>> exchanges,
+            Map<Integer, List<GradientExchange>> exchanges,
             BoundaryBuffers buffers,
             Endpoint endpoint) {
         this.program = schedule.program(rank);
         this.topology = new Topology(schedule);
-        this.trains = program.ops().stream().anyMatch(op -> op instanceof Op.Backward);
+        this.trains = BufferNeeds.trains(program);
         this.stages = stages;
         this.exchanges = exchanges;
         this.buffers = buffers;
@@ -73,7 +73,7 @@ final class OpInterpreter {
         pass = newPass;
         position = 0;
         exchange = 0;
-        exchanges.values().forEach(all -> all.forEach(SharedGradientExchange::begin));
+        exchanges.values().forEach(all -> all.forEach(GradientExchange::begin));
         Arrays.fill(startNanos, 0);
     }
 
@@ -109,7 +109,10 @@ final class OpInterpreter {
         Progress progress =
                 switch (op) {
                     case Op.Forward(WorkUnit unit) -> forward(unit);
-                    case Op.Backward(WorkUnit unit) -> backward(unit);
+                    case Op.InputGradient backward -> backward(backward);
+                    case Op.BackwardWeight(WorkUnit unit) -> backwardWeight(unit);
+                    case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) ->
+                            overlapped(forward, backward);
                     case Op.SendActivation(WorkUnit unit) -> sendActivation(unit);
                     case Op.SendGradient(WorkUnit unit) -> sendGradient(unit);
                     case Op.ReceiveActivation(WorkUnit unit) ->
@@ -117,12 +120,9 @@ final class OpInterpreter {
                     case Op.ReceiveGradient(WorkUnit unit) ->
                             receive(unit, BoundaryBuffers.gradient(unit.stage()), outputGradients);
                     case Op.ReduceGradients(int stage) -> reduce(stage);
-                    case Op.BackwardInput _,
-                            Op.BackwardWeight _,
-                            Op.Recompute _,
-                            Op.Overlapped _,
-                            Op.ParameterOp _ ->
-                            throw new IllegalStateException("cannot run " + op);
+                    case Op.Recompute _, Op.ParameterOp _ ->
+                            throw new IllegalStateException(
+                                    "a stage neither recomputes nor gathers, got " + op);
                 };
         if (progress == Progress.DONE) {
             endNanos[position] = System.nanoTime();
@@ -153,17 +153,29 @@ final class OpInterpreter {
         return Progress.DONE;
     }
 
-    private Progress backward(WorkUnit unit) {
+    /** A device that runs one op at a time has nothing to hide behind another. */
+    private Progress overlapped(Op.Forward forward, Op.InputGradient backward) {
+        forward(forward.unit());
+        return backward(backward);
+    }
+
+    private Progress backwardWeight(WorkUnit unit) {
+        stage(unit.stage()).backwardWeight(unit);
+        return Progress.DONE;
+    }
+
+    private Progress backward(Op.InputGradient op) {
+        WorkUnit unit = op.unit();
         int stage = unit.stage();
         Held input = inputs.get(unit);
         Held outputGradient = outputGradients.get(unit);
         Tensor inputGradient = stage == 0 ? null : buffers.takeInputGradient(stage, unit.slice());
-        stage(stage)
-                .backward(
-                        unit,
-                        input == null ? null : input.tensor(),
-                        outputGradient == null ? null : outputGradient.tensor(),
-                        inputGradient);
+        Tensor in = input == null ? null : input.tensor();
+        Tensor dOut = outputGradient == null ? null : outputGradient.tensor();
+        switch (op) {
+            case Op.Backward _ -> stage(stage).backward(unit, in, dOut, inputGradient);
+            case Op.BackwardInput _ -> stage(stage).backwardInput(unit, in, dOut, inputGradient);
+        }
         if (inputGradient != null) {
             if (topology.isLocal(stage - 1, stage)) {
                 outputGradients.put(unit.onStage(stage - 1), new Held(inputGradient, null, -1));
@@ -240,7 +252,7 @@ final class OpInterpreter {
     }
 
     private Progress reduce(int stage) {
-        List<SharedGradientExchange> all = exchanges.getOrDefault(stage, List.of());
+        List<GradientExchange> all = exchanges.getOrDefault(stage, List.of());
         if (all.isEmpty()) {
             return Progress.DONE;
         }

@@ -6,6 +6,7 @@ import dev.penstock.actors.dataplane.Inbound;
 import dev.penstock.actors.dataplane.Outbound;
 import dev.penstock.actors.spi.CheckpointStore;
 import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.SharedGradient;
 import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepResult;
@@ -48,16 +49,9 @@ final class RankWork implements AutoCloseable {
             }
             this.boundary = opened(device.memory().child("boundary", Long.MAX_VALUE));
             var buffers = new BoundaryBuffers(rank, plan, stages, boundary);
-            Map<Integer, List<SharedGradientExchange>> exchanges = exchanges();
             List<Inbound> inbound = new ArrayList<>(buffers.inbound());
             List<Outbound> outbound = new ArrayList<>(buffers.outbound());
-            exchanges.values().stream()
-                    .flatMap(List::stream)
-                    .forEach(
-                            exchange -> {
-                                inbound.add(exchange.inbound());
-                                outbound.add(exchange.outbound());
-                            });
+            Map<Integer, List<GradientExchange>> exchanges = exchanges(inbound, outbound);
             this.endpoint = opened(resources.dataPlane().open(rank, inbound, outbound, listener));
             for (StepKind each : StepKind.values()) {
                 interpreters.put(
@@ -76,23 +70,45 @@ final class RankWork implements AutoCloseable {
         }
     }
 
-    private Map<Integer, List<SharedGradientExchange>> exchanges() {
-        Map<Integer, List<SharedGradientExchange>> exchanges = new TreeMap<>();
+    /** By stage; adds the channels of those that cross ranks. */
+    private Map<Integer, List<GradientExchange>> exchanges(
+            List<Inbound> inbound, List<Outbound> outbound) {
+        Map<Integer, List<GradientExchange>> exchanges = new TreeMap<>();
         for (StageProgram stage : stages.values()) {
-            var all =
-                    stage.sharedGradients().stream()
-                            .map(
-                                    shared ->
-                                            new SharedGradientExchange(
-                                                    stage.stage(),
-                                                    shared,
-                                                    plan,
-                                                    boundary,
-                                                    device.kernels()))
-                            .toList();
-            exchanges.put(stage.stage(), all);
+            for (SharedGradient shared : stage.sharedGradients()) {
+                int peer = SharedGradientExchange.peerOf(stage.stage(), shared);
+                StageProgram here = stages.get(peer);
+                if (here == null) {
+                    var exchange =
+                            new SharedGradientExchange(
+                                    stage.stage(), shared, plan, boundary, device.kernels());
+                    inbound.add(exchange.inbound());
+                    outbound.add(exchange.outbound());
+                    add(exchanges, stage.stage(), exchange);
+                } else if (stage.stage() < peer) {
+                    var sum = new LocalGradientSum(shared, named(here, shared), device.kernels());
+                    add(exchanges, stage.stage(), sum);
+                    add(exchanges, peer, sum);
+                }
+            }
         }
         return exchanges;
+    }
+
+    private static void add(
+            Map<Integer, List<GradientExchange>> exchanges, int stage, GradientExchange exchange) {
+        exchanges.computeIfAbsent(stage, _ -> new ArrayList<>()).add(exchange);
+    }
+
+    private static SharedGradient named(StageProgram stage, SharedGradient other) {
+        return stage.sharedGradients().stream()
+                .filter(shared -> shared.name().equals(other.name()))
+                .findFirst()
+                .orElseThrow(
+                        () ->
+                                new IllegalStateException(
+                                        "stage %d does not know that it shares %s"
+                                                .formatted(stage.stage(), other.name())));
     }
 
     private <T extends AutoCloseable> T opened(T resource) {

@@ -22,7 +22,7 @@ import java.util.stream.IntStream;
  * in both directions, so no whole copy is ever needed; a sum of two is the same in either order, so
  * both sides get the same bits.
  */
-final class SharedGradientExchange {
+final class SharedGradientExchange implements GradientExchange {
     private static final int BLOCK_ELEMENTS = 1 << 20;
     private static final int CREDITS = 2;
 
@@ -37,14 +37,9 @@ final class SharedGradientExchange {
 
     SharedGradientExchange(
             int stage, SharedGradient shared, RunPlan plan, DeviceScope scope, Kernels kernels) {
-        if (shared.stages().size() != 2 || !shared.stages().contains(stage)) {
-            throw new IllegalArgumentException(
-                    "gradient of %s: expected two sharing stages, one of them %d, got %s"
-                            .formatted(shared.name(), stage, shared.stages()));
-        }
         this.shared = shared;
         this.kernels = kernels;
-        int peer = shared.stages().get(shared.stages().get(0) == stage ? 1 : 0);
+        int peer = peerOf(stage, shared);
         int peerRank = plan.training().placement().rankOf(peer);
         long elements = shared.gradient().elements();
         this.blocks = Math.toIntExact((elements + BLOCK_ELEMENTS - 1) / BLOCK_ELEMENTS);
@@ -68,6 +63,16 @@ final class SharedGradientExchange {
                         new ChannelKey(FrameKind.SHARED_GRADIENT, stage, peer), peerRank, CREDITS);
     }
 
+    /** The other stage that shares a gradient. */
+    static int peerOf(int stage, SharedGradient shared) {
+        if (shared.stages().size() != 2 || !shared.stages().contains(stage)) {
+            throw new IllegalArgumentException(
+                    "gradient of %s: expected two sharing stages, one of them %d, got %s"
+                            .formatted(shared.name(), stage, shared.stages()));
+        }
+        return shared.stages().get(shared.stages().get(0) == stage ? 1 : 0);
+    }
+
     /** Bytes of all slots for a shared gradient of this size. */
     static long slotBytes(long elements) {
         return (CREDITS + 1) * Math.min(elements, BLOCK_ELEMENTS) * DType.F32.bytes();
@@ -81,14 +86,15 @@ final class SharedGradientExchange {
         return outbound;
     }
 
-    /** Starts over for the next step. */
-    void begin() {
+    @Override
+    public void begin() {
         sent = 0;
         received = 0;
     }
 
     /** Moves at most one block each way. */
-    Progress advance(Endpoint endpoint, long pass) {
+    @Override
+    public Progress advance(Endpoint endpoint, long pass) {
         boolean linkBusy = false;
         boolean moved = false;
         if (sent < blocks) {

@@ -55,6 +55,24 @@ public interface StageProgram extends AutoCloseable {
             @Nullable Tensor inputGradient);
 
     /**
+     * Runs the part of a unit's backward that others wait for. The stage keeps for {@link
+     * #backwardWeight} what that needs; the boundary tensors may be used again when this returns.
+     * Both parts together give the bits of {@link #backward} if both visit units in its order.
+     *
+     * @param input as given to the forward; null on the first stage
+     * @param outputGradient gradient of the output, may be overwritten; null on the last stage
+     * @param inputGradient receives the gradient of the input; null on the first stage
+     */
+    void backwardInput(
+            WorkUnit unit,
+            @Nullable Tensor input,
+            @Nullable Tensor outputGradient,
+            @Nullable Tensor inputGradient);
+
+    /** Runs the rest of a unit's backward, any time after its {@link #backwardInput}. */
+    void backwardWeight(WorkUnit unit);
+
+    /**
      * Gradients that this stage shares with another (tied embeddings): the actor replaces each by
      * the sum over its sharers, added in rising order of stages, before {@link #finishStep}.
      */

@@ -35,6 +35,7 @@ final class ChainStage implements StageProgram {
     private final Tensor weight;
     private final Tensor gradient;
     private final Map<WorkUnit, Float> kept = new HashMap<>();
+    private final Map<WorkUnit, Float> outputGradients = new HashMap<>();
     private StepKind kind = StepKind.TRAIN;
     private long step;
     private double loss;
@@ -109,18 +110,34 @@ final class ChainStage implements StageProgram {
             @Nullable Tensor input,
             @Nullable Tensor outputGradient,
             @Nullable Tensor inputGradient) {
+        backwardInput(unit, input, outputGradient, inputGradient);
+        backwardWeight(unit);
+    }
+
+    @Override
+    public void backwardInput(
+            WorkUnit unit,
+            @Nullable Tensor input,
+            @Nullable Tensor outputGradient,
+            @Nullable Tensor inputGradient) {
         float dy =
                 outputGradient == null
                         ? 1f / (settings.microBatches() * settings.slices())
                         : get(outputGradient);
-        Float x = kept.remove(unit);
-        if (x == null) {
-            throw new IllegalStateException("backward without forward of " + unit);
-        }
-        set(gradient, get(gradient) + dy * x);
+        outputGradients.put(unit, dy);
         if (inputGradient != null) {
             set(inputGradient, dy * get(weight));
         }
+    }
+
+    @Override
+    public void backwardWeight(WorkUnit unit) {
+        Float x = kept.remove(unit);
+        Float dy = outputGradients.remove(unit);
+        if (x == null || dy == null) {
+            throw new IllegalStateException("backward without forward of " + unit);
+        }
+        set(gradient, get(gradient) + dy * x);
     }
 
     private boolean shares() {

@@ -53,6 +53,20 @@ class ForwardingStage implements StageProgram {
     }
 
     @Override
+    public void backwardInput(
+            WorkUnit unit,
+            @Nullable Tensor input,
+            @Nullable Tensor outputGradient,
+            @Nullable Tensor inputGradient) {
+        real.backwardInput(unit, input, outputGradient, inputGradient);
+    }
+
+    @Override
+    public void backwardWeight(WorkUnit unit) {
+        real.backwardWeight(unit);
+    }
+
+    @Override
     public List<SharedGradient> sharedGradients() {
         return real.sharedGradients();
     }

@@ -124,6 +124,20 @@ final class GradientDump implements StageProgram {
     }
 
     @Override
+    public void backwardInput(
+            WorkUnit unit,
+            @Nullable Tensor input,
+            @Nullable Tensor outputGradient,
+            @Nullable Tensor inputGradient) {
+        stage.backwardInput(unit, input, outputGradient, inputGradient);
+    }
+
+    @Override
+    public void backwardWeight(WorkUnit unit) {
+        stage.backwardWeight(unit);
+    }
+
+    @Override
     public List<SharedGradient> sharedGradients() {
         return stage.sharedGradients();
     }

@@ -83,7 +83,8 @@ public record ProvedSchedule(Schedule training, Schedule evaluation, InFlight in
                             Math.max(first.peakUnits(), second.peakUnits()),
                             perSlice,
                             Math.max(first.peakMicroBatches(), second.peakMicroBatches()),
-                            first.peakBackwardMicroBatches()));
+                            first.peakBackwardMicroBatches(),
+                            first.peakAwaitingWeight() > 0));
         }
         return budgets;
     }

@@ -76,6 +76,34 @@ final class AttentionBlock {
         norm.backward(work.dModel(), x, a.moments1(), dStream, blocks);
     }
 
+    /**
+     * As {@link #backward} without the products for the weights; keeps what they need where it is
+     * needed no more: the gradient of {@code middle} in its place, those of queries, keys and
+     * values in the unit's rows of {@code qkv}.
+     */
+    void backwardInput(
+            Tensor x,
+            LayerActivations a,
+            Tensor qkv,
+            Tensor dQkv,
+            Tensor dStream,
+            Workspace work,
+            TokenBlocks blocks) {
+        kernels.copy(dStream, a.middle());
+        output.backwardInput(dStream, work.dModel(), blocks);
+        kernels.attentionBackward(
+                qkv, a.attended(), a.logSumExp(), work.dModel(), dQkv, heads, context, blocks);
+        microBatchRows.copy(kernels, dQkv, qkv, blocks);
+        queryKeyValue.backwardInput(unitRows(dQkv, work, blocks), work.dModel(), blocks);
+        norm.backward(work.dModel(), x, a.moments1(), dStream, blocks);
+    }
+
+    /** The products that {@link #backwardInput} left out. */
+    void backwardWeight(LayerActivations a, Tensor qkv, Workspace work, TokenBlocks blocks) {
+        output.backwardWeight(a.attended(), a.middle(), blocks);
+        queryKeyValue.backwardWeight(a.norm1(), unitRows(qkv, work, blocks), blocks);
+    }
+
     private Tensor unitRows(Tensor dQkv, Workspace work, TokenBlocks blocks) {
         if (microBatchRows.adjacent(blocks)) {
             return microBatchRows.of(dQkv, blocks);

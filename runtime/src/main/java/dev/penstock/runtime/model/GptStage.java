@@ -159,6 +159,30 @@ public final class GptStage implements StageProgram {
             @Nullable Tensor input,
             @Nullable Tensor outputGradient,
             @Nullable Tensor inputGradient) {
+        backward(unit, input, outputGradient, inputGradient, true);
+        free(unit);
+    }
+
+    @Override
+    public void backwardInput(
+            WorkUnit unit,
+            @Nullable Tensor input,
+            @Nullable Tensor outputGradient,
+            @Nullable Tensor inputGradient) {
+        backward(unit, input, outputGradient, inputGradient, false);
+    }
+
+    /**
+     * The whole way back, or all of it but the blocks' weights. The gradients of the head's matrix,
+     * whose logits exist for moments only, of the tables, norms and biases are made here in any
+     * case.
+     */
+    private void backward(
+            WorkUnit unit,
+            @Nullable Tensor input,
+            @Nullable Tensor outputGradient,
+            @Nullable Tensor inputGradient,
+            boolean whole) {
         guard.atUnit(unit);
         StageStash stash = buffers.stash();
         TokenBlocks blocks = blocksBySlice.get(unit.slice());
@@ -170,12 +194,34 @@ public final class GptStage implements StageProgram {
         }
         for (int i = layers.size() - 1; i >= 0; i--) {
             Tensor qkv = stash.queryKeyValues(unit).get(i);
-            layers.backward(i, input, a, qkv, dQkv(unit, i), dStream, work, blocks);
+            Tensor dQkv = dQkv(unit, i);
+            if (whole) {
+                layers.backward(i, input, a, qkv, dQkv, dStream, work, blocks);
+            } else {
+                Tensor kept = a.keptOutputGradient(i);
+                layers.backwardInput(i, input, a, qkv, dQkv, dStream, kept, work, blocks);
+            }
         }
         if (role.first()) {
             layers.embeddingBackward(dStream, requireNonNull(tokens(unit)), blocks);
         }
-        endBackward(unit);
+        if (settings.batch().sliced() && unit.slice() == 0) {
+            stash.freeGradients(unit);
+        }
+    }
+
+    @Override
+    public void backwardWeight(WorkUnit unit) {
+        guard.atUnit(unit);
+        StageStash stash = buffers.stash();
+        TokenBlocks blocks = blocksBySlice.get(unit.slice());
+        Workspace work = buffers.workspaces().get(unit.slice());
+        UnitActivations a = stash.unit(unit);
+        for (int i = layers.size() - 1; i >= 0; i--) {
+            Tensor qkv = stash.queryKeyValues(unit).get(i);
+            layers.backwardWeight(i, a, qkv, a.keptOutputGradient(i), work, blocks);
+        }
+        free(unit);
     }
 
     /** Brings the gradient of the last block's output to where the blocks work on it in place. */
@@ -219,14 +265,11 @@ public final class GptStage implements StageProgram {
         return scratch;
     }
 
-    private void endBackward(WorkUnit unit) {
+    private void free(WorkUnit unit) {
         StageStash stash = buffers.stash();
         stash.freeUnit(unit);
-        if (unit.slice() == 0) {
+        if (stash.isFree(unit.microBatch())) {
             stash.freeQueryKeyValues(unit);
-            if (settings.batch().sliced()) {
-                stash.freeGradients(unit);
-            }
         }
     }
 

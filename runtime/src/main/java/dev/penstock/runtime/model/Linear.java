@@ -29,9 +29,19 @@ final class Linear {
 
     /** {@code dx = dy weight^T}; both parameters' gradients accumulate. */
     void backward(Tensor x, Tensor dy, Tensor dx, TokenBlocks blocks) {
+        backwardInput(dy, dx, blocks);
+        backwardWeight(x, dy, blocks);
+    }
+
+    /** {@code dx = dy weight^T}, and the bias' gradient, for which dy is at hand. */
+    void backwardInput(Tensor dy, Tensor dx, TokenBlocks blocks) {
         compute.kernels().biasGradient(dy, bias.gradient(), blocks);
         compute.guard().check(bias.gradient(), gradientPlace);
         compute.kernels().gemm(compute.multiply(), false, dy, true, weight.factor(), dx, false);
+    }
+
+    /** The weight's gradient accumulates. */
+    void backwardWeight(Tensor x, Tensor dy, TokenBlocks blocks) {
         compute.kernels().weightGradient(compute.multiply(), x, dy, weight.gradient(), blocks);
     }
 }

@@ -34,6 +34,17 @@ final class MicroBatchRows {
         return tensor.rows(sequence * unit.tokens(), unit.tokens());
     }
 
+    /** Copies the rows of a unit from one tensor of the micro-batch to another. */
+    void copy(Kernels kernels, Tensor from, Tensor to, TokenBlocks unit) {
+        if (adjacent(unit)) {
+            kernels.copy(of(from, unit), of(to, unit));
+            return;
+        }
+        for (int b = 0; b < unit.sequences(); b++) {
+            kernels.copy(of(from, unit, b), of(to, unit, b));
+        }
+    }
+
     /** Copies the rows of a unit out of a tensor of the micro-batch. */
     void gather(Kernels kernels, Tensor microBatch, TokenBlocks unit, Tensor into) {
         for (int b = 0; b < unit.sequences(); b++) {

@@ -35,4 +35,30 @@ final class MlpBlock {
         hidden.backward(a.norm2(), work.dHidden(), work.dModel(), blocks);
         norm.backward(work.dModel(), a.middle(), a.moments2(), dStream, blocks);
     }
+
+    /**
+     * As {@link #backward} without the products for the weights; keeps what they need where it is
+     * needed no more: the gradient of the hidden layer in {@code a.hidden}.
+     *
+     * @param keptOutputGradient receives the gradient of {@code y}
+     */
+    void backwardInput(
+            LayerActivations a,
+            Tensor dStream,
+            Tensor keptOutputGradient,
+            Workspace work,
+            TokenBlocks blocks) {
+        kernels.copy(dStream, keptOutputGradient);
+        output.backwardInput(dStream, work.dHidden(), blocks);
+        kernels.geluBackward(a.hidden(), work.dHidden());
+        kernels.copy(work.dHidden(), a.hidden());
+        hidden.backwardInput(work.dHidden(), work.dModel(), blocks);
+        norm.backward(work.dModel(), a.middle(), a.moments2(), dStream, blocks);
+    }
+
+    /** The products that {@link #backwardInput} left out. */
+    void backwardWeight(LayerActivations a, Tensor keptOutputGradient, TokenBlocks blocks) {
+        output.backwardWeight(a.activated(), keptOutputGradient, blocks);
+        hidden.backwardWeight(a.norm2(), a.hidden(), blocks);
+    }
 }

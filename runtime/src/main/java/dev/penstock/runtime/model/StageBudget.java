@@ -11,9 +11,14 @@ import java.util.List;
  * @param unitsPerSlice entry s: the same for units of slice s alone
  * @param microBatches most micro-batches with at least one such unit
  * @param backwardMicroBatches most micro-batches whose backward has begun and not ended
+ * @param split whether backwards come in two parts, so that a unit keeps its output's gradient
  */
 public record StageBudget(
-        int units, List<Integer> unitsPerSlice, int microBatches, int backwardMicroBatches) {
+        int units,
+        List<Integer> unitsPerSlice,
+        int microBatches,
+        int backwardMicroBatches,
+        boolean split) {
     public StageBudget {
         unitsPerSlice = List.copyOf(unitsPerSlice);
         if (units < 1
@@ -25,6 +30,12 @@ public record StageBudget(
                     "a stage must hold at least 1 unit of every slice, 1 micro-batch forward and 1 backward, got %d, %s, %d, %d"
                             .formatted(units, unitsPerSlice, microBatches, backwardMicroBatches));
         }
+    }
+
+    /** Of an order whose backwards are whole. */
+    public StageBudget(
+            int units, List<Integer> unitsPerSlice, int microBatches, int backwardMicroBatches) {
+        this(units, unitsPerSlice, microBatches, backwardMicroBatches, false);
     }
 
     /** Enough for every order: all units of a step at a time. */

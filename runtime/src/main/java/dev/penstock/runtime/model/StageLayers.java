@@ -107,6 +107,42 @@ final class StageLayers {
         compute.guard().check(dStream, inputGradientPlaces.get(i));
     }
 
+    /**
+     * As {@link #backward} without the products for the weights.
+     *
+     * @param keptOutputGradient receives the gradient of the block's output
+     */
+    void backwardInput(
+            int i,
+            @Nullable Tensor input,
+            UnitActivations a,
+            Tensor qkv,
+            Tensor dQkv,
+            Tensor dStream,
+            Tensor keptOutputGradient,
+            Workspace work,
+            TokenBlocks blocks) {
+        LayerActivations layer = a.layers().get(i);
+        mlps.get(i).backwardInput(layer, dStream, keptOutputGradient, work, blocks);
+        attentions
+                .get(i)
+                .backwardInput(a.stream(i, input), layer, qkv, dQkv, dStream, work, blocks);
+        compute.guard().check(dStream, inputGradientPlaces.get(i));
+    }
+
+    /** The products that {@link #backwardInput} left out. */
+    void backwardWeight(
+            int i,
+            UnitActivations a,
+            Tensor qkv,
+            Tensor keptOutputGradient,
+            Workspace work,
+            TokenBlocks blocks) {
+        LayerActivations layer = a.layers().get(i);
+        mlps.get(i).backwardWeight(layer, keptOutputGradient, blocks);
+        attentions.get(i).backwardWeight(layer, qkv, work, blocks);
+    }
+
     /** Ends a backward on the first stage: scatters the gradient into both tables. */
     void embeddingBackward(Tensor dStream, Tensor tokens, TokenBlocks blocks) {
         StageParameters.Embedding tables = requireNonNull(embedding);

@@ -5,6 +5,7 @@ import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.stream.IntStream;
 
@@ -19,9 +20,13 @@ final class StageStash {
     private final SlotPool<List<Tensor>> queryKeyValues;
     private final SlotPool<List<Tensor>> gradients;
 
+    /** By micro-batch: units that hold activations. */
+    private final int[] units;
+
     /** Allocates all slots of a stage's budget. */
     StageStash(DeviceScope scope, GptSettings settings, StageRole role, StageBudget budget) {
         batch = settings.batch();
+        units = new int[batch.microBatches()];
         unitsBySlice = unitPools(scope, settings, role, budget);
         int columns = 3 * settings.shape().width();
         queryKeyValues =
@@ -53,7 +58,7 @@ final class StageStash {
                         .sum();
         if (shared <= apart) {
             SlotPool<UnitSlot> pool =
-                    unitPool(scope, settings, role, budget.units(), batch.largestRows());
+                    unitPool(scope, settings, role, budget, budget.units(), batch.largestRows());
             return IntStream.range(0, batch.slices()).mapToObj(s -> pool).toList();
         }
         return IntStream.range(0, batch.slices())
@@ -63,13 +68,19 @@ final class StageStash {
                                         scope,
                                         settings,
                                         role,
+                                        budget,
                                         budget.unitsPerSlice().get(s),
                                         batch.rows(s)))
                 .toList();
     }
 
     private static SlotPool<UnitSlot> unitPool(
-            DeviceScope scope, GptSettings settings, StageRole role, int count, int rows) {
+            DeviceScope scope,
+            GptSettings settings,
+            StageRole role,
+            StageBudget budget,
+            int count,
+            int rows) {
         BatchShape batch = settings.batch();
         List<UnitSlot> slots = new ArrayList<>();
         for (int i = 0; i < count; i++) {
@@ -77,7 +88,9 @@ final class StageStash {
                     Carver.carve(
                             scope,
                             "activations of a unit of %d rows, slot %d".formatted(rows, i),
-                            carver -> UnitActivations.carve(carver, settings.shape(), role, rows));
+                            carver ->
+                                    UnitActivations.carve(
+                                            carver, settings.shape(), role, rows, budget.split()));
             slots.add(UnitSlot.of(largest, batch, rows));
         }
         return new SlotPool<>("activations of units", slots, batch.microBatches() * batch.slices());
@@ -104,6 +117,7 @@ final class StageStash {
 
     /** Activations for a unit's forward. */
     UnitActivations takeUnit(WorkUnit unit) {
+        units[unit.microBatch()]++;
         return unitsBySlice.get(unit.slice()).take(key(unit)).at(unit.slice());
     }
 
@@ -113,6 +127,12 @@ final class StageStash {
 
     void freeUnit(WorkUnit unit) {
         unitsBySlice.get(unit.slice()).free(key(unit));
+        units[unit.microBatch()]--;
+    }
+
+    /** Whether no unit of the micro-batch holds activations. */
+    boolean isFree(int microBatch) {
+        return units[microBatch] == 0;
     }
 
     /** Queries, keys and values of a micro-batch, per layer; taken by the first slice's forward. */
@@ -146,6 +166,7 @@ final class StageStash {
         unitsBySlice.forEach(SlotPool::freeAll);
         queryKeyValues.freeAll();
         gradients.freeAll();
+        Arrays.fill(units, 0);
     }
 
     private int key(WorkUnit unit) {

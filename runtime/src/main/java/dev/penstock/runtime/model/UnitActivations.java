@@ -22,14 +22,18 @@ import org.jspecify.annotations.Nullable;
  * @param firstOwned the first place of the stream that the unit itself holds: 0 or 1
  * @param stream the places that the unit itself holds, each {@code [n, d]}
  * @param head on the last stage
+ * @param outputGradient room for the gradient of place L, where that place is the caller's and
+ *     backwards come in two parts {@code [n, d]}
  */
 record UnitActivations(
         List<LayerActivations> layers,
         int firstOwned,
         List<Tensor> stream,
-        @Nullable HeadActivations head) {
+        @Nullable HeadActivations head,
+        @Nullable Tensor outputGradient) {
 
-    static UnitActivations carve(Carver carver, GptShape shape, StageRole role, int rows) {
+    static UnitActivations carve(
+            Carver carver, GptShape shape, StageRole role, int rows, boolean split) {
         List<LayerActivations> layers = new ArrayList<>();
         for (int i = 0; i < role.layers(); i++) {
             layers.add(LayerActivations.carve(carver, shape, rows));
@@ -41,7 +45,8 @@ record UnitActivations(
             stream.add(carver.matrix(rows, shape.width()));
         }
         HeadActivations head = role.last() ? HeadActivations.carve(carver, shape, rows) : null;
-        return new UnitActivations(layers, firstOwned, stream, head);
+        Tensor outputGradient = split && !role.last() ? carver.matrix(rows, shape.width()) : null;
+        return new UnitActivations(layers, firstOwned, stream, head, outputGradient);
     }
 
     /**
@@ -60,7 +65,8 @@ record UnitActivations(
                 Collections.nCopies(shape.layers(), shared),
                 0,
                 stream,
-                HeadActivations.carve(carver, shape, rows));
+                HeadActivations.carve(carver, shape, rows),
+                null);
     }
 
     /** The same memory for a unit of fewer rows. */
@@ -69,7 +75,16 @@ record UnitActivations(
                 layers.stream().map(layer -> layer.first(rows)).toList(),
                 firstOwned,
                 stream.stream().map(place -> place.rows(0, rows)).toList(),
-                head == null ? null : head.first(rows));
+                head == null ? null : head.first(rows),
+                outputGradient == null ? null : outputGradient.rows(0, rows));
+    }
+
+    /**
+     * Where the gradient of a block's output waits for {@code backwardWeight}: in the stream's
+     * place of that output, which no later part of the backward reads.
+     */
+    Tensor keptOutputGradient(int block) {
+        return stream(block + 1, outputGradient);
     }
 
     /**

@@ -62,6 +62,33 @@ class EqualBitsTest {
         assertThat(gpipe).isEqualTo(seq1f1b);
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"16", "8,8", "4,12"})
+    void aBackwardInTwoPartsDoesNotChangeABit(String lengths) {
+        List<Integer> slices = Arrays.stream(lengths.split(",")).map(Integer::valueOf).toList();
+        for (int stages = 1; stages <= 4; stages++) {
+            GptSettings settings = TinyRuns.settings(TinyRuns.TIED, stages, TinyRuns.batch(slices));
+            Schedule whole = Orders.oneForwardOneBackward(stages, 3, slices.size());
+            Outcome expected = run(settings, whole);
+
+            for (int late : List.of(0, 1, 2, 100)) {
+                assertThat(run(settings, Orders.split(whole, late)))
+                        .as("%d stages, %d late", stages, late)
+                        .isEqualTo(expected);
+            }
+        }
+    }
+
+    @Test
+    void overlappedPairsDoNotChangeABit() {
+        GptSettings settings = TinyRuns.settings(TinyRuns.TIED, 3, TinyRuns.batch(List.of(8, 8)));
+        Schedule plain = Orders.oneForwardOneBackward(3, 3, 2);
+        Outcome expected = run(settings, plain);
+
+        assertThat(run(settings, Orders.overlapped(plain))).isEqualTo(expected);
+        assertThat(run(settings, Orders.overlapped(Orders.split(plain, 2)))).isEqualTo(expected);
+    }
+
     @Test
     void theReverseOrderIsAClassOfItsOwnWithinTolerance() {
         GptSettings settings = TinyRuns.settings(TinyRuns.TIED, 3, TinyRuns.batch(List.of(8, 8)));

@@ -6,7 +6,10 @@ import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.WorkUnit;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.List;
 
 /** Orders of work for pipelines of one stage per rank. */
@@ -34,5 +37,47 @@ final class Orders {
             programs.add(new RankProgram(program.rank(), ops));
         }
         return new Schedule("gpipe", turns.shape(), turns.placement(), programs);
+    }
+
+    /** The same order with backwards in two parts, the second up to {@code late} others later. */
+    static Schedule split(Schedule order, int late) {
+        List<RankProgram> programs = new ArrayList<>();
+        for (RankProgram program : order.programs()) {
+            List<Op> ops = new ArrayList<>();
+            Deque<Op> waiting = new ArrayDeque<>();
+            for (Op op : program.ops()) {
+                if (op instanceof Op.Backward(WorkUnit unit)) {
+                    ops.add(new Op.BackwardInput(unit));
+                    waiting.add(new Op.BackwardWeight(unit));
+                } else {
+                    ops.add(op);
+                }
+                if (waiting.size() > late) {
+                    ops.add(waiting.remove());
+                }
+            }
+            ops.addAll(waiting);
+            programs.add(new RankProgram(program.rank(), ops));
+        }
+        return order.withPrograms(programs);
+    }
+
+    /** The same order with every forward that follows a backward overlapped with it. */
+    static Schedule overlapped(Schedule order) {
+        List<RankProgram> programs = new ArrayList<>();
+        for (RankProgram program : order.programs()) {
+            List<Op> ops = new ArrayList<>();
+            for (Op op : program.ops()) {
+                if (op instanceof Op.Forward forward
+                        && !ops.isEmpty()
+                        && ops.getLast() instanceof Op.InputGradient backward) {
+                    ops.set(ops.size() - 1, new Op.Overlapped(forward, backward));
+                } else {
+                    ops.add(op);
+                }
+            }
+            programs.add(new RankProgram(program.rank(), ops));
+        }
+        return order.withPrograms(programs);
     }
 }

@@ -22,6 +22,7 @@ import dev.penstock.schedules.simulate.MemoryProfile;
 import dev.penstock.schedules.simulate.StagePeak;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -62,6 +63,7 @@ final class PipelineDriver implements AutoCloseable {
         this.order = order;
         List<StageBudget> budgets =
                 MemoryProfile.of(order, PassKind.TRAINING).stages().stream()
+                        .sorted(Comparator.comparingInt(StagePeak::stage))
                         .map(PipelineDriver::budget)
                         .toList();
         GptStageFactory factory = new GptStageFactory(settings, budgets, batches, source);
@@ -77,7 +79,8 @@ final class PipelineDriver implements AutoCloseable {
                 peak.peakUnits(),
                 peak.peakUnitsPerSlice(),
                 peak.peakMicroBatches(),
-                peak.peakBackwardMicroBatches());
+                peak.peakBackwardMicroBatches(),
+                peak.peakAwaitingWeight() > 0);
     }
 
     /** Clips gradients to this global norm. */
@@ -158,16 +161,25 @@ final class PipelineDriver implements AutoCloseable {
     private boolean runIfReady(Op op) {
         return switch (op) {
             case Op.Forward f -> forward(f.unit());
-            case Op.Backward b -> backward(b.unit());
+            case Op.InputGradient b -> backward(b);
+            case Op.BackwardWeight(WorkUnit unit) -> {
+                stages.get(unit.stage()).backwardWeight(unit);
+                yield true;
+            }
+            case Op.Overlapped(Op.Forward f, Op.InputGradient b) ->
+                    isReady(f) && isReady(b) && forward(f.unit()) && backward(b);
             case Op.Transfer t -> throw new AssertionError("compute ops only, got " + t);
-            case Op.BackwardInput _,
-                    Op.BackwardWeight _,
-                    Op.Recompute _,
-                    Op.Overlapped _,
-                    Op.ParameterOp _,
-                    Op.ReduceGradients _ ->
+            case Op.Recompute _, Op.ParameterOp _, Op.ReduceGradients _ ->
                     throw new AssertionError("compute ops only, got " + op);
         };
+    }
+
+    private boolean isReady(Op.Forward op) {
+        return op.stage() == 0 || inputs.containsKey(op.unit());
+    }
+
+    private boolean isReady(Op.InputGradient op) {
+        return isLast(op.unit()) || outputGradients.containsKey(op.unit());
     }
 
     private boolean forward(WorkUnit unit) {
@@ -183,13 +195,20 @@ final class PipelineDriver implements AutoCloseable {
         return true;
     }
 
-    private boolean backward(WorkUnit unit) {
+    private boolean backward(Op.InputGradient op) {
+        WorkUnit unit = op.unit();
         Tensor outputGradient = outputGradients.get(unit);
         if (!isLast(unit) && outputGradient == null) {
             return false;
         }
         Tensor inputGradient = unit.stage() == 0 ? null : boundary("gradient of " + unit, unit);
-        stages.get(unit.stage()).backward(unit, inputs.get(unit), outputGradient, inputGradient);
+        GptStage stage = stages.get(unit.stage());
+        Tensor input = inputs.get(unit);
+        switch (op) {
+            case Op.Backward _ -> stage.backward(unit, input, outputGradient, inputGradient);
+            case Op.BackwardInput _ ->
+                    stage.backwardInput(unit, input, outputGradient, inputGradient);
+        }
         if (inputGradient != null) {
             outputGradients.put(unit.onStage(unit.stage() - 1), inputGradient);
         }

@@ -1,0 +1,12 @@
+package dev.penstock.actors.shard;
+
+import dev.penstock.actors.dataplane.Endpoint;
+
+/** Brings a gradient that stages share to its sum on all of them, once a step. */
+interface GradientExchange {
+    /** Starts over for the next step. */
+    void begin();
+
+    /** Does a part of the work; {@link Progress#DONE} when nothing is left to do for this stage. */
+    Progress advance(Endpoint endpoint, long pass);
+}
