@@ -75,12 +75,20 @@ final class ChainPipeline implements RunListener, CheckpointStore {
     private final Schedule compute;
 
     ChainPipeline(String kind, ChainStage.Settings settings) {
-        this.settings = settings;
-        this.compute =
+        this(
                 Generators.generate(
                         kind,
                         PipelineShape.of(
-                                settings.stages(), settings.microBatches(), settings.slices()));
+                                settings.stages(), settings.microBatches(), settings.slices())),
+                settings);
+    }
+
+    /**
+     * @param compute of as many stages, micro-batches and slices as the settings say
+     */
+    ChainPipeline(Schedule compute, ChainStage.Settings settings) {
+        this.settings = settings;
+        this.compute = compute;
         this.programs = (stage, device) -> new ChainStage(settings, stage, device);
     }
 

@@ -20,6 +20,7 @@ import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.Timeouts;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.Tensor;
+import dev.penstock.schedules.ir.ScheduleText;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -30,6 +31,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 @Timeout(120)
 class PipelineSupervisorTest {
@@ -54,6 +56,40 @@ class PipelineSupervisorTest {
         assertThat(outcome).isEqualTo(new RunOutcome.Completed(5));
         List<Double> truth = ChainTruth.losses(settings, 5, 0);
         assertThat(pipeline.losses()).hasSize(5);
+        for (int i = 0; i < 5; i++) {
+            assertThat(pipeline.losses().get(i))
+                    .isCloseTo(truth.get(i), within(1e-4 * truth.get(i)));
+        }
+    }
+
+    /** Ranks of two stages each, backwards in one and in two parts, a pair, a tie in one rank. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                """
+                ranks: 2
+                chunks: 2
+                placement: 0 1 1 0
+                micro-batches: 2
+                rank 0: 0F0 0F1 3F0 3I0 3W0 3F1 3B1 0I0 0B1 0W0
+                rank 1: 1F0 2F0 1F1 (2F1;2B0)OVERLAP_F_B 1I0 2I1 1B1 1W0 2W1
+                """,
+                """
+                ranks: 2
+                chunks: 2
+                micro-batches: 2
+                rank 0: 0F0 0F1 2F0 2F1 2B0 2B1 0I0 0I1 0W0 0W1
+                rank 1: 1F0 1F1 3F0 3B0 (3F1;1I0)OVERLAP_F_B 3I1 1B1 1W0 3W1
+                """
+            })
+    void trainsStagesThatShareARank(String order) throws Exception {
+        var settings = new ChainStage.Settings(4, 2, 1, true, RATE);
+        var pipeline = new ChainPipeline(ScheduleText.parse(order), settings);
+
+        RunOutcome outcome = pipeline.run();
+
+        assertThat(outcome).isEqualTo(new RunOutcome.Completed(5));
+        List<Double> truth = ChainTruth.losses(settings, 5, 0);
         for (int i = 0; i < 5; i++) {
             assertThat(pipeline.losses().get(i))
                     .isCloseTo(truth.get(i), within(1e-4 * truth.get(i)));
