@@ -2,9 +2,12 @@ package dev.penstock.schedules.ir;
 
 import java.util.List;
 
-/** What one rank does in one step, in its order. */
+/**
+ * What one rank does in one step, in its order. Ops are kept in eight bytes each and made when they
+ * are looked at.
+ */
 public record RankProgram(int rank, List<Op> ops) {
     public RankProgram {
-        ops = List.copyOf(ops);
+        ops = PackedOps.copyOf(ops);
     }
 }

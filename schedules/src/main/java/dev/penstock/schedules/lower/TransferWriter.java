@@ -2,14 +2,15 @@ package dev.penstock.schedules.lower;
 
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.Placement;
+import dev.penstock.schedules.ir.ProgramWriter;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.BitSet;
-import java.util.Collection;
 import java.util.List;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,7 +21,7 @@ import org.jspecify.annotations.Nullable;
 final class TransferWriter {
     private final Schedule schedule;
     private final Placement placement;
-    private final List<List<Op>> written = new ArrayList<>();
+    private final List<ProgramWriter> written = new ArrayList<>();
     private final int[] position;
 
     /** A rank's sends that wait for their channels to be empty, in order. */
@@ -41,7 +42,8 @@ final class TransferWriter {
         this.position = new int[ranks];
         this.inChannel = new @Nullable Op[2 * schedule.shape().stages()];
         for (int rank = 0; rank < ranks; rank++) {
-            written.add(new ArrayList<>());
+            int computations = schedule.program(rank).ops().size();
+            written.add(new ProgramWriter(rank, 3 * computations));
             pendingSends.add(new ArrayDeque<>());
             movable.add(rank);
         }
@@ -56,7 +58,7 @@ final class TransferWriter {
         var programs = new ArrayList<RankProgram>();
         for (int rank = 0; rank < written.size(); rank++) {
             writeRest(rank);
-            programs.add(new RankProgram(rank, written.get(rank)));
+            programs.add(written.get(rank).program());
         }
         return programs;
     }
@@ -78,7 +80,7 @@ final class TransferWriter {
             Op op = ops.get(position[rank]);
             written.get(rank).add(op);
             position[rank]++;
-            addSends(op, sends);
+            addSends(op, sends::add);
         }
     }
 
@@ -92,11 +94,11 @@ final class TransferWriter {
         return true;
     }
 
-    private void addSends(Op op, Collection<Op> sends) {
+    private void addSends(Op op, Consumer<Op> sends) {
         for (Op.Compute part : op.computations()) {
             @Nullable Op send = sendAfter(part);
             if (send != null) {
-                sends.add(send);
+                sends.accept(send);
             }
         }
     }
@@ -140,8 +142,8 @@ final class TransferWriter {
     /** What a rank could not run, so that the judge sees all of it. */
     private void writeRest(int rank) {
         List<Op> ops = schedule.program(rank).ops();
-        List<Op> program = written.get(rank);
-        program.addAll(pendingSends.get(rank));
+        ProgramWriter program = written.get(rank);
+        pendingSends.get(rank).forEach(program::add);
         for (int i = position[rank]; i < ops.size(); i++) {
             for (Op.Compute part : ops.get(i).computations()) {
                 @Nullable Op receive = receiveBefore(part);
@@ -150,7 +152,7 @@ final class TransferWriter {
                 }
             }
             program.add(ops.get(i));
-            addSends(ops.get(i), program);
+            addSends(ops.get(i), program::add);
         }
     }
 
