@@ -119,7 +119,8 @@ public final class CpuDevice implements Device {
 
     @Override
     public String name() {
-        return "cpu (%d threads, %d-bit vectors, %s)".formatted(threads, vectorBits, gemmName);
+        return "cpu (%d %s, %d-bit vectors, %s)"
+                .formatted(threads, threads == 1 ? "thread" : "threads", vectorBits, gemmName);
     }
 
     @Override

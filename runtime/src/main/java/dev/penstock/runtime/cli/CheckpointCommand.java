@@ -13,7 +13,7 @@ import picocli.CommandLine.Option;
             CheckpointExportCommand.class,
         },
         footerHeading = "%nExample:%n",
-        footer = "  penstock checkpoint inspect runs/quickstart")
+        footer = "  penstock checkpoint inspect runs/quickstart-1")
 final class CheckpointCommand {
     @Option(
             names = {"-h", "--help"},

@@ -19,8 +19,9 @@ import picocli.CommandLine.Parameters;
 @Command(
         name = "export",
         description = {
-            "Writes a checkpoint's weights as one safetensors file in Hugging Face's GPT-2",
-            "naming, with config.json beside it. train --init and generate read it, too."
+            "Writes a checkpoint's weights as one safetensors file.",
+            "Names are those of Hugging Face's GPT-2, and config.json is put beside; train --init"
+                    + " and generate read it, too."
         },
         footer = {
             "  penstock checkpoint export runs/quickstart-1 --output gpt/model.safetensors",
@@ -45,8 +46,9 @@ final class CheckpointExportCommand extends PenstockCommand {
     @Option(
             names = "--output",
             required = true,
-            paramLabel = "FILE.safetensors",
-            description = "Where the weights go; config.json goes beside.")
+            paramLabel = "FILE",
+            description =
+                    "Where the weights go, such as gpt/model.safetensors; config.json goes beside.")
     @SuppressWarnings("NullAway.Init") // required: set by picocli
     private Path output;
 

@@ -17,8 +17,8 @@ import picocli.CommandLine.Parameters;
         name = "inspect",
         description = "Shows the step, the model and the files of a checkpoint.",
         footer = {
-            "  penstock checkpoint inspect runs/quickstart",
-            "  penstock checkpoint inspect runs/quickstart/checkpoints/step-000100 --tensors",
+            "  penstock checkpoint inspect runs/quickstart-1",
+            "  penstock checkpoint inspect runs/quickstart-1 --tensors",
         })
 final class CheckpointInspectCommand extends PenstockCommand {
     /** The answer for programs. */

@@ -17,10 +17,10 @@ import picocli.CommandLine.Parameters;
 @Command(
         name = "verify",
         description = {
-            "Reads a checkpoint, or all of a run, in full and compares every file with its hash.",
+            "Reads checkpoints in full and compares every file with its hash.",
             "Exit code 2 if anything is damaged."
         },
-        footer = "  penstock checkpoint verify runs/quickstart")
+        footer = "  penstock checkpoint verify runs/quickstart-1")
 final class CheckpointVerifyCommand extends PenstockCommand {
     private static final Pattern FINISHED = Pattern.compile("step-\\d+");
 

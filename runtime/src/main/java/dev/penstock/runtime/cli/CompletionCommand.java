@@ -6,7 +6,7 @@ import picocli.CommandLine.Command;
 /** Prints a completion script. */
 @Command(
         name = "completion",
-        description = "Prints a script that completes commands and options in bash and zsh.",
+        description = "Prints a script that completes words in bash and zsh.",
         footer = "  source <(penstock completion)")
 final class CompletionCommand extends PenstockCommand {
     @Override

@@ -13,7 +13,7 @@ final class ConfigArguments {
     @Parameters(
             index = "0",
             paramLabel = "CONFIG",
-            description = "A configuration file, such as sample-configs/quickstart.conf.")
+            description = "A file such as sample-configs/quickstart.conf.")
     @SuppressWarnings("NullAway.Init") // required: set by picocli
     private Path file;
 

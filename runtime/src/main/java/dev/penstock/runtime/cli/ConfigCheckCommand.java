@@ -17,7 +17,8 @@ import picocli.CommandLine.Option;
                         + " written out.",
         footer = {
             "  penstock config check sample-configs/quickstart.conf",
-            "  penstock config check sample-configs/quickstart.conf --set schedule.kind=terapipe",
+            "  penstock config check sample-configs/quickstart.conf \\",
+            "      --set schedule.kind=terapipe",
         })
 final class ConfigCheckCommand extends PenstockCommand {
     /** The answer for programs. */

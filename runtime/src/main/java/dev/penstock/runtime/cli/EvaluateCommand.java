@@ -30,13 +30,15 @@ import picocli.CommandLine.Parameters;
 @Command(
         name = "evaluate",
         description = {
-            "Measures the loss of a run's checkpoint on held-out text, in the run's own pipeline,",
-            "and says it as perplexity and in bits per token."
+            "Measures the loss of a run's checkpoint on held-out text.",
+            "It runs in the run's own pipeline; the loss is also said as perplexity and in bits"
+                    + " per token."
         },
         footer = {
             "  penstock evaluate runs/quickstart-1",
             "  penstock evaluate runs/quickstart-1 --set evaluation.batches=50 --json",
-            "  penstock evaluate runs/quickstart-1 --set data.source=other.txt --set data.validation-fraction=0.5",
+            "  penstock evaluate runs/quickstart-1 --set data.source=other.txt \\",
+            "      --set data.validation-fraction=0.5",
         })
 final class EvaluateCommand extends PenstockCommand {
     /** The answer for programs. */

@@ -28,8 +28,8 @@ import picocli.CommandLine.Parameters;
         name = "generate",
         description = "Lets a trained model continue a text.",
         footer = {
-            "  penstock generate runs/quickstart --prompt \"public final class \" --tokens 200",
-            "  penstock generate model.safetensors --prompt \"Once\" --temperature 0.8 --top-k 40",
+            "  penstock generate runs/quickstart-1 --prompt \"public final \" --tokens 200",
+            "  penstock generate gpt/model.safetensors --temperature 0.8 --top-k 40",
         })
 final class GenerateCommand extends PenstockCommand {
     /** The answer for programs. */
@@ -37,27 +37,29 @@ final class GenerateCommand extends PenstockCommand {
 
     @Parameters(
             paramLabel = "CHECKPOINT|RUN_DIR|WEIGHTS",
-            description = {
-                "A checkpoint, a run's folder (its newest whole checkpoint), or weights in the",
-                "Hugging Face format (a file or folder with config.json beside)."
-            })
+            description =
+                    "A checkpoint, a run's folder (its newest whole checkpoint), or weights in the"
+                            + " Hugging Face format (a file or folder with config.json beside).")
     @SuppressWarnings("NullAway.Init") // required: set by picocli
     private Path path;
 
     @Option(
             names = "--prompt",
+            paramLabel = "TEXT",
             defaultValue = "",
             description = "The text to go on from; nothing: as a document begins.")
     private String prompt = "";
 
     @Option(
             names = "--tokens",
+            paramLabel = "N",
             defaultValue = "200",
             description = "Tokens to generate (default: ${DEFAULT-VALUE}).")
     private int count;
 
     @Option(
             names = "--tokenizer",
+            paramLabel = "NAME",
             description = "bytes or gpt2 (default: what fits the model's vocabulary).")
     private @Nullable String tokenizerName;
 

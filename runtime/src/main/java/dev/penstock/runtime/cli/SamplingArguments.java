@@ -9,6 +9,7 @@ import picocli.CommandLine.Option;
 final class SamplingArguments {
     @Option(
             names = "--temperature",
+            paramLabel = "T",
             defaultValue = "1.0",
             description =
                     "Above 1 more surprising, below 1 less; 0: the likeliest token always (default:"
@@ -17,12 +18,14 @@ final class SamplingArguments {
 
     @Option(
             names = "--top-k",
+            paramLabel = "K",
             defaultValue = "0",
             description = "Only the K likeliest tokens; 0: all (default: ${DEFAULT-VALUE}).")
     private int topK;
 
     @Option(
             names = "--top-p",
+            paramLabel = "P",
             defaultValue = "1.0",
             description =
                     "Only the likeliest tokens that reach this probability together (default:"
@@ -31,6 +34,7 @@ final class SamplingArguments {
 
     @Option(
             names = "--seed",
+            paramLabel = "SEED",
             defaultValue = "42",
             description = "The same seed gives the same text (default: ${DEFAULT-VALUE}).")
     private long seed;

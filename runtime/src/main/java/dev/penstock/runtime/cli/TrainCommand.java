@@ -16,13 +16,15 @@ import picocli.CommandLine.Option;
 @Command(
         name = "train",
         description = {
-            "Trains a model as a configuration says: shows progress, writes checkpoints, metrics",
-            "and a report into a run directory. Ctrl-C finishes the step, saves and exits with 130."
+            "Trains a model as a configuration says.",
+            "It shows progress and writes checkpoints, metrics and a report into a run directory."
+                    + " Ctrl-C finishes the step, saves and exits with 130."
         },
         footer = {
             "  penstock train sample-configs/quickstart.conf",
-            "  penstock train sample-configs/quickstart.conf --set schedule.kind=gpipe --set run.steps=50",
-            "  penstock train sample-configs/quickstart.conf --run-dir runs/quickstart-1 --resume",
+            "  penstock train sample-configs/quickstart.conf --set schedule.kind=gpipe \\",
+            "      --set run.steps=50",
+            "  penstock train sample-configs/quickstart.conf --resume",
         })
 final class TrainCommand extends PenstockCommand {
     @Mixin private ConfigArguments config = new ConfigArguments();
@@ -35,10 +37,8 @@ final class TrainCommand extends PenstockCommand {
 
     @Option(
             names = "--resume",
-            description = {
-                "Go on from the newest checkpoint of --run-dir,",
-                "or of the newest run of this name."
-            })
+            description =
+                    "Go on from the newest checkpoint of --run-dir, or of the newest run of this name.")
     private boolean resume;
 
     @Option(

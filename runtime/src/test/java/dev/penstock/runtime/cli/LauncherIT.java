@@ -1,11 +1,15 @@
 package dev.penstock.runtime.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import java.io.BufferedReader;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
@@ -15,6 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** Runs the launcher as a user does. What it starts was packaged by the build that runs this. */
 class LauncherIT {
     private static final Path LAUNCHER = Path.of("..", "penstock").toAbsolutePath().normalize();
+    private static final Duration SOON = Duration.ofSeconds(30);
     private static final String JDK = System.getProperty("java.home", "");
 
     @TempDir Path folder;
@@ -57,6 +62,61 @@ class LauncherIT {
         assertThat(outcome.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
     }
 
+    @Test
+    void twoFirstUsesAtTheSameTimeBuildOnce() throws Exception {
+        assumeTrue(Files.isExecutable(Path.of("/usr/bin/flock")), "skipped: needs flock");
+        Path launcher = copyWithToolsThatWait();
+
+        Process first = start(launcher);
+        await().atMost(SOON).until(() -> Files.exists(folder.resolve("building")));
+        Process second = start(launcher);
+        BufferedReader said = second.inputReader();
+        String waits = said.readLine();
+        Files.createFile(folder.resolve("go"));
+
+        assertThat(waits).contains("waits for another build");
+        assertThat(said.lines()).containsExactly("started");
+        assertThat(first.inputReader().lines()).last().isEqualTo("started");
+        assertThat(first.waitFor()).isZero();
+        assertThat(second.waitFor()).isZero();
+        assertThat(Files.readAllLines(folder.resolve("building"))).hasSize(1);
+    }
+
+    /** In a folder where nothing is built, with a JDK that only speaks and a Maven that waits. */
+    private Path copyWithToolsThatWait() throws IOException {
+        for (String part : List.of("schedules", "cuda", "actors", "runtime", "tools", "jdk/bin")) {
+            Files.createDirectories(folder.resolve(part));
+        }
+        Files.writeString(folder.resolve("pom.xml"), "");
+        Files.writeString(folder.resolve("jdk/release"), "JAVA_VERSION=\"25.0.1\"\n");
+        script(folder.resolve("jdk/bin/javac"), "exit 0");
+        script(folder.resolve("jdk/bin/java"), "echo started");
+        script(
+                folder.resolve("tools/mvn"),
+                """
+                echo build >>building
+                until [ -e go ]; do sleep 0.05; done
+                mkdir -p runtime/target/lib
+                touch runtime/target/penstock-runtime.jar
+                """);
+        return Files.copy(LAUNCHER, folder.resolve("penstock"));
+    }
+
+    private static void script(Path file, String text) throws IOException {
+        Files.writeString(file, "#!/bin/sh\n" + text + "\n");
+        assertThat(file.toFile().setExecutable(true)).isTrue();
+    }
+
+    private Process start(Path launcher) throws IOException {
+        ProcessBuilder builder =
+                new ProcessBuilder("/bin/sh", launcher.toString(), "--version")
+                        .redirectErrorStream(true);
+        builder.environment().put("PENSTOCK_JAVA_HOME", folder.resolve("jdk").toString());
+        builder.environment()
+                .merge("PATH", folder.resolve("tools") + ":", (old, tools) -> tools + old);
+        return builder.start();
+    }
+
     /** Without the places where a machine may have a JDK, in a folder where nothing is built. */
     private Path copyThatFindsNothing() throws IOException {
         String text = Files.readString(LAUNCHER).replaceAll(" /(usr|opt|Library)/", " /nowhere/");
@@ -64,9 +124,7 @@ class LauncherIT {
         assertThat(copy.toFile().setExecutable(true)).isTrue();
         Path tools = Files.createDirectory(folder.resolve("tools"));
         for (String tool : List.of("dirname", "readlink", "grep", "find", "head", "sed")) {
-            Path script = tools.resolve(tool);
-            Files.writeString(script, "#!/bin/sh\nexec " + where(tool) + " \"$@\"\n");
-            assertThat(script.toFile().setExecutable(true)).isTrue();
+            script(tools.resolve(tool), "exec " + where(tool) + " \"$@\"");
         }
         return copy;
     }

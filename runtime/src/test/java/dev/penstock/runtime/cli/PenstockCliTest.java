@@ -35,6 +35,19 @@ class PenstockCliTest {
                 .containsPattern("Example:\\s+[^\\n]*penstock ");
     }
 
+    /** Longer lines would break in the middle of a name; sentences are wrapped as a whole. */
+    @Test
+    void helpFitsATerminalOfEightyColumns() {
+        assertThat(below(Main.commandLine()).map(CommandLine::getCommandSpec))
+                .filteredOn(command -> !command.qualifiedName().contains("schedule"))
+                .allSatisfy(
+                        command -> {
+                            var usage = command.usageMessage();
+                            assertThat(usage.description()).allMatch(text -> text.endsWith("."));
+                            assertThat(usage.footer()).allMatch(line -> line.length() < 80);
+                        });
+    }
+
     @Test
     void helpListsTheCommands() {
         Cli help = Cli.run("--help");
