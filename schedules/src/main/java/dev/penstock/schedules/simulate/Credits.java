@@ -12,6 +12,7 @@ final class Credits {
 
     private int sent;
     private int received;
+    private boolean senderWaits;
 
     /**
      * @param most tensors that the channel carries in a step; a larger capacity is never exhausted
@@ -27,17 +28,22 @@ final class Credits {
             return 0;
         }
         int awaited = sent - capacity;
-        return awaited < received ? returnedAt[awaited % capacity] : NOT_YET;
+        senderWaits = awaited >= received;
+        return senderWaits ? NOT_YET : returnedAt[awaited % capacity];
     }
 
     void send() {
         sent++;
     }
 
-    void receive(long end) {
+    /** A credit comes back. Returns whether the sender waits for it. */
+    boolean receive(long end) {
         if (returnedAt.length > 0) {
             returnedAt[received % capacity] = end;
         }
         received++;
+        boolean wakes = senderWaits;
+        senderWaits = false;
+        return wakes;
     }
 }

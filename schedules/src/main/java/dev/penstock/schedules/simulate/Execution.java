@@ -3,13 +3,13 @@ package dev.penstock.schedules.simulate;
 import dev.penstock.schedules.ir.Channel;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.PipelineShape;
-import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
-import java.util.ArrayDeque;
+import dev.penstock.schedules.ir.WorkUnit;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
@@ -24,8 +24,7 @@ final class Execution {
 
     private final int[] position;
     private final long[] clock;
-    private final long[][] starts;
-    private final long[][] ends;
+    private final OpTimes times;
 
     /** By tensor: when it can be received. */
     private final long[] arrival;
@@ -36,6 +35,7 @@ final class Execution {
     /** By channel. */
     private final @Nullable Credits[] credits;
 
+    private final @Nullable Channel[] channels;
     private final long[] latency;
 
     /** By channel: the number of its link, which all channels between the same two ranks share. */
@@ -53,9 +53,9 @@ final class Execution {
     /** By stage; null where it shares nothing. */
     private final @Nullable Collective[] collectives;
 
-    private final ArrayDeque<Integer> movable = new ArrayDeque<>();
+    private final RankQueue movable;
 
-    Execution(Schedule schedule, CostModel costs, InFlight inFlight) {
+    Execution(Schedule schedule, CostModel costs, InFlight inFlight, OpTimes times) {
         this.schedule = schedule;
         this.shape = schedule.shape();
         this.costs = costs;
@@ -63,16 +63,13 @@ final class Execution {
         int ranks = shape.ranks();
         this.position = new int[ranks];
         this.clock = new long[ranks];
-        this.starts = new long[ranks][];
-        this.ends = new long[ranks][];
-        for (RankProgram program : schedule.programs()) {
-            starts[program.rank()] = new long[program.ops().size()];
-            ends[program.rank()] = new long[program.ops().size()];
-        }
+        this.times = times;
+        this.movable = new RankQueue(ranks);
         this.arrival = new long[handover.tensors()];
         Arrays.fill(arrival, NOT_YET);
         this.waiter = new int[handover.tensors()];
         this.credits = new @Nullable Credits[handover.channels()];
+        this.channels = new @Nullable Channel[handover.channels()];
         this.latency = new long[handover.channels()];
         this.linkOf = new int[handover.channels()];
         this.linkFree = new long[handover.channels()];
@@ -88,6 +85,7 @@ final class Execution {
         for (int i = 0; i < credits.length; i++) {
             Optional<Channel> channel = handover.channelAt(i);
             if (channel.isPresent()) {
+                channels[i] = channel.get();
                 linkOf[i] = links.computeIfAbsent(ranksOf(channel.get()), _ -> links.size());
                 int capacity = inFlight.capacity(channel.get());
                 credits[i] = new Credits(capacity, shape.unitsPerStage());
@@ -110,7 +108,8 @@ final class Execution {
         }
     }
 
-    Simulation run() {
+    /** Runs as far as it goes and says who stands still then. */
+    List<Wait> run() {
         boolean moved;
         do {
             // a second look at all, since nobody wakes an op on a rank where it does not belong
@@ -122,13 +121,7 @@ final class Execution {
                 moved |= advance(movable.remove());
             }
         } while (moved);
-        for (int rank = 0; rank < shape.ranks(); rank++) {
-            starts[rank] = Arrays.copyOf(starts[rank], position[rank]);
-            ends[rank] = Arrays.copyOf(ends[rank], position[rank]);
-        }
-        var stuck =
-                new StuckRanks(schedule, handover, position, collectives, this::hasArrived).waits();
-        return new Simulation(new Timeline(schedule, starts, ends), stuck);
+        return new StuckRanks(schedule, handover, position, collectives, this::hasArrived).waits();
     }
 
     private boolean hasArrived(int tensor) {
@@ -147,8 +140,7 @@ final class Execution {
 
     private boolean execute(int rank, Op op) {
         if (!exists(op)) {
-            starts[rank][position[rank]] = clock[rank];
-            ends[rank][position[rank]] = clock[rank];
+            times.ran(rank, position[rank], op, clock[rank], clock[rank]);
             return true;
         }
         long ready = readyAt(rank, op);
@@ -173,8 +165,7 @@ final class Execution {
             }
             case Op.UnitOp _, Op.ReleaseParameters _ -> passOn(op, end);
         }
-        starts[rank][position[rank]] = start;
-        ends[rank][position[rank]] = end;
+        times.ran(rank, position[rank], op, start, end);
         return true;
     }
 
@@ -206,8 +197,12 @@ final class Execution {
         if (op instanceof Op.ReduceGradients(int stage)) {
             return arrive(rank, stage);
         }
-        @Nullable Credits channel = channelOf(op);
-        return Handover.isSend(op) && channel != null ? channel.nextAt() : parametersAt(op);
+        if (Handover.isSend(op)) {
+            int channel = handover.channel(op);
+            @Nullable Credits credit = channel == Handover.NONE ? null : credits[channel];
+            return credit == null ? 0 : credit.nextAt();
+        }
+        return parametersAt(op);
     }
 
     private long parametersAt(Op op) {
@@ -236,29 +231,26 @@ final class Execution {
                 movable.add(waiter[tensor] - 1);
             }
         }
-        @Nullable Credits channel = channelOf(op);
-        if (channel != null && Handover.isSend(op)) {
-            channel.send();
-        } else if (channel != null) {
-            channel.receive(end);
-            movable.add(schedule.placement().rankOf(handover.giverTo(op).stage()));
+        int channel = handover.channel(op);
+        @Nullable Credits credit = channel == Handover.NONE ? null : credits[channel];
+        if (credit != null && Handover.isSend(op)) {
+            credit.send();
+        } else if (credit != null && credit.receive(end)) {
+            movable.add(schedule.placement().rankOf(channel(channel).fromStage()));
         }
+    }
+
+    private Channel channel(int number) {
+        return Objects.requireNonNull(channels[number]);
     }
 
     /** When a tensor that is given to its link arrives. */
     private long underWay(int tensor, long given) {
         int channel = handover.channelOfTensor(tensor);
-        long occupancy =
-                costs.occupancyNanos(
-                        handover.channelAt(channel).orElseThrow(),
-                        shape.unitAt(tensor % shape.units()));
+        WorkUnit unit = shape.unitAt(tensor % shape.units());
+        long occupancy = costs.occupancyNanos(channel(channel), unit);
         int link = linkOf[channel];
         linkFree[link] = Math.max(given, linkFree[link]) + occupancy;
         return linkFree[link] + latency[channel];
-    }
-
-    private @Nullable Credits channelOf(Op op) {
-        int channel = handover.channel(op);
-        return channel == Handover.NONE ? null : credits[channel];
     }
 }

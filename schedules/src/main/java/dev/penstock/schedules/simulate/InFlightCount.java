@@ -2,15 +2,12 @@ package dev.penstock.schedules.simulate;
 
 import dev.penstock.schedules.ir.Channel;
 import dev.penstock.schedules.ir.Op;
-import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.stream.LongStream;
-import org.jspecify.annotations.Nullable;
 
 /** Counts the tensors in flight in a run with unbounded channels. */
-final class InFlightCount {
+final class InFlightCount implements OpTimes {
     /** A transfer costs something, so that what depends on it is seen to come later. */
     private static final CostModel COSTS =
             (_, _, op) ->
@@ -24,58 +21,53 @@ final class InFlightCount {
                         case Op.ParameterOp _ -> 0;
                     };
 
-    /** When the sends of a channel started and its receives ended, in program order. */
-    private record Times(LongStream.Builder sends, LongStream.Builder receives) {
-        Times() {
-            this(LongStream.builder(), LongStream.builder());
-        }
+    private final Handover handover;
 
-        /** A send holds its credit from its start to the end of a receive. */
-        int mostInFlight() {
-            long[] sent = sends.build().toArray();
-            long[] received = receives.build().toArray();
-            int returned = 0;
-            int most = 1;
-            for (int i = 0; i < sent.length; i++) {
-                while (returned < received.length && received[returned] <= sent[i]) {
-                    returned++;
-                }
-                most = Math.max(most, i + 1 - returned);
-            }
-            return most;
-        }
+    /** By channel: when its sends started, in program order. */
+    private final Times[] sends;
+
+    /** By channel: when its receives ended. */
+    private final Times[] receives;
+
+    private InFlightCount(Schedule lowered) {
+        this.handover = new Handover(lowered);
+        this.sends = Times.some(handover.channels());
+        this.receives = Times.some(handover.channels());
     }
 
-    private InFlightCount() {}
-
     static Map<Channel, Integer> of(Schedule lowered) {
-        Timeline timeline = ScheduleSimulator.run(lowered, COSTS, InFlight.unbounded()).timeline();
-        var handover = new Handover(lowered);
-        var times = new @Nullable Times[handover.channels()];
-        for (RankProgram program : lowered.programs()) {
-            int rank = program.rank();
-            for (int i = 0; i < timeline.opsRun(rank); i++) {
-                Op op = program.ops().get(i);
-                int channel = handover.channel(op);
-                if (channel != Handover.NONE) {
-                    @Nullable Times known = times[channel];
-                    Times of = known == null ? new Times() : known;
-                    times[channel] = of;
-                    if (Handover.isSend(op)) {
-                        of.sends().add(timeline.startNanos(rank, i));
-                    } else {
-                        of.receives().add(timeline.endNanos(rank, i));
-                    }
-                }
-            }
-        }
+        var count = new InFlightCount(lowered);
+        new Execution(lowered, COSTS, InFlight.unbounded(), count).run();
         var counts = new HashMap<Channel, Integer>();
-        for (int i = 0; i < times.length; i++) {
-            @Nullable Times of = times[i];
-            if (of != null) {
-                counts.put(handover.channelAt(i).orElseThrow(), of.mostInFlight());
+        for (int i = 0; i < count.sends.length; i++) {
+            if (count.sends[i].size() + count.receives[i].size() > 0) {
+                Channel channel = count.handover.channelAt(i).orElseThrow();
+                counts.put(channel, mostInFlight(count.sends[i], count.receives[i]));
             }
         }
         return counts;
+    }
+
+    @Override
+    public void ran(int rank, int position, Op op, long start, long end) {
+        int channel = handover.channel(op);
+        if (channel != Handover.NONE && Handover.isSend(op)) {
+            sends[channel].add(start);
+        } else if (channel != Handover.NONE) {
+            receives[channel].add(end);
+        }
+    }
+
+    /** A send holds its credit from its start to the end of a receive. */
+    private static int mostInFlight(Times sent, Times received) {
+        int returned = 0;
+        int most = 1;
+        for (int i = 0; i < sent.size(); i++) {
+            while (returned < received.size() && received.get(returned) <= sent.get(i)) {
+                returned++;
+            }
+            most = Math.max(most, i + 1 - returned);
+        }
+        return most;
     }
 }

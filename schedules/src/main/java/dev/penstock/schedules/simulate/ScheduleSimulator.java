@@ -2,6 +2,7 @@ package dev.penstock.schedules.simulate;
 
 import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.Schedule;
+import java.util.List;
 
 /**
  * Runs a schedule in thought, with exactly the runtime's semantics. It is the only place that knows
@@ -57,6 +58,13 @@ public final class ScheduleSimulator {
 
     /** Runs as far as it goes. Ops of units that do not exist are passed over. */
     public static Simulation run(Schedule schedule, CostModel costs, InFlight inFlight) {
-        return new Execution(schedule, costs, inFlight).run();
+        var times = new RecordedTimes(schedule);
+        List<Wait> stuck = new Execution(schedule, costs, inFlight, times).run();
+        return new Simulation(times.timeline(), stuck);
+    }
+
+    /** The ranks that stand still for ever, rising: {@link #run} without its timeline. */
+    public static List<Wait> stuck(Schedule schedule, InFlight inFlight) {
+        return new Execution(schedule, CostModel.unit(), inFlight, OpTimes.IGNORED).run();
     }
 }

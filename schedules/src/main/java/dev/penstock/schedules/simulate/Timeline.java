@@ -22,8 +22,16 @@ public final class Timeline {
         this.schedule = schedule;
         this.starts = starts;
         this.ends = ends;
-        this.firstStart = Arrays.stream(starts).flatMapToLong(Arrays::stream).min().orElse(0);
-        this.lastEnd = Arrays.stream(ends).flatMapToLong(Arrays::stream).max().orElse(0);
+        long first = Long.MAX_VALUE;
+        long last = Long.MIN_VALUE;
+        for (int rank = 0; rank < starts.length; rank++) {
+            for (int i = 0; i < starts[rank].length; i++) {
+                first = Math.min(first, starts[rank][i]);
+                last = Math.max(last, ends[rank][i]);
+            }
+        }
+        this.firstStart = first > last ? 0 : first;
+        this.lastEnd = first > last ? 0 : last;
     }
 
     /**

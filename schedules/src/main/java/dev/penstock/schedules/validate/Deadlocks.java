@@ -3,7 +3,6 @@ package dev.penstock.schedules.validate;
 import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
-import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.InFlight;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
 import dev.penstock.schedules.simulate.Wait;
@@ -27,7 +26,7 @@ final class Deadlocks {
 
     Deadlocks(Schedule schedule, InFlight inFlight) {
         this.shape = schedule.shape();
-        this.stuck = ScheduleSimulator.run(schedule, CostModel.unit(), inFlight).stuck();
+        this.stuck = ScheduleSimulator.stuck(schedule, inFlight);
     }
 
     /**
