@@ -11,9 +11,10 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * Ends the program of every rank that holds a member of a shared group with {@link
- * Op.ReduceGradients}, one for each member, in rising order of stages. Members on one rank get
- * theirs as well: their gradients too must be summed.
+ * Adds {@link Op.ReduceGradients}. A stage of a shared group has one, at the end of its rank's
+ * program, in rising order of stages: a collective of ranks that stood earlier would make them wait
+ * for each other. Members on one rank get theirs as well: their gradients too must be summed. The
+ * other stages sum with their replicas alone, as soon as their last gradient is there.
  */
 public final class InsertReductions {
     private InsertReductions() {}
@@ -26,6 +27,18 @@ public final class InsertReductions {
      */
     public static Schedule into(
             Schedule schedule, Collection<? extends Collection<Integer>> sharedGroups) {
+        return into(schedule, sharedGroups, GradientReduction.SHARED_ONLY);
+    }
+
+    /**
+     * The same with the reductions of replicas. A stage that has a reduction gets no other.
+     *
+     * @throws IllegalArgumentException for a stage that does not exist
+     */
+    public static Schedule into(
+            Schedule schedule,
+            Collection<? extends Collection<Integer>> sharedGroups,
+            GradientReduction reduction) {
         var grouped =
                 new Schedule(
                         schedule.name(),
@@ -33,14 +46,19 @@ public final class InsertReductions {
                         schedule.placement(),
                         schedule.programs(),
                         merged(schedule, sharedGroups));
-        Set<Integer> missing = new TreeSet<>();
-        grouped.sharedGroups().forEach(missing::addAll);
-        missing.removeAll(reduced(schedule));
+        Set<Integer> shared = new TreeSet<>();
+        grouped.sharedGroups().forEach(shared::addAll);
+        Set<Integer> done = reduced(schedule);
         var programs = new ArrayList<RankProgram>();
         for (RankProgram program : schedule.programs()) {
-            var ops = new ArrayList<>(program.ops());
-            for (int stage : missing) {
-                if (schedule.placement().rankOf(stage) == program.rank()) {
+            Set<Integer> settled = new HashSet<>(done);
+            settled.addAll(shared);
+            List<Op> ops =
+                    reduction == GradientReduction.SHARED_ONLY
+                            ? new ArrayList<>(program.ops())
+                            : new ReplicaReductions(program.ops(), settled, reduction).ops();
+            for (int stage : shared) {
+                if (!done.contains(stage) && schedule.placement().rankOf(stage) == program.rank()) {
                     ops.add(new Op.ReduceGradients(stage));
                 }
             }

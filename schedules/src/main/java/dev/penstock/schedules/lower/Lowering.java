@@ -6,7 +6,8 @@ import java.util.List;
 
 /**
  * The passes in their order: from the computations of a generator or a hand-written file to what
- * the ranks run. A pass adds only what is missing, so a schedule that has its transfers keeps them.
+ * the ranks run. First gathers and releases, then reductions, then sends and receives. A pass adds
+ * only what is missing, so a schedule that has such ops keeps them.
  *
  * <p>All entries throw {@link IllegalArgumentException} for an op of a unit that does not exist;
  * everything else that may be wrong with an order passes through for the judge to name.
@@ -20,18 +21,37 @@ public final class Lowering {
     }
 
     /**
-     * Lowers a training schedule.
+     * Lowers a training schedule of one replica.
      *
      * @param sharedGroups groups of stages that hold the same parameters, such as {@code [[0, 3]]}
      *     for a tied embedding over four stages; groups of one stage are ignored
      */
     public static Schedule lower(
             Schedule schedule, Collection<? extends Collection<Integer>> sharedGroups) {
-        return InsertTransfers.into(InsertReductions.into(schedule, sharedGroups));
+        return lower(schedule, LoweringOptions.plain().withSharedGroups(sharedGroups));
+    }
+
+    /** Lowers a training schedule. */
+    public static Schedule lower(Schedule schedule, LoweringOptions options) {
+        Schedule reduced =
+                InsertReductions.into(
+                        gathered(schedule, options), options.sharedGroups(), options.reduction());
+        return InsertTransfers.into(reduced);
     }
 
     /** The forwards of a training schedule, lowered: what an evaluation runs. */
     public static Schedule lowerForwardOnly(Schedule schedule) {
-        return InsertTransfers.into(ForwardOnly.of(schedule));
+        return lowerForwardOnly(schedule, LoweringOptions.plain());
+    }
+
+    /** The same where parameters may be sharded; an evaluation reduces nothing. */
+    public static Schedule lowerForwardOnly(Schedule schedule, LoweringOptions options) {
+        return InsertTransfers.into(gathered(ForwardOnly.of(schedule), options));
+    }
+
+    private static Schedule gathered(Schedule schedule, LoweringOptions options) {
+        return options.gathers()
+                .map(settings -> InsertParameterGathers.into(schedule, settings))
+                .orElse(schedule);
     }
 }

@@ -217,4 +217,112 @@ class LoweringTest {
                             }
                         });
     }
+
+    @Test
+    void replicasSumAStageAsSoonAsItsLastGradientIsThere() {
+        Schedule schedule =
+                ScheduleText.parse(
+                        """
+                        ranks: 1
+                        chunks: 2
+                        micro-batches: 2
+                        rank 0: 0F0 1F0 1I0 1W0 0F1 (1F1;0B0)OVERLAP_F_B 1B1 0I1 0W1
+                        """);
+
+        assertThat(programs(reduced(schedule, GradientReduction.PER_STEP)))
+                .isEqualTo(
+                        "rank 0: 0F0 1F0 1I0 1W0 0F1 (1F1;0B0)OVERLAP_F_B 1B1 1REDUCE_GRAD 0I1 0W1 0REDUCE_GRAD\n");
+        assertThat(programs(reduced(schedule, GradientReduction.PER_MICRO_BATCH)))
+                .isEqualTo(
+                        "rank 0: 0F0 1F0 1I0 1W0 1REDUCE_GRAD 0F1 (1F1;0B0)OVERLAP_F_B 0REDUCE_GRAD 1B1"
+                                + " 1REDUCE_GRAD 0I1 0W1 0REDUCE_GRAD\n");
+    }
+
+    private static Schedule reduced(Schedule schedule, GradientReduction reduction) {
+        return Lowering.lower(schedule, LoweringOptions.plain().withReduction(reduction));
+    }
+
+    @Test
+    void microBatchesInSlicesAreSummedWithTheirLastSlice() {
+        Schedule schedule =
+                ScheduleText.parse(
+                        """
+                        ranks: 1
+                        micro-batches: 2
+                        slices: 2
+                        rank 0: 0F0s0 0F0s1 0B0s1 0F1s0 0F1s1 0B1s1 0B0s0 0B1s0
+                        """);
+
+        assertThat(programs(reduced(schedule, GradientReduction.PER_MICRO_BATCH)))
+                .isEqualTo(
+                        "rank 0: 0F0s0 0F0s1 0B0s1 0F1s0 0F1s1 0B1s1 0B0s0 0REDUCE_GRAD 0B1s0 0REDUCE_GRAD\n");
+    }
+
+    @Test
+    void allThatARunNeedsIsInsertedInItsOrder() {
+        var options =
+                LoweringOptions.plain()
+                        .withSharedGroups(List.of(List.of(0, 2)))
+                        .withGathers(new GatherSettings(ParameterResidency.PER_STEP, 0))
+                        .withReduction(GradientReduction.PER_STEP);
+
+        Schedule lowered =
+                Lowering.lower(OneForwardOneBackward.schedule(PipelineShape.of(3, 1)), options);
+
+        assertThat(programs(lowered))
+                .isEqualTo(
+                        """
+                        rank 0: 0UNSHARD 0F0 0SEND_F0 0RECV_B0 0B0 0RESHARD 0REDUCE_GRAD
+                        rank 1: 1UNSHARD 1RECV_F0 1F0 1SEND_F0 1RECV_B0 1B0 1SEND_B0 1RESHARD 1REDUCE_GRAD
+                        rank 2: 2UNSHARD 2RECV_F0 2F0 2B0 2SEND_B0 2RESHARD 2REDUCE_GRAD
+                        """);
+        ScheduleValidator.validate(lowered).orThrow();
+        assertThat(Lowering.lower(lowered, options)).isEqualTo(lowered);
+        assertThat(programs(Lowering.lowerForwardOnly(lowered, options)))
+                .isEqualTo(
+                        """
+                        rank 0: 0UNSHARD 0F0 0SEND_F0 0RESHARD
+                        rank 1: 1UNSHARD 1RECV_F0 1F0 1SEND_F0 1RESHARD
+                        rank 2: 2UNSHARD 2RECV_F0 2F0 2RESHARD
+                        """);
+    }
+
+    @Test
+    void anyOrderCanRunWithReplicasAndKeepsWhatItHas() {
+        for (GradientReduction reduction :
+                List.of(GradientReduction.PER_STEP, GradientReduction.PER_MICRO_BATCH)) {
+            RandomOrders.some(50)
+                    .forEach(
+                            order -> {
+                                int lastStage = order.shape().stages() - 1;
+                                var options =
+                                        LoweringOptions.plain()
+                                                .withReduction(reduction)
+                                                .withSharedGroups(List.of(List.of(0, lastStage)))
+                                                .withGathers(GatherSettings.defaults());
+                                Schedule lowered = Lowering.lower(order, options);
+
+                                proveWithOneCredit(lowered);
+                                assertThat(Lowering.lower(lowered, options)).isEqualTo(lowered);
+                                assertThat(reductions(lowered))
+                                        .isEqualTo(expectedReductions(lowered, reduction));
+                            });
+        }
+    }
+
+    private static long reductions(Schedule schedule) {
+        return schedule.programs().stream()
+                .flatMap(program -> program.ops().stream())
+                .filter(op -> op instanceof Op.ReduceGradients)
+                .count();
+    }
+
+    private static long expectedReductions(Schedule schedule, GradientReduction reduction) {
+        int shared = schedule.sharedGroups().stream().mapToInt(List::size).sum();
+        int times =
+                reduction == GradientReduction.PER_MICRO_BATCH
+                        ? schedule.shape().microBatches()
+                        : 1;
+        return shared + (long) times * (schedule.shape().stages() - shared);
+    }
 }

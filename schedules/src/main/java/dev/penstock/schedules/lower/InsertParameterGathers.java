@@ -1,0 +1,77 @@
+package dev.penstock.schedules.lower;
+
+import dev.penstock.schedules.ir.LayerRange;
+import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.RankProgram;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.lower.ParameterStays.Stay;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Gathers the parameters of every stage before the computations that need them and releases them
+ * after (ZeRO-3; Rajbhandari et al., ZeRO, section 5.3). With a look-ahead a gather stands some
+ * computations early and runs beside them, but never before the stage's last release.
+ *
+ * <pre>
+ * per pass, look-ahead 1, chunks 0 and 2:
+ * 0UNSHARD 0F0 2UNSHARD 0F1 0RESHARD 2F0 2F1 2B0 0UNSHARD 2B1 2RESHARD 0B0 0B1 0RESHARD
+ * </pre>
+ */
+public final class InsertParameterGathers {
+    private InsertParameterGathers() {}
+
+    /** The schedule with its gathers and releases; one that has any already comes back as it is. */
+    public static Schedule into(Schedule schedule, GatherSettings settings) {
+        boolean has =
+                schedule.programs().stream()
+                        .anyMatch(
+                                program ->
+                                        program.ops().stream()
+                                                .anyMatch(op -> op instanceof Op.ParameterOp));
+        return has
+                ? schedule
+                : schedule.withPrograms(
+                        schedule.programs().stream()
+                                .map(program -> withGathers(program, settings))
+                                .toList());
+    }
+
+    private static RankProgram withGathers(RankProgram program, GatherSettings settings) {
+        List<Op> computations =
+                program.ops().stream().filter(op -> !op.computations().isEmpty()).toList();
+        var stays = new ArrayList<>(new ParameterStays(computations, settings.residency()).stays());
+        stays.sort(Comparator.comparingInt(Stay::first).thenComparingInt(Stay::stage));
+        Map<Integer, List<Op>> before = new HashMap<>();
+        Map<Integer, List<Op>> after = new HashMap<>();
+        Map<Integer, Integer> released = new HashMap<>();
+        for (Stay stay : stays) {
+            int stage = stay.stage();
+            int free = released.getOrDefault(stage, 0);
+            int gathered = Math.max(free, stay.first() - settings.lookAhead());
+            add(before, gathered, new Op.GatherParameters(stage, LayerRange.ALL));
+            add(after, stay.last(), new Op.ReleaseParameters(stage, LayerRange.ALL));
+            released.put(stage, stay.last() + 1);
+        }
+        var ops = new ArrayList<Op>();
+        int next = 0;
+        for (Op op : program.ops()) {
+            if (op.computations().isEmpty()) {
+                ops.add(op);
+            } else {
+                ops.addAll(before.getOrDefault(next, List.of()));
+                ops.add(op);
+                ops.addAll(after.getOrDefault(next, List.of()));
+                next++;
+            }
+        }
+        return new RankProgram(program.rank(), ops);
+    }
+
+    private static void add(Map<Integer, List<Op>> ops, int at, Op op) {
+        ops.computeIfAbsent(at, _ -> new ArrayList<>(2)).add(op);
+    }
+}
