@@ -32,7 +32,7 @@ class SchedulesGridTest {
                 var whole = PipelineShape.of(ranks, microBatches);
                 schedules.add(Generators.generate("1f1b", whole));
                 for (BackwardOrder order : BackwardOrder.values()) {
-                    var options = new GenerateOptions(order);
+                    var options = GenerateOptions.defaults().withBackwardOrder(order);
                     schedules.add(Generators.generate("gpipe", whole, options));
                 }
             }

@@ -101,7 +101,8 @@ final class OrderArguments {
 
     private Schedule generate(String name) {
         try {
-            return Generators.generate(name, shape(), new GenerateOptions(backward));
+            return Generators.generate(
+                    name, shape(), GenerateOptions.defaults().withBackwardOrder(backward));
         } catch (IllegalArgumentException e) {
             throw new BadInputException(String.valueOf(e.getMessage()));
         }

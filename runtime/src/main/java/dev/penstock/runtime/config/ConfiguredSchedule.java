@@ -59,7 +59,8 @@ public record ConfiguredSchedule(
                             1,
                             config.batch().microBatches(),
                             section.tokensPerSlice(config.model().context()));
-            return Generators.generate(kind, shape, new GenerateOptions(backward));
+            return Generators.generate(
+                    kind, shape, GenerateOptions.defaults().withBackwardOrder(backward));
         } catch (IllegalArgumentException e) {
             throw new ConfigException(
                     List.of(

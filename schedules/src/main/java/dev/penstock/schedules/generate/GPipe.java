@@ -25,26 +25,26 @@ public final class GPipe {
      * @throws IllegalArgumentException for chunks or slices
      */
     public static Schedule schedule(PipelineShape shape, BackwardOrder backwardOrder) {
-        PlainPipeline.requireWholeSequences("gpipe", "terapipe", shape);
+        Requirements.wholeSequences("gpipe", "terapipe", shape);
         String name =
                 switch (backwardOrder) {
                     case FIFO -> "gpipe";
                     case REVERSE -> "gpipe-reverse";
                 };
         int microBatches = shape.microBatches();
-        return PlainPipeline.schedule(
+        return Pipeline.plain(
                 name,
                 shape,
                 (_, program) -> {
                     // warm-up
                     for (int i = 0; i < microBatches; i++) {
-                        program.forward(i, 0);
+                        program.forward(0, i, 0);
                     }
                     // cool-down; there is no steady phase
                     for (int i = 0; i < microBatches; i++) {
                         switch (backwardOrder) {
-                            case FIFO -> program.backward(i, 0);
-                            case REVERSE -> program.backward(microBatches - 1 - i, 0);
+                            case FIFO -> program.backward(0, i, 0);
+                            case REVERSE -> program.backward(0, microBatches - 1 - i, 0);
                         }
                     }
                 });

@@ -1,18 +1,48 @@
 package dev.penstock.schedules.generate;
 
+import static dev.penstock.schedules.generate.ScheduleKind.Chunks.ONE;
+
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import java.util.List;
 
 /** The kinds of schedule by the names that configurations and the command line use. */
 public final class Generators {
-    private static final List<String> KINDS = List.of("gpipe", "1f1b", "terapipe", "seq1f1b");
+    private interface Generator {
+        Schedule schedule(PipelineShape shape, GenerateOptions options);
+    }
+
+    private record Entry(ScheduleKind kind, Generator generator) {}
+
+    private static final List<Entry> ENTRIES =
+            List.of(
+                    whole("gpipe", ONE, (s, o) -> GPipe.schedule(s, o.backwardOrder())),
+                    whole("1f1b", ONE, (s, _) -> OneForwardOneBackward.schedule(s)),
+                    sliced("seq1f1b", ONE, (s, _) -> Seq1F1B.schedule(s)),
+                    sliced("terapipe", ONE, (s, _) -> TeraPipe.schedule(s)));
 
     private Generators() {}
 
+    private static Entry whole(String name, ScheduleKind.Chunks chunks, Generator generator) {
+        return new Entry(new ScheduleKind(name, chunks, false), generator);
+    }
+
+    private static Entry sliced(String name, ScheduleKind.Chunks chunks, Generator generator) {
+        return new Entry(new ScheduleKind(name, chunks, true), generator);
+    }
+
     /** The names of all kinds. */
     public static List<String> kinds() {
-        return KINDS;
+        return ENTRIES.stream().map(entry -> entry.kind().name()).toList();
+    }
+
+    /**
+     * What is known of a kind.
+     *
+     * @throws IllegalArgumentException if there is no such kind
+     */
+    public static ScheduleKind kind(String name) {
+        return entry(name).kind();
     }
 
     /** A schedule of this kind with the default options. */
@@ -23,18 +53,21 @@ public final class Generators {
     /**
      * A schedule of this kind, compute ops only.
      *
-     * @throws IllegalArgumentException if there is no such kind, or it cannot run in this shape
+     * @throws IllegalArgumentException if there is no such kind, or it cannot run in this shape;
+     *     the text says which numbers would do
      */
     public static Schedule generate(String kind, PipelineShape shape, GenerateOptions options) {
-        return switch (kind) {
-            case "gpipe" -> GPipe.schedule(shape, options.backwardOrder());
-            case "1f1b" -> OneForwardOneBackward.schedule(shape);
-            case "terapipe" -> TeraPipe.schedule(shape);
-            case "seq1f1b" -> Seq1F1B.schedule(shape);
-            default ->
-                    throw new IllegalArgumentException(
-                            "unknown kind of schedule '%s', expected one of %s"
-                                    .formatted(kind, String.join(", ", KINDS)));
-        };
+        return entry(kind).generator().schedule(shape, options);
+    }
+
+    private static Entry entry(String name) {
+        return ENTRIES.stream()
+                .filter(entry -> entry.kind().name().equals(name))
+                .findFirst()
+                .orElseThrow(
+                        () ->
+                                new IllegalArgumentException(
+                                        "unknown kind of schedule '%s', expected one of %s"
+                                                .formatted(name, String.join(", ", kinds()))));
     }
 }

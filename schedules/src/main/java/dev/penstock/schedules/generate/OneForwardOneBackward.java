@@ -25,25 +25,25 @@ public final class OneForwardOneBackward {
      * @throws IllegalArgumentException for chunks or slices
      */
     public static Schedule schedule(PipelineShape shape) {
-        PlainPipeline.requireWholeSequences("1f1b", "seq1f1b", shape);
+        Requirements.wholeSequences("1f1b", "seq1f1b", shape);
         int microBatches = shape.microBatches();
-        return PlainPipeline.schedule(
+        return Pipeline.plain(
                 "1f1b",
                 shape,
                 (rank, program) -> {
                     int ahead = Math.min(shape.ranks() - rank - 1, microBatches);
                     // warm-up
                     for (int i = 0; i < ahead; i++) {
-                        program.forward(i, 0);
+                        program.forward(0, i, 0);
                     }
                     // steady
                     for (int i = 0; i < microBatches - ahead; i++) {
-                        program.forward(ahead + i, 0);
-                        program.backward(i, 0);
+                        program.forward(0, ahead + i, 0);
+                        program.backward(0, i, 0);
                     }
                     // cool-down
                     for (int i = microBatches - ahead; i < microBatches; i++) {
-                        program.backward(i, 0);
+                        program.backward(0, i, 0);
                     }
                 });
     }

@@ -27,7 +27,7 @@ public final class Seq1F1B {
      */
     public static Schedule schedule(PipelineShape shape) {
         int units = shape.unitsPerStage();
-        return PlainPipeline.schedule(
+        return Pipeline.plain(
                 "seq1f1b",
                 shape,
                 (rank, program) -> {
@@ -48,12 +48,12 @@ public final class Seq1F1B {
                 });
     }
 
-    private static void forward(PlainPipeline.Program program, PipelineShape shape, int unit) {
-        program.forward(unit / shape.slices(), unit % shape.slices());
+    private static void forward(Pipeline.Program program, PipelineShape shape, int unit) {
+        program.forward(0, unit / shape.slices(), unit % shape.slices());
     }
 
-    private static void backward(PlainPipeline.Program program, PipelineShape shape, int unit) {
+    private static void backward(Pipeline.Program program, PipelineShape shape, int unit) {
         int lastSlice = shape.slices() - 1;
-        program.backward(unit / shape.slices(), lastSlice - unit % shape.slices());
+        program.backward(0, unit / shape.slices(), lastSlice - unit % shape.slices());
     }
 }

@@ -29,17 +29,17 @@ public final class TeraPipe {
     public static Schedule schedule(PipelineShape shape) {
         int slices = shape.slices();
         int units = shape.unitsPerStage();
-        return PlainPipeline.schedule(
+        return Pipeline.plain(
                 "terapipe",
                 shape,
                 (_, program) -> {
                     // warm-up
                     for (int i = 0; i < units; i++) {
-                        program.forward(i / slices, i % slices);
+                        program.forward(0, i / slices, i % slices);
                     }
                     // cool-down; there is no steady phase
                     for (int i = units - 1; i >= 0; i--) {
-                        program.backward(i / slices, i % slices);
+                        program.backward(0, i / slices, i % slices);
                     }
                 });
     }

@@ -20,6 +20,17 @@ public record Placement(List<Integer> rankOfStage) {
         return new Placement(IntStream.range(0, ranks * chunks).mapToObj(s -> s % ranks).toList());
     }
 
+    /**
+     * V placement: rank r holds stages r and 2 x ranks - 1 - r, so that the stages in the middle
+     * and the first and the last stage share a rank.
+     */
+    public static Placement v(int ranks) {
+        return new Placement(
+                IntStream.range(0, 2 * ranks)
+                        .mapToObj(s -> s < ranks ? s : 2 * ranks - 1 - s)
+                        .toList());
+    }
+
     public int rankOf(int stage) {
         return rankOfStage.get(stage);
     }

@@ -109,7 +109,10 @@ class GeneratorsTest {
     @Test
     void everyListedKindCanBeGenerated() {
         for (String kind : Generators.kinds()) {
-            assertThat(Generators.generate(kind, PipelineShape.of(2, 3)).name()).isEqualTo(kind);
+            int chunks = Generators.kind(kind).chunks() == ScheduleKind.Chunks.ONE ? 1 : 2;
+            var shape = new PipelineShape(2, chunks, 4, List.of(1));
+
+            assertThat(Generators.generate(kind, shape).name()).isEqualTo(kind);
         }
     }
 
@@ -117,12 +120,12 @@ class GeneratorsTest {
     void anUnknownKindIsAnsweredWithTheKnownOnes() {
         assertThatThrownBy(() -> Generators.generate("2f2b", PipelineShape.of(2, 3)))
                 .isInstanceOf(IllegalArgumentException.class)
-                .hasMessage(
-                        "unknown kind of schedule '2f2b', expected one of gpipe, 1f1b, terapipe, seq1f1b");
+                .hasMessageStartingWith(
+                        "unknown kind of schedule '2f2b', expected one of gpipe, 1f1b, ");
     }
 
     @Test
-    void shapesThatAKindCannotRunAreRefused() {
+    void shapesThatAKindCannotRunAreRefusedWithThoseThatItCan() {
         var sliced = PipelineShape.of(2, 3, 4);
         var chunked = new PipelineShape(2, 2, 3, List.of(1));
 
@@ -130,10 +133,7 @@ class GeneratorsTest {
                 .hasMessage("gpipe runs whole sequences, got 4 slices; try 1 slice, or terapipe");
         assertThatThrownBy(() -> Generators.generate("1f1b", sliced))
                 .hasMessage("1f1b runs whole sequences, got 4 slices; try 1 slice, or seq1f1b");
-        for (String kind : Generators.kinds()) {
-            assertThatThrownBy(() -> Generators.generate(kind, chunked))
-                    .isInstanceOf(IllegalArgumentException.class)
-                    .hasMessageContaining("one stage per rank, got 2 chunks");
-        }
+        assertThatThrownBy(() -> Generators.generate("1f1b", chunked))
+                .hasMessage("1f1b runs one stage per rank, got 2 chunks; try 1");
     }
 }

@@ -1,0 +1,83 @@
+package dev.penstock.schedules.generate;
+
+import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.Placement;
+import dev.penstock.schedules.ir.RankProgram;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.WorkUnit;
+import java.util.ArrayList;
+import java.util.List;
+
+/** A pipeline with its ranks' orders under construction. */
+final class Pipeline {
+    /** Writes one rank's order. */
+    interface RankOrder {
+        void write(int rank, Program program);
+    }
+
+    /** The ops of one rank, appended in order; its chunk c is the c-th of its stages, rising. */
+    static final class Program {
+        private final List<Integer> stages;
+        private final List<Op> ops = new ArrayList<>();
+
+        private Program(List<Integer> stages) {
+            this.stages = stages;
+        }
+
+        /** The unit of one of this rank's chunks. */
+        WorkUnit unit(int chunk, int microBatch, int slice) {
+            return new WorkUnit(stages.get(chunk), microBatch, slice);
+        }
+
+        void forward(int chunk, int microBatch, int slice) {
+            ops.add(new Op.Forward(unit(chunk, microBatch, slice)));
+        }
+
+        void backward(int chunk, int microBatch, int slice) {
+            ops.add(new Op.Backward(unit(chunk, microBatch, slice)));
+        }
+
+        void backwardInput(int chunk, int microBatch, int slice) {
+            ops.add(new Op.BackwardInput(unit(chunk, microBatch, slice)));
+        }
+
+        void backwardWeight(int chunk, int microBatch, int slice) {
+            ops.add(new Op.BackwardWeight(unit(chunk, microBatch, slice)));
+        }
+
+        void overlapped(Op.Forward forward, Op.InputGradient backward) {
+            ops.add(new Op.Overlapped(forward, backward));
+        }
+    }
+
+    private Pipeline() {}
+
+    /** One stage per rank: stage r on rank r. */
+    static Schedule plain(String name, PipelineShape shape, RankOrder order) {
+        Requirements.chunks(name, 1, shape);
+        return loop(name, shape, order);
+    }
+
+    /** Any number of chunks: stage s on rank s mod ranks. */
+    static Schedule loop(String name, PipelineShape shape, RankOrder order) {
+        return schedule(name, shape, Placement.loop(shape.ranks(), shape.chunks()), order);
+    }
+
+    /** Two chunks: rank r holds stages r and 2 x ranks - 1 - r. */
+    static Schedule v(String name, PipelineShape shape, RankOrder order) {
+        Requirements.chunks(name, 2, shape);
+        return schedule(name, shape, Placement.v(shape.ranks()), order);
+    }
+
+    private static Schedule schedule(
+            String name, PipelineShape shape, Placement placement, RankOrder order) {
+        var programs = new ArrayList<RankProgram>();
+        for (int rank = 0; rank < shape.ranks(); rank++) {
+            var program = new Program(placement.stagesOf(rank));
+            order.write(rank, program);
+            programs.add(new RankProgram(rank, program.ops));
+        }
+        return new Schedule(name, shape, placement, programs);
+    }
+}
