@@ -3,6 +3,7 @@ package dev.penstock.schedules.generate;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Placement;
+import dev.penstock.schedules.ir.ProgramWriter;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
@@ -19,10 +20,11 @@ final class Pipeline {
     /** The ops of one rank, appended in order; its chunk c is the c-th of its stages, rising. */
     static final class Program {
         private final List<Integer> stages;
-        private final List<Op> ops = new ArrayList<>();
+        private final ProgramWriter ops;
 
-        private Program(List<Integer> stages) {
+        private Program(List<Integer> stages, ProgramWriter ops) {
             this.stages = stages;
+            this.ops = ops;
         }
 
         /** The unit of one of this rank's chunks. */
@@ -73,10 +75,11 @@ final class Pipeline {
     private static Schedule schedule(
             String name, PipelineShape shape, Placement placement, RankOrder order) {
         var programs = new ArrayList<RankProgram>();
+        int expectedOps = 2 * shape.chunks() * shape.unitsPerStage();
         for (int rank = 0; rank < shape.ranks(); rank++) {
-            var program = new Program(placement.stagesOf(rank));
-            order.write(rank, program);
-            programs.add(new RankProgram(rank, program.ops));
+            var ops = new ProgramWriter(rank, expectedOps);
+            order.write(rank, new Program(placement.stagesOf(rank), ops));
+            programs.add(ops.program());
         }
         return new Schedule(name, shape, placement, programs);
     }
