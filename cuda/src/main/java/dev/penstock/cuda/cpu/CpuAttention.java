@@ -17,6 +17,9 @@ final class CpuAttention {
     /** More rows make better products, but more of the square above the diagonal is wasted. */
     private static final int QUERY_ROWS = 64;
 
+    /** Sum and maximum of each row. */
+    private static final int SUM_BYTES = 2 * Float.BYTES * QUERY_ROWS;
+
     private final WorkerPool pool;
     private final MatrixProduct product;
     private final SoftmaxKernels softmax;
@@ -94,7 +97,7 @@ final class CpuAttention {
     /** Heads are taken by whichever thread is free: a head's bits do not depend on its thread. */
     private void eachHead(Call call, int squares, HeadWork work) {
         for (Scratch s : scratch) {
-            s.reserve(squares * scoreBytes(call));
+            s.reserve(squares * scoreBytes(call) + SUM_BYTES);
         }
         int items = call.blocks.sequences() * call.heads;
         AtomicInteger next = new AtomicInteger();
@@ -146,7 +149,7 @@ final class CpuAttention {
         int width = call.headWidth();
         int stride = call.qkv.stride();
         int across = rowStride(end);
-        long scores = scratch[thread].reserve(scoreBytes(call));
+        long scores = scratch[thread].reserve(scoreBytes(call) + SUM_BYTES);
         long queries = call.part(call.qkv, 0, sequence, head, first);
         long keys = call.part(call.qkv, 1, sequence, head, 0);
         long values = call.part(call.qkv, 2, sequence, head, 0);
@@ -154,11 +157,15 @@ final class CpuAttention {
         product.multiply(
                 thread, rows, end, width, false, queries, stride, true, keys, stride, false, scores,
                 across);
+        long sums = scores + scoreBytes(call);
+        exponentials(call, scores, across, first, rows, sums);
         for (int i = 0; i < rows; i++) {
-            long row = scores + (long) i * across * Float.BYTES;
-            float sum = softmaxRow(row, first + i + 1, end, call.scale());
-            Addresses.setFloat(call.logSumExp(sequence, first + i, head), sum);
+            float sum = Addresses.getFloat(sums + 8L * i);
+            float max = Addresses.getFloat(sums + 8L * i + 4);
+            float logSumExp = max + (float) StrictMath.log(sum);
+            Addresses.setFloat(call.logSumExp(sequence, first + i, head), logSumExp);
         }
+        normalise(scores, across, first, rows, end, sums);
         product.multiply(
                 thread,
                 rows,
@@ -175,14 +182,33 @@ final class CpuAttention {
                 call.y.stride());
     }
 
-    /** Softmax of the first {@code n} scores, zeros up to {@code end}; returns log-sum-exp. */
-    private float softmaxRow(long row, int n, int end, float scale) {
-        int padded = softmax.pad(row, n);
-        float max = softmax.max(row, padded) * scale;
-        float sum = softmax.exp(row, padded, scale, max);
-        softmax.scale(row, padded, 1 / sum);
-        Addresses.clear(row + 4L * n, 4L * (end - n));
-        return max + (float) StrictMath.log(sum);
+    /**
+     * Exponentials of the scores that each row sees, less the row's maximum.
+     *
+     * <p>A softmax in one method is more than the compiler inlines, and where it stops inlining,
+     * vectors become objects: hence a block in two sweeps.
+     *
+     * @param sums receives sum and maximum of each row
+     */
+    private void exponentials(Call call, long scores, int across, int first, int rows, long sums) {
+        float scale = call.scale();
+        for (int i = 0; i < rows; i++) {
+            long row = scores + (long) i * across * Float.BYTES;
+            int padded = softmax.pad(row, first + i + 1);
+            float max = softmax.max(row, padded) * scale;
+            Addresses.setFloat(sums + 8L * i, softmax.exp(row, padded, scale, max));
+            Addresses.setFloat(sums + 8L * i + 4, max);
+        }
+    }
+
+    /** Divides rows by their sums; zeros up to {@code end}. */
+    private void normalise(long scores, int across, int first, int rows, int end, long sums) {
+        for (int i = 0; i < rows; i++) {
+            long row = scores + (long) i * across * Float.BYTES;
+            int n = first + i + 1;
+            softmax.scale(row, softmax.padded(n), 1 / Addresses.getFloat(sums + 8L * i));
+            Addresses.clear(row + 4L * n, 4L * (end - n));
+        }
     }
 
     private void backwardHead(

@@ -6,7 +6,6 @@ import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.kernels.IndexRules;
-import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * The op table on vectors and threads: each op splits rows or columns over the pool and calls a
@@ -23,6 +22,9 @@ final class CpuKernels implements Kernels {
     private final OptimizerKernels optimizer;
     private final BFloat16Kernels bfloats;
     private double[] partialSums = new double[1];
+
+    /** What the threads found in the call under way. */
+    private volatile boolean finite;
 
     CpuKernels(Lanes lanes, WorkerPool pool, CpuProducts products, CpuAttention attention) {
         this.split = new RowSplit(pool);
@@ -355,16 +357,16 @@ final class CpuKernels implements Kernels {
 
     @Override
     public boolean allFinite(Tensor x) {
-        AtomicBoolean finite = new AtomicBoolean(true);
+        finite = true;
         split.runs(
                 x,
                 x,
                 (_, at, _, n) -> {
                     if (!elements.allFinite(at, n)) {
-                        finite.set(false);
+                        finite = false;
                     }
                 });
-        return finite.get();
+        return finite;
     }
 
     @Override

@@ -11,6 +11,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>For products in BF16, F32 factors are first converted into scratch: to BF16 where a library
  * multiplies it, otherwise to F32 that holds the rounded values.
+ *
+ * <p>Used by one caller at a time, like the pool.
  */
 final class CpuProducts {
     /** Multiply-adds that one thread does in about ten microseconds: not worth waking others. */
@@ -28,6 +30,7 @@ final class CpuProducts {
     private final @Nullable MatrixProduct bfloats;
     private final FactorConverter leftConverter;
     private final FactorConverter rightConverter;
+    private final Call call;
 
     /**
      * @param floats multiplies F32
@@ -44,6 +47,7 @@ final class CpuProducts {
         this.bfloats = bfloats;
         this.leftConverter = leftConverter;
         this.rightConverter = rightConverter;
+        this.call = new Call(floats);
     }
 
     void gemm(
@@ -54,147 +58,153 @@ final class CpuProducts {
             Tensor b,
             Tensor c,
             boolean accumulate) {
-        int k = transposeA ? a.rows() : a.columns();
-        Operand left = factor(multiply, a, transposeA, leftConverter);
-        Operand right = factor(multiply, b, transposeB, rightConverter);
-        Operand result = Operand.of(c, false);
-        MatrixProduct product = product(multiply);
-        Pieces pieces = Pieces.of(c.rows(), c.columns(), pool.threads());
-        eachPiece(
-                pieces,
-                k,
-                (thread, piece) ->
-                        multiply(
-                                product,
-                                thread,
-                                pieces,
-                                piece,
-                                k,
-                                left,
-                                right,
-                                result,
-                                accumulate));
+        take(call.a, multiply, a, transposeA, leftConverter);
+        take(call.b, multiply, b, transposeB, rightConverter);
+        call.accumulate = accumulate;
+        call.blocks = null;
+        run(product(multiply), transposeA ? a.rows() : a.columns(), c);
     }
 
     void weightGradient(DType multiply, Tensor x, Tensor dy, Tensor dWeight, TokenBlocks blocks) {
-        Operand left = factor(multiply, x, true, leftConverter);
-        Operand right = factor(multiply, dy, false, rightConverter);
-        Operand result = Operand.of(dWeight, false);
-        MatrixProduct product = product(multiply);
-        Pieces pieces = Pieces.of(dWeight.rows(), dWeight.columns(), pool.threads());
-        eachPiece(
-                pieces,
-                blocks.rows(),
-                (thread, piece) ->
-                        addBlocks(product, thread, pieces, piece, left, right, result, blocks));
+        take(call.a, multiply, x, true, leftConverter);
+        take(call.b, multiply, dy, false, rightConverter);
+        call.accumulate = true;
+        call.blocks = blocks;
+        run(product(multiply), blocks.rows(), dWeight);
     }
 
-    /**
-     * All blocks for one tile of a piece after the other: each tile is fetched from memory once.
-     */
-    private static void addBlocks(
-            MatrixProduct product,
-            int thread,
-            Pieces pieces,
-            int piece,
-            Operand a,
-            Operand b,
-            Operand c,
-            TokenBlocks blocks) {
-        int endRow = pieces.endRow(piece);
-        int endColumn = pieces.endColumn(piece);
-        for (int i = pieces.firstRow(piece); i < endRow; i += TILE_ROWS) {
-            int m = Math.min(TILE_ROWS, endRow - i);
-            for (int j = pieces.firstColumn(piece); j < endColumn; j += TILE_COLUMNS) {
-                int n = Math.min(TILE_COLUMNS, endColumn - j);
-                for (int block = 0; block < blocks.count(); block++) {
-                    int first = blocks.firstRow(block);
-                    product.multiply(
-                            thread,
-                            m,
-                            n,
-                            blocks.rowsOf(block),
-                            a.transposed(),
-                            a.address(i, first),
-                            a.stride(),
-                            b.transposed(),
-                            b.address(first, j),
-                            b.stride(),
-                            true,
-                            c.address(i, j),
-                            c.stride());
-                }
-            }
-        }
-    }
-
-    private static void multiply(
-            MatrixProduct product,
-            int thread,
-            Pieces pieces,
-            int piece,
-            int k,
-            Operand a,
-            Operand b,
-            Operand c,
-            boolean accumulate) {
-        int row = pieces.firstRow(piece);
-        int column = pieces.firstColumn(piece);
-        int m = pieces.endRow(piece) - row;
-        int n = pieces.endColumn(piece) - column;
-        if (m > 0 && n > 0) {
-            product.multiply(
-                    thread,
-                    m,
-                    n,
-                    k,
-                    a.transposed(),
-                    a.address(row, 0),
-                    a.stride(),
-                    b.transposed(),
-                    b.address(0, column),
-                    b.stride(),
-                    accumulate,
-                    c.address(row, column),
-                    c.stride());
-        }
-    }
-
-    @FunctionalInterface
-    private interface PieceWork {
-        void run(int thread, int piece);
-    }
-
-    private void eachPiece(Pieces pieces, int k, PieceWork work) {
-        long multiplyAdds = (long) pieces.m() * pieces.n() * k;
-        if (pieces.count() == 1 || multiplyAdds < WORTH_WAKING) {
-            for (int piece = 0; piece < pieces.count(); piece++) {
-                work.run(0, piece);
-            }
+    private void take(
+            Factor to,
+            DType multiply,
+            Tensor tensor,
+            boolean transposed,
+            FactorConverter converter) {
+        if (multiply == DType.F32 || bfloats != null && tensor.type() == DType.BF16) {
+            to.set(tensor.address(), tensor.stride(), transposed, tensor.type().bytes());
             return;
         }
-        pool.run(
-                thread -> {
-                    if (thread < pieces.count()) {
-                        work.run(thread, thread);
-                    }
-                });
+        Operand converted =
+                bfloats == null
+                        ? converter.toRoundedFloats(tensor, transposed)
+                        : converter.toBFloats(tensor, transposed);
+        to.set(
+                converted.address(),
+                converted.stride(),
+                converted.transposed(),
+                converted.elementBytes());
     }
 
     private MatrixProduct product(DType multiply) {
         return multiply == DType.BF16 && bfloats != null ? bfloats : floats;
     }
 
-    private Operand factor(
-            DType multiply, Tensor tensor, boolean transposed, FactorConverter converter) {
-        if (multiply == DType.F32) {
-            return Operand.of(tensor, transposed);
+    private void run(MatrixProduct product, int k, Tensor c) {
+        call.product = product;
+        call.k = k;
+        call.c.set(c.address(), c.stride(), false, Float.BYTES);
+        Pieces pieces = Pieces.of(c.rows(), c.columns(), pool.threads());
+        call.pieces = pieces;
+        long multiplyAdds = (long) pieces.m() * pieces.n() * k;
+        if (pieces.count() == 1 || multiplyAdds < WORTH_WAKING) {
+            for (int piece = 0; piece < pieces.count(); piece++) {
+                call.run(0, piece);
+            }
+        } else {
+            pool.run(call);
         }
-        if (bfloats == null) {
-            return converter.toRoundedFloats(tensor, transposed);
+    }
+
+    /** An operand of the call under way. */
+    private static final class Factor {
+        private long address;
+        private int stride;
+        private boolean transposed;
+        private int elementBytes;
+
+        void set(long newAddress, int newStride, boolean isTransposed, int newElementBytes) {
+            address = newAddress;
+            stride = newStride;
+            transposed = isTransposed;
+            elementBytes = newElementBytes;
         }
-        return tensor.type() == DType.BF16
-                ? Operand.of(tensor, transposed)
-                : converter.toBFloats(tensor, transposed);
+
+        /** Address of an element. */
+        long at(int row, int column) {
+            long elements =
+                    transposed ? (long) column * stride + row : (long) row * stride + column;
+            return address + elements * elementBytes;
+        }
+    }
+
+    /** The call under way: made once, since an op is dozens of them. */
+    private static final class Call implements WorkerPool.Work {
+        private final Factor a = new Factor();
+        private final Factor b = new Factor();
+        private final Factor c = new Factor();
+        private MatrixProduct product;
+        private Pieces pieces = Pieces.of(0, 0, 1);
+        private int k;
+        private boolean accumulate;
+
+        /** Blocks of a weight gradient; null for other products. */
+        private @Nullable TokenBlocks blocks;
+
+        Call(MatrixProduct product) {
+            this.product = product;
+        }
+
+        @Override
+        public void run(int thread) {
+            if (thread < pieces.count()) {
+                run(thread, thread);
+            }
+        }
+
+        void run(int thread, int piece) {
+            int row = pieces.firstRow(piece);
+            int column = pieces.firstColumn(piece);
+            int endRow = pieces.endRow(piece);
+            int endColumn = pieces.endColumn(piece);
+            TokenBlocks grid = blocks;
+            if (grid != null) {
+                addBlocks(thread, row, endRow, column, endColumn, grid);
+            } else if (row < endRow && column < endColumn) {
+                multiply(thread, row, endRow - row, column, endColumn - column, 0, k);
+            }
+        }
+
+        /**
+         * All blocks for one tile of a piece after the other: each tile is fetched from memory
+         * once.
+         */
+        private void addBlocks(
+                int thread, int row, int endRow, int column, int endColumn, TokenBlocks grid) {
+            for (int i = row; i < endRow; i += TILE_ROWS) {
+                int m = Math.min(TILE_ROWS, endRow - i);
+                for (int j = column; j < endColumn; j += TILE_COLUMNS) {
+                    int n = Math.min(TILE_COLUMNS, endColumn - j);
+                    for (int block = 0; block < grid.count(); block++) {
+                        multiply(thread, i, m, j, n, grid.firstRow(block), grid.rowsOf(block));
+                    }
+                }
+            }
+        }
+
+        private void multiply(int thread, int row, int m, int column, int n, int first, int depth) {
+            product.multiply(
+                    thread,
+                    m,
+                    n,
+                    depth,
+                    a.transposed,
+                    a.at(row, first),
+                    a.stride,
+                    b.transposed,
+                    b.at(first, column),
+                    b.stride,
+                    accumulate,
+                    c.at(row, column),
+                    c.stride);
+        }
     }
 }

@@ -1,7 +1,5 @@
 package dev.penstock.cuda.cpu;
 
-import dev.penstock.cuda.device.Tensor;
-
 /**
  * A matrix as products see it.
  *
@@ -12,10 +10,6 @@ import dev.penstock.cuda.device.Tensor;
  */
 record Operand(long address, int stride, boolean transposed, int elementBytes) {
 
-    static Operand of(Tensor tensor, boolean transposed) {
-        return new Operand(tensor.address(), tensor.stride(), transposed, tensor.type().bytes());
-    }
-
     static Operand floats(long address, int stride, boolean transposed) {
         return new Operand(address, stride, transposed, Float.BYTES);
     }
@@ -23,12 +17,6 @@ record Operand(long address, int stride, boolean transposed, int elementBytes) {
     /** Address of the first element of a row; only for matrices that are not transposed. */
     long rowAddress(int row) {
         return address + (long) row * stride * elementBytes;
-    }
-
-    /** Address of an element. */
-    long address(int row, int column) {
-        long elements = transposed ? (long) column * stride + row : (long) row * stride + column;
-        return address + elements * elementBytes;
     }
 
     /** The matrix from this row on. */

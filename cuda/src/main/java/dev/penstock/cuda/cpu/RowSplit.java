@@ -2,7 +2,11 @@ package dev.penstock.cuda.cpu;
 
 import dev.penstock.cuda.device.Tensor;
 
-/** Splits work over the threads of a pool: rows, columns, or runs of whole tensors. */
+/**
+ * Splits work over the threads of a pool: rows, columns, or runs of whole tensors. What it hands to
+ * the pool is made once and used again, since an op is hundreds of calls. Used by one caller at a
+ * time, like the pool.
+ */
 final class RowSplit {
     /** Floats of a run: two of them fit the first-level cache. */
     static final int RUN = 4096;
@@ -11,6 +15,9 @@ final class RowSplit {
     private static final int COLUMN_QUANTUM = 16;
 
     private final WorkerPool pool;
+    private final Rows rows = new Rows();
+    private final Columns columns = new Columns();
+    private final Runs runs = new Runs();
 
     RowSplit(WorkerPool pool) {
         this.pool = pool;
@@ -34,30 +41,44 @@ final class RowSplit {
     }
 
     /** Each row on one thread. */
-    void rows(int rows, int columns, RowWork work) {
-        int threads = pool.threads();
-        pool.run(
-                (long) rows * columns,
-                thread -> {
-                    int end = Share.start(rows, 1, thread + 1, threads);
-                    for (int i = Share.start(rows, 1, thread, threads); i < end; i++) {
-                        work.run(i);
-                    }
-                });
+    void rows(int count, int width, RowWork work) {
+        rows.count = count;
+        rows.work = work;
+        pool.run((long) count * width, rows);
+    }
+
+    private final class Rows implements WorkerPool.Work {
+        private int count;
+        private RowWork work = _ -> {};
+
+        @Override
+        public void run(int thread) {
+            int end = Share.start(count, 1, thread + 1, pool.threads());
+            for (int i = Share.start(count, 1, thread, pool.threads()); i < end; i++) {
+                work.run(i);
+            }
+        }
     }
 
     /** Each column on one thread; for sums over rows. */
-    void columns(int rows, int columns, ColumnWork work) {
-        int threads = pool.threads();
-        pool.run(
-                (long) rows * columns,
-                thread -> {
-                    int first = Share.start(columns, COLUMN_QUANTUM, thread, threads);
-                    int end = Share.start(columns, COLUMN_QUANTUM, thread + 1, threads);
-                    if (first < end) {
-                        work.run(first, end - first);
-                    }
-                });
+    void columns(int height, int count, ColumnWork work) {
+        columns.count = count;
+        columns.work = work;
+        pool.run((long) height * count, columns);
+    }
+
+    private final class Columns implements WorkerPool.Work {
+        private int count;
+        private ColumnWork work = (_, _) -> {};
+
+        @Override
+        public void run(int thread) {
+            int first = Share.start(count, COLUMN_QUANTUM, thread, pool.threads());
+            int end = Share.start(count, COLUMN_QUANTUM, thread + 1, pool.threads());
+            if (first < end) {
+                work.run(first, end - first);
+            }
+        }
     }
 
     /** Runs of a tensor when it is dense: {@link #RUN} elements and a shorter last one. */
@@ -70,27 +91,33 @@ final class RowSplit {
      * otherwise by rows.
      */
     void runs(Tensor x, Tensor y, RunWork work) {
-        long xAt = x.address();
-        long yAt = y.address();
-        int xBytes = x.type().bytes();
-        int yBytes = y.type().bytes();
-        if (x.isDense() && y.isDense()) {
-            long elements = x.elements();
-            rows(
-                    runs(x),
-                    RUN,
-                    i -> {
-                        long first = (long) i * RUN;
-                        int n = (int) Math.min(RUN, elements - first);
-                        work.run(i, xAt + first * xBytes, yAt + first * yBytes, n);
-                    });
-        } else {
-            long xRow = (long) x.stride() * xBytes;
-            long yRow = (long) y.stride() * yBytes;
-            rows(
-                    x.rows(),
-                    x.columns(),
-                    i -> work.run(i, xAt + i * xRow, yAt + i * yRow, x.columns()));
+        boolean dense = x.isDense() && y.isDense();
+        runs.work = work;
+        runs.x = x.address();
+        runs.y = y.address();
+        runs.length = dense ? RUN : x.columns();
+        runs.xBytes = (long) (dense ? RUN : x.stride()) * x.type().bytes();
+        runs.yBytes = (long) (dense ? RUN : y.stride()) * y.type().bytes();
+        runs.elements = x.elements();
+        rows(dense ? runs(x) : x.rows(), runs.length, runs);
+    }
+
+    private static final class Runs implements RowWork {
+        private long x;
+        private long y;
+        private int length;
+        private long elements;
+
+        /** From one run to the next. */
+        private long xBytes;
+
+        private long yBytes;
+        private RunWork work = (_, _, _, _) -> {};
+
+        @Override
+        public void run(int i) {
+            int n = (int) Math.min(length, elements - (long) i * length);
+            work.run(i, x + i * xBytes, y + i * yBytes, n);
         }
     }
 }

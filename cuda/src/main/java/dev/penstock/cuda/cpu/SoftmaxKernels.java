@@ -24,13 +24,18 @@ final class SoftmaxKernels {
         return lanes.whole(n);
     }
 
+    /** {@code n} rounded up to whole vectors. */
+    int padded(int n) {
+        return lanes.whole(n + lanes.count() - 1);
+    }
+
     /**
      * Fills the last vector of a row with numbers below all others.
      *
      * @return {@code n} rounded up to whole vectors
      */
     int pad(long row, int n) {
-        int padded = lanes.whole(n + lanes.count() - 1);
+        int padded = padded(n);
         for (int i = n; i < padded; i++) {
             Addresses.setFloat(row + 4L * i, LOWEST);
         }
