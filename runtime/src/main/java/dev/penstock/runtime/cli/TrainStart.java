@@ -165,8 +165,14 @@ final class TrainStart {
                     CheckpointFolders.newestOf(directory.path(), this::warn)
                             .map(SavedCheckpoint::path);
             if (newest.isEmpty()) {
-                warn(directory.path() + " has no checkpoint yet: starting from the beginning");
-                return start(newest, RunOptions.initOf(directory.path()));
+                Optional<Path> init = RunOptions.initOf(directory.path());
+                warn(
+                        "%s has no checkpoint yet: starting from the beginning%s"
+                                .formatted(
+                                        directory.path(),
+                                        init.map(file -> ", with the weights of " + file)
+                                                .orElse("")));
+                return start(newest, init);
             }
             return start(newest, Optional.empty());
         } catch (CheckpointException e) {
