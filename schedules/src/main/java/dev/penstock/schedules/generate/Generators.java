@@ -1,6 +1,7 @@
 package dev.penstock.schedules.generate;
 
 import static dev.penstock.schedules.generate.ScheduleKind.Chunks.ONE;
+import static dev.penstock.schedules.generate.ScheduleKind.Chunks.TWO;
 
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
@@ -19,7 +20,11 @@ public final class Generators {
                     whole("gpipe", ONE, (s, o) -> GPipe.schedule(s, o.backwardOrder())),
                     whole("1f1b", ONE, (s, _) -> OneForwardOneBackward.schedule(s)),
                     sliced("seq1f1b", ONE, (s, _) -> Seq1F1B.schedule(s)),
-                    sliced("terapipe", ONE, (s, _) -> TeraPipe.schedule(s)));
+                    sliced("terapipe", ONE, (s, _) -> TeraPipe.schedule(s)),
+                    whole("zb-v", TWO, (s, _) -> ZeroBubbleV.schedule(s)),
+                    whole("v-half", TWO, (s, o) -> VHalf.schedule(s, o.costsOf(s.ranks()))),
+                    whole("v-min", TWO, (s, o) -> VMin.schedule(s, o.costsOf(s.ranks()))),
+                    whole("dualpipe-v", TWO, (s, _) -> DualPipeV.schedule(s)));
 
     private Generators() {}
 
