@@ -1,5 +1,6 @@
 package dev.penstock.schedules.generate;
 
+import static dev.penstock.schedules.generate.ScheduleKind.Chunks.ANY;
 import static dev.penstock.schedules.generate.ScheduleKind.Chunks.ONE;
 import static dev.penstock.schedules.generate.ScheduleKind.Chunks.TWO;
 
@@ -21,6 +22,14 @@ public final class Generators {
                     whole("1f1b", ONE, (s, _) -> OneForwardOneBackward.schedule(s)),
                     sliced("seq1f1b", ONE, (s, _) -> Seq1F1B.schedule(s)),
                     sliced("terapipe", ONE, (s, _) -> TeraPipe.schedule(s)),
+                    sliced("zb-h1", ONE, (s, _) -> ZeroBubbleH1.schedule(s)),
+                    sliced("zb-h2", ONE, (s, _) -> ZeroBubbleH2.schedule(s)),
+                    whole("zb-1p", ONE, SearchedZeroBubble::onePerRank),
+                    whole("zb-2p", ONE, SearchedZeroBubble::twoPerRank),
+                    whole(
+                            "interleaved-zb",
+                            ANY,
+                            (s, o) -> InterleavedZeroBubble.schedule(s, o.groupSize())),
                     whole("zb-v", TWO, (s, _) -> ZeroBubbleV.schedule(s)),
                     whole("v-half", TWO, (s, o) -> VHalf.schedule(s, o.costsOf(s.ranks()))),
                     whole("v-min", TWO, (s, o) -> VMin.schedule(s, o.costsOf(s.ranks()))),
