@@ -58,7 +58,7 @@ public interface CostModel {
      * @param transfer as in {@link #of}
      */
     static CostModel split(long forward, long backwardInput, long backwardWeight, long transfer) {
-        return new UnitCosts(
+        return new SlicedCosts(
                 new long[] {forward},
                 new long[] {backwardInput + backwardWeight},
                 new long[] {backwardInput},
@@ -73,7 +73,7 @@ public interface CostModel {
      */
     static CostModel ofSlices(long[] forward, long[] backward, long transfer) {
         long[] half = Arrays.stream(backward).map(cost -> cost / 2).toArray();
-        return new UnitCosts(forward.clone(), backward.clone(), half, transfer);
+        return new SlicedCosts(forward.clone(), backward.clone(), half, transfer);
     }
 
     /**

@@ -3,55 +3,189 @@ package dev.penstock.schedules.simulate;
 import dev.penstock.schedules.ir.Channel;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.WorkUnit;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.stream.Collectors;
 
-/** Costs that depend on the kind of op and its slice; the last entry holds for all later slices. */
-final class UnitCosts implements CostModel {
-    private final long[] forward;
-    private final long[] backward;
-    private final long[] backwardInput;
-    private final long transfer;
+/**
+ * One cost for each kind of op, the same for every stage, micro-batch and slice. As text: {@code
+ * forward=1,backward-input=1,backward-weight=1,transfer=0}.
+ *
+ * <p>Costs are whole numbers from 0 to {@value #MOST}; nanoseconds, or any unit that all of them
+ * share.
+ */
+public final class UnitCosts implements CostModel {
+    /** The largest cost, so that a sum over all ops of a schedule is a {@code long}. */
+    public static final long MOST = 10_000_000_000L;
 
-    UnitCosts(long[] forward, long[] backward, long[] backwardInput, long transfer) {
-        if (forward.length == 0 || backward.length == 0) {
-            throw new IllegalArgumentException("costs of at least one slice are needed");
+    /** What costs something, by its name in the text. */
+    public enum Kind {
+        /** {@link Op.Forward}; 1 if not given. */
+        FORWARD,
+        /** {@link Op.BackwardInput}; 1 if not given. */
+        BACKWARD_INPUT,
+        /** {@link Op.BackwardWeight}; 1 if not given. */
+        BACKWARD_WEIGHT,
+        /** {@link Op.Backward}; both its parts if not given. */
+        BACKWARD,
+        /** {@link Op.Recompute}; a forward if not given. */
+        RECOMPUTE,
+        /**
+         * {@link Op.Overlapped} with a full backward; the sum of both if not given. A pair with a
+         * {@link Op.BackwardInput} takes the same share of its sum.
+         */
+        OVERLAPPED,
+        /** How long a tensor is under way between two ranks; 0 if not given. */
+        TRANSFER,
+        /** How long a tensor keeps the link between two ranks busy; 0 if not given. */
+        LINK,
+        /** {@link Op.GatherParameters}, beside the computations; 0 if not given. */
+        GATHER,
+        /** {@link Op.ReduceGradients}, beside the computations; 0 if not given. */
+        REDUCE;
+
+        /** Its name in the text. */
+        public String text() {
+            return name().toLowerCase(Locale.ROOT).replace('_', '-');
         }
-        if (transfer < 0
-                || Arrays.stream(forward).anyMatch(cost -> cost < 0)
-                || Arrays.stream(backward).anyMatch(cost -> cost < 0)
-                || Arrays.stream(backwardInput).anyMatch(cost -> cost < 0)) {
-            throw new IllegalArgumentException(
-                    "costs must be 0 or more, got forward %s, backward %s, transfer %d"
-                            .formatted(
-                                    Arrays.toString(forward), Arrays.toString(backward), transfer));
+    }
+
+    private final Map<Kind, Long> given;
+    private final long[] costs = new long[Kind.values().length];
+
+    private UnitCosts(Map<Kind, Long> given) {
+        this.given = Map.copyOf(given);
+        set(Kind.FORWARD, 1);
+        set(Kind.BACKWARD_INPUT, 1);
+        set(Kind.BACKWARD_WEIGHT, 1);
+        set(Kind.BACKWARD, of(Kind.BACKWARD_INPUT) + of(Kind.BACKWARD_WEIGHT));
+        set(Kind.RECOMPUTE, of(Kind.FORWARD));
+        set(Kind.OVERLAPPED, of(Kind.FORWARD) + of(Kind.BACKWARD));
+        set(Kind.TRANSFER, 0);
+        set(Kind.LINK, 0);
+        set(Kind.GATHER, 0);
+        set(Kind.REDUCE, 0);
+    }
+
+    private void set(Kind kind, long otherwise) {
+        costs[kind.ordinal()] = given.getOrDefault(kind, otherwise);
+    }
+
+    /** What is not in the map has the default of its {@link Kind}. */
+    public static UnitCosts of(Map<Kind, Long> costs) {
+        costs.forEach(
+                (kind, cost) -> {
+                    if (cost < 0 || cost > MOST) {
+                        throw new IllegalArgumentException(
+                                "expected a cost from 0 to %d for %s, got %d"
+                                        .formatted(MOST, kind.text(), cost));
+                    }
+                });
+        return new UnitCosts(costs);
+    }
+
+    /** A forward costs 1, either part of a backward 1, everything else nothing. */
+    public static UnitCosts defaults() {
+        return of(Map.of());
+    }
+
+    /**
+     * Reads costs such as {@code forward=1,backward=2}; an empty text gives the defaults.
+     *
+     * @throws InvalidCostsException with everything that is wrong with the text
+     */
+    public static UnitCosts parse(String text) {
+        var costs = new EnumMap<Kind, Long>(Kind.class);
+        var problems = new ArrayList<String>();
+        for (String pair : text.isBlank() ? List.<String>of() : List.of(text.split(",", -1))) {
+            String[] parts = pair.split("=", 2);
+            List<Kind> known =
+                    Arrays.stream(Kind.values())
+                            .filter(k -> k.text().equals(parts[0].strip()))
+                            .toList();
+            if (parts.length < 2) {
+                problems.add("expected costs as 'forward=1,backward=2', got '%s'".formatted(pair));
+            } else if (known.isEmpty()) {
+                problems.add(
+                        "unknown cost '%s', expected one of %s"
+                                .formatted(parts[0].strip(), kinds()));
+            } else if (!isCost(parts[1].strip())) {
+                problems.add(
+                        "expected a whole number from 0 to %d for %s, got '%s'"
+                                .formatted(MOST, parts[0].strip(), parts[1].strip()));
+            } else if (costs.put(known.getFirst(), Long.valueOf(parts[1].strip())) != null) {
+                problems.add("the cost of %s stands a second time".formatted(parts[0].strip()));
+            }
         }
-        this.forward = forward;
-        this.backward = backward;
-        this.backwardInput = backwardInput;
-        this.transfer = transfer;
+        if (!problems.isEmpty()) {
+            throw new InvalidCostsException(problems);
+        }
+        return of(costs);
+    }
+
+    private static boolean isCost(String text) {
+        return text.matches("\\d{1,11}") && Long.parseLong(text) <= MOST;
+    }
+
+    private static String kinds() {
+        return Arrays.stream(Kind.values()).map(Kind::text).collect(Collectors.joining(", "));
+    }
+
+    /** The cost of a kind. */
+    public long of(Kind kind) {
+        return costs[kind.ordinal()];
+    }
+
+    /** All costs as text; {@link #parse} reads it back. */
+    public String text() {
+        return Arrays.stream(Kind.values())
+                .map(kind -> kind.text() + "=" + of(kind))
+                .collect(Collectors.joining(","));
     }
 
     @Override
     public long nanos(int rank, int position, Op op) {
         return switch (op) {
-            case Op.Forward(WorkUnit unit) -> ofSlice(forward, unit.slice());
-            case Op.Backward(WorkUnit unit) -> ofSlice(backward, unit.slice());
-            case Op.BackwardInput(WorkUnit unit) -> ofSlice(backwardInput, unit.slice());
-            case Op.BackwardWeight(WorkUnit unit) ->
-                    ofSlice(backward, unit.slice()) - ofSlice(backwardInput, unit.slice());
-            case Op.Recompute(WorkUnit unit) -> ofSlice(forward, unit.slice());
-            case Op.Overlapped(Op.Forward f, Op.InputGradient b) ->
-                    nanos(rank, position, f) + nanos(rank, position, b);
+            case Op.Forward _ -> of(Kind.FORWARD);
+            case Op.Backward _ -> of(Kind.BACKWARD);
+            case Op.BackwardInput _ -> of(Kind.BACKWARD_INPUT);
+            case Op.BackwardWeight _ -> of(Kind.BACKWARD_WEIGHT);
+            case Op.Recompute _ -> of(Kind.RECOMPUTE);
+            case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) ->
+                    overlapped(nanos(rank, position, forward) + nanos(rank, position, backward));
             case Op.Transfer _, Op.ParameterOp _, Op.ReduceGradients _ -> 0;
         };
     }
 
-    @Override
-    public long latencyNanos(Channel channel) {
-        return transfer;
+    private long overlapped(long sum) {
+        long whole = of(Kind.FORWARD) + of(Kind.BACKWARD);
+        if (sum == whole) {
+            return of(Kind.OVERLAPPED);
+        }
+        return whole == 0 ? sum : Math.round((double) sum * of(Kind.OVERLAPPED) / whole);
     }
 
-    private static long ofSlice(long[] costs, int slice) {
-        return costs[Math.min(slice, costs.length - 1)];
+    @Override
+    public long latencyNanos(Channel channel) {
+        return of(Kind.TRANSFER);
+    }
+
+    @Override
+    public long occupancyNanos(Channel channel, WorkUnit unit) {
+        return of(Kind.LINK);
+    }
+
+    @Override
+    public long backgroundNanos(int rank, Op op) {
+        return of(op instanceof Op.ReduceGradients ? Kind.REDUCE : Kind.GATHER);
+    }
+
+    @Override
+    public String toString() {
+        return text();
     }
 }

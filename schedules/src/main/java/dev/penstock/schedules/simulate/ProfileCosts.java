@@ -1,0 +1,153 @@
+package dev.penstock.schedules.simulate;
+
+import dev.penstock.schedules.ir.Channel;
+import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.WorkUnit;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalLong;
+import java.util.Set;
+
+/**
+ * Costs that were measured: means by kind, stage and slice. {@link ProfileText} is their text, so
+ * that a run can leave them behind and the next order can be simulated with them.
+ *
+ * <p>An order may have other kinds of op than the one that was measured: a full backward takes as
+ * long as its parts together, a part half of the whole, a recompute as long as a forward.
+ * Transfers, gathers and reductions without a line take no time.
+ */
+public final class ProfileCosts implements CostModel {
+    private record Work(ComputeKind kind, int stage, int slice) {}
+
+    private final List<ProfileLine> lines;
+    private final Map<Work, Long> computations = new HashMap<>();
+    private final Map<Channel, Long> latencies = new HashMap<>();
+    private final Map<Channel, Long> links = new HashMap<>();
+    private final Map<Integer, Long> gathers = new HashMap<>();
+    private final Map<Integer, Long> reductions = new HashMap<>();
+    private double overlapFactor = 1;
+
+    /** Of several lines for the same thing the last one holds. */
+    public ProfileCosts(List<ProfileLine> lines) {
+        this.lines = List.copyOf(lines);
+        for (ProfileLine line : lines) {
+            switch (line) {
+                case ProfileLine.Computation(ComputeKind kind, int stage, int slice, long nanos) ->
+                        computations.put(new Work(kind, stage, slice), nanos);
+                case ProfileLine.OverlapFactor(double factor) -> overlapFactor = factor;
+                case ProfileLine.Latency(Channel channel, long nanos) ->
+                        latencies.put(channel, nanos);
+                case ProfileLine.Link(Channel channel, long nanos) -> links.put(channel, nanos);
+                case ProfileLine.Gather(int stage, long nanos) -> gathers.put(stage, nanos);
+                case ProfileLine.Reduce(int stage, long nanos) -> reductions.put(stage, nanos);
+            }
+        }
+    }
+
+    public List<ProfileLine> lines() {
+        return lines;
+    }
+
+    /**
+     * What a schedule computes and this profile says nothing of, such as {@code forward of stage 3,
+     * slice 0}; empty if the schedule can be simulated.
+     */
+    public List<String> missing(Schedule schedule) {
+        Set<Work> missing = new LinkedHashSet<>();
+        for (var program : schedule.programs()) {
+            for (Op op : program.ops()) {
+                for (Op.Compute part : op.computations()) {
+                    if (known(part).isEmpty()) {
+                        WorkUnit unit = part.unit();
+                        missing.add(new Work(ComputeKind.of(part), unit.stage(), unit.slice()));
+                    }
+                }
+            }
+        }
+        return missing.stream()
+                .map(w -> "%s of stage %d, slice %d".formatted(w.kind.text(), w.stage, w.slice))
+                .toList();
+    }
+
+    /**
+     * {@inheritDoc}
+     *
+     * @throws IllegalArgumentException for what is {@link #missing}
+     */
+    @Override
+    public long nanos(int rank, int position, Op op) {
+        return switch (op) {
+            case Op.Compute computation ->
+                    known(computation)
+                            .orElseThrow(
+                                    () ->
+                                            new IllegalArgumentException(
+                                                    "the profile has no cost for " + op));
+            case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) ->
+                    Math.round(
+                            overlapFactor
+                                    * (nanos(rank, position, forward)
+                                            + nanos(rank, position, backward)));
+            case Op.Transfer _, Op.ParameterOp _, Op.ReduceGradients _ -> 0;
+        };
+    }
+
+    private OptionalLong known(Op.Compute op) {
+        WorkUnit unit = op.unit();
+        OptionalLong measured = measured(ComputeKind.of(op), unit);
+        return measured.isPresent()
+                ? measured
+                : switch (op) {
+                    case Op.Forward _ -> measured;
+                    case Op.Recompute _ -> measured(ComputeKind.FORWARD, unit);
+                    case Op.Backward _ -> whole(unit);
+                    case Op.BackwardInput _ -> firstHalf(unit);
+                    case Op.BackwardWeight _ -> secondHalf(unit);
+                };
+    }
+
+    private OptionalLong measured(ComputeKind kind, WorkUnit unit) {
+        Long nanos = computations.get(new Work(kind, unit.stage(), unit.slice()));
+        return nanos == null ? OptionalLong.empty() : OptionalLong.of(nanos);
+    }
+
+    private OptionalLong whole(WorkUnit unit) {
+        OptionalLong input = measured(ComputeKind.BACKWARD_INPUT, unit);
+        OptionalLong weight = measured(ComputeKind.BACKWARD_WEIGHT, unit);
+        return input.isPresent() && weight.isPresent()
+                ? OptionalLong.of(input.getAsLong() + weight.getAsLong())
+                : OptionalLong.empty();
+    }
+
+    private OptionalLong firstHalf(WorkUnit unit) {
+        OptionalLong all = measured(ComputeKind.BACKWARD, unit);
+        return all.isPresent() ? OptionalLong.of(all.getAsLong() / 2) : all;
+    }
+
+    private OptionalLong secondHalf(WorkUnit unit) {
+        OptionalLong all = measured(ComputeKind.BACKWARD, unit);
+        return all.isPresent() ? OptionalLong.of(all.getAsLong() - all.getAsLong() / 2) : all;
+    }
+
+    @Override
+    public long latencyNanos(Channel channel) {
+        return latencies.getOrDefault(channel, 0L);
+    }
+
+    @Override
+    public long occupancyNanos(Channel channel, WorkUnit unit) {
+        return links.getOrDefault(channel, 0L);
+    }
+
+    @Override
+    public long backgroundNanos(int rank, Op op) {
+        return switch (op) {
+            case Op.GatherParameters _ -> gathers.getOrDefault(op.stage(), 0L);
+            case Op.ReduceGradients(int stage) -> reductions.getOrDefault(stage, 0L);
+            case Op.UnitOp _, Op.Overlapped _, Op.ReleaseParameters _ -> 0;
+        };
+    }
+}

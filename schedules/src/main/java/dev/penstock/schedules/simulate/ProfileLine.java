@@ -1,0 +1,93 @@
+package dev.penstock.schedules.simulate;
+
+import dev.penstock.schedules.ir.Channel;
+import java.math.BigDecimal;
+
+/** One fact of a profile: what something takes on average, in nanoseconds. */
+public sealed interface ProfileLine {
+    /** The line in a profile's text. */
+    String text();
+
+    private static void requireTime(long nanos) {
+        if (nanos < 0) {
+            throw new IllegalArgumentException("expected nanoseconds of 0 or more, got " + nanos);
+        }
+    }
+
+    /** A computation of a stage's slice. Text: {@code forward 0s1 1200}. */
+    record Computation(ComputeKind kind, int stage, int slice, long nanos) implements ProfileLine {
+        public Computation {
+            requireTime(nanos);
+        }
+
+        @Override
+        public String text() {
+            return "%s %ds%d %d".formatted(kind.text(), stage, slice, nanos);
+        }
+    }
+
+    /**
+     * What an overlapped pair takes of the sum of its parts, at most 1 where overlapping helps.
+     * Text: {@code overlapped 0.8}.
+     */
+    record OverlapFactor(double factor) implements ProfileLine {
+        public OverlapFactor {
+            if (!(factor >= 0 && factor <= 1e9)) {
+                throw new IllegalArgumentException("expected a factor of 0 or more, got " + factor);
+            }
+        }
+
+        @Override
+        public String text() {
+            return "overlapped " + BigDecimal.valueOf(factor).toPlainString();
+        }
+    }
+
+    /** How long a tensor is under way beside its link. Text: {@code latency 0 1 20}. */
+    record Latency(Channel channel, long nanos) implements ProfileLine {
+        public Latency {
+            requireTime(nanos);
+        }
+
+        @Override
+        public String text() {
+            return "latency %d %d %d".formatted(channel.fromStage(), channel.toStage(), nanos);
+        }
+    }
+
+    /** How long a tensor keeps its link busy. Text: {@code link 1 0 150}. */
+    record Link(Channel channel, long nanos) implements ProfileLine {
+        public Link {
+            requireTime(nanos);
+        }
+
+        @Override
+        public String text() {
+            return "link %d %d %d".formatted(channel.fromStage(), channel.toStage(), nanos);
+        }
+    }
+
+    /** A gather of a stage's parameters. Text: {@code gather 0 400}. */
+    record Gather(int stage, long nanos) implements ProfileLine {
+        public Gather {
+            requireTime(nanos);
+        }
+
+        @Override
+        public String text() {
+            return "gather %d %d".formatted(stage, nanos);
+        }
+    }
+
+    /** A reduction of a stage's gradients. Text: {@code reduce 0 900}. */
+    record Reduce(int stage, long nanos) implements ProfileLine {
+        public Reduce {
+            requireTime(nanos);
+        }
+
+        @Override
+        public String text() {
+            return "reduce %d %d".formatted(stage, nanos);
+        }
+    }
+}
