@@ -31,7 +31,9 @@ class StragglerTest {
 
     @Test
     void aSlowOpOfThePacemakerDelaysTheStepByItsExcess() {
-        assertThat(makespan(Straggler.ofOp(COSTS, 3, 5, 2.5))).isEqualTo(makespan(COSTS) + 30);
+        CostModel free = CostModel.of(10, 20, 0);
+
+        assertThat(makespan(Straggler.ofOp(free, 3, 5, 2.5))).isEqualTo(makespan(free) + 30);
     }
 
     @Test
