@@ -1,0 +1,64 @@
+package dev.penstock.schedules.plan;
+
+import dev.penstock.schedules.ir.PipelineShape;
+
+/**
+ * A choice with its cut that may fit and is not yet proved.
+ *
+ * @param split whether backwards are in two parts
+ * @param leastNanos no order makes a faster step of it
+ */
+record Candidate(
+        PlanChoice choice,
+        PipelineShape shape,
+        Cut cut,
+        StageTimes times,
+        HardwareCosts costs,
+        long[] tails,
+        boolean split,
+        long leastNanos) {
+
+    static Candidate of(PlanChoice choice, PipelineShape shape, Cut cut, boolean split) {
+        var times = new StageTimes(cut.work(), cut.partition(), cut.placement(), choice.zero());
+        var costs = new HardwareCosts(cut.work(), cut.placement(), times);
+        long[] tails = StepTail.nanos(cut.work(), cut.partition(), cut.placement(), choice.zero());
+        return new Candidate(
+                choice,
+                shape,
+                cut,
+                times,
+                costs,
+                tails,
+                split,
+                LeastTime.ofStep(costs, cut, times, tails, split));
+    }
+
+    /** The same for another kind of schedule with the same bound. */
+    Candidate with(String kind) {
+        return new Candidate(
+                choice.withKind(kind), shape, cut, times, costs, tails, split, leastNanos);
+    }
+
+    /** The same on another cut. */
+    Candidate with(Cut other) {
+        return of(choice, shape, other, split);
+    }
+
+    /**
+     * What a step will take, roughly; decides only what is looked at first. With split backwards
+     * the weights' parts fill the gaps that the gradients' way back leaves, as far as they are as
+     * long.
+     */
+    long expectedNanos() {
+        if (!split) {
+            return leastNanos;
+        }
+        long gaps = 0;
+        for (int stage = 0; stage < choice.layout().pipeline(); stage++) {
+            gaps +=
+                    Math.max(0, times.backwardInput(stage, 0) - times.backwardWeight(stage, 0))
+                            + costs.hopNanos(stage, 0);
+        }
+        return leastNanos + gaps;
+    }
+}

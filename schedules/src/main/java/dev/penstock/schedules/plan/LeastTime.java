@@ -1,0 +1,93 @@
+package dev.penstock.schedules.plan;
+
+/** Times that no order can undercut. */
+final class LeastTime {
+    private LeastTime() {}
+
+    /**
+     * A bound for every order on this partition. Rank r cannot begin before the first slice has
+     * come through the stages below its lowest, then computes all its own, and where backwards are
+     * whole, its last one still goes down through these stages. Then comes its tail.
+     *
+     * <pre>
+     * rank 0 | F
+     * rank 1 |  F                 B          the first slice comes, the last gradient goes
+     * rank 2 |   [all F and B    ]
+     * </pre>
+     *
+     * @param split whether backwards are in two parts: then the last op may be one that nobody
+     *     waits for
+     */
+    static long ofStep(
+            HardwareCosts costs, Cut cut, StageTimes times, long[] tails, boolean split) {
+        int stages = cut.partition().size();
+        int ranks = tails.length;
+        var busy = new long[ranks];
+        for (int stage = 0; stage < stages; stage++) {
+            busy[cut.placement().rankOf(stage)] +=
+                    cut.microBatches() * ofMicroBatch(times, cut.work().slices(), stage, split);
+        }
+        long most = 0;
+        long before = 0;
+        long after = 0;
+        for (int rank = 0; rank < ranks; rank++) {
+            // the lowest stage of rank r is stage r, in loops and in V shape
+            most = Math.max(most, before + busy[rank] + (split ? 0 : after) + tails[rank]);
+            before += times.forward(rank, 0) + costs.hopNanos(rank, 0);
+            after += leastReturn(costs, times, cut.work().slices(), rank);
+        }
+        return most;
+    }
+
+    private static long ofMicroBatch(StageTimes times, int slices, int stage, boolean split) {
+        long nanos = 0;
+        for (int slice = 0; slice < slices; slice++) {
+            nanos +=
+                    times.forward(stage, slice)
+                            + (split
+                                    ? times.backwardInput(stage, slice)
+                                            + times.backwardWeight(stage, slice)
+                                    : times.backward(stage, slice));
+        }
+        return nanos;
+    }
+
+    private static long leastReturn(HardwareCosts costs, StageTimes times, int slices, int stage) {
+        long least = Long.MAX_VALUE;
+        for (int slice = 0; slice < slices; slice++) {
+            least = Math.min(least, times.backward(stage, slice) + costs.hopNanos(stage, slice));
+        }
+        return least;
+    }
+
+    /**
+     * A bound for everything in a layout: all FLOPs and all-reduces of a replica's sequences,
+     * spread over the ranks as evenly as their speeds allow.
+     */
+    static long ofLayout(PlanRequest request, LayoutHardware hardware) {
+        ModelShape model = request.model();
+        double h = model.width();
+        double s = model.sequence();
+        int tensor = hardware.layout().tensor();
+        double block = 3 * (24 * h * h + 4 * h * (s + 1) / 2) * s;
+        double head = 6.0 * model.vocabulary() * h * s;
+        double allSpeeds = 0;
+        double leastSpeed = Double.MAX_VALUE;
+        double joined = Double.MAX_VALUE;
+        for (RankHardware rank : hardware.ranks()) {
+            allSpeeds += rank.flopsPerSecond();
+            leastSpeed = Math.min(leastSpeed, rank.flopsPerSecond());
+            double bytes = s * h * request.bytes().activation();
+            double reduced =
+                    tensor == 1
+                            ? 0
+                            : 4 * 2 * rank.tensorLink().nanos(bytes * (tensor - 1) / tensor);
+            joined = Math.min(joined, reduced);
+        }
+        double sequences = (double) request.batch() / hardware.layout().data();
+        double computed = 1e9 * (model.layers() * block + head) / tensor / allSpeeds;
+        double reduced = model.layers() * joined * leastSpeed / allSpeeds;
+        // below what rounding of single ops to nanoseconds could take away
+        return (long) (sequences * (computed + reduced) * (1 - 1e-6));
+    }
+}

@@ -1,0 +1,67 @@
+package dev.penstock.schedules.plan;
+
+import java.util.List;
+
+/**
+ * What one pipeline rank works with: of all its devices and ways the slowest and smallest, since
+ * everybody waits for these.
+ *
+ * @param flopsPerSecond that a device reaches
+ * @param bytesPerSecond of a device's memory
+ * @param memoryBytes of a device
+ * @param tensorLink between the shards of a replica
+ * @param dataLink between replicas, one shard's share
+ */
+record RankHardware(
+        double flopsPerSecond,
+        double bytesPerSecond,
+        long memoryBytes,
+        Link tensorLink,
+        Link dataLink) {
+
+    static RankHardware of(Cluster cluster, Layout layout, int rank) {
+        int first = rank * layout.devicesPerRank();
+        int end = first + layout.devicesPerRank();
+        List<NodeGroup> groups = cluster.groupsOf(first, end);
+        Link inside = slowestInside(groups);
+        return new RankHardware(
+                groups.stream().mapToDouble(g -> g.device().flopsPerSecond()).min().orElseThrow(),
+                groups.stream().mapToDouble(g -> g.device().bytesPerSecond()).min().orElseThrow(),
+                groups.stream().mapToLong(g -> g.device().memoryBytes()).min().orElseThrow(),
+                inside,
+                // every shard's ring of replicas crosses the node's network once
+                cluster.isOneNode(first, end)
+                        ? inside
+                        : cluster.network().sharedBy(layout.tensor()));
+    }
+
+    /** The way from one rank to another, one shard's share. */
+    static Link hop(Cluster cluster, Layout layout, int from, int to) {
+        int size = layout.devicesPerRank();
+        int first = Math.min(from, to) * size;
+        int end = (Math.max(from, to) + 1) * size;
+        List<NodeGroup> groups = cluster.groupsOf(first, end);
+        if (cluster.isOneNode(first, end)) {
+            return slowestInside(groups);
+        }
+        int senders = groups.stream().mapToInt(NodeGroup::devicesPerNode).max().orElse(1);
+        return cluster.network().sharedBy(Math.min(senders, size));
+    }
+
+    /** A device that has the least memory of the rank's. */
+    static String smallestDevice(Cluster cluster, Layout layout, int rank) {
+        int first = rank * layout.devicesPerRank();
+        long least = of(cluster, layout, rank).memoryBytes();
+        int device = first;
+        while (cluster.groupsOf(device, device + 1).getFirst().device().memoryBytes() != least) {
+            device++;
+        }
+        return cluster.nameOf(device);
+    }
+
+    private static Link slowestInside(List<NodeGroup> groups) {
+        return new Link(
+                groups.stream().mapToLong(g -> g.inside().latencyNanos()).max().orElseThrow(),
+                groups.stream().mapToDouble(g -> g.inside().bytesPerSecond()).min().orElseThrow());
+    }
+}

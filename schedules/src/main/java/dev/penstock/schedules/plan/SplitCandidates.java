@@ -1,0 +1,122 @@
+package dev.penstock.schedules.plan;
+
+import dev.penstock.schedules.ir.PipelineShape;
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Consumer;
+
+/** Makes the candidates of a split, and tells those apart that cannot fit. */
+final class SplitCandidates {
+    private final Split split;
+    private final PipelineShape shape;
+    private final Cut fastest;
+
+    /** Bounds on the fastest cut, which most candidates have; by whether backwards are split. */
+    private final Map<ZeroStage, Candidate> whole = new EnumMap<>(ZeroStage.class);
+
+    private final Map<ZeroStage, Candidate> inParts = new EnumMap<>(ZeroStage.class);
+
+    private SplitCandidates(Split split, Cut fastest) {
+        this.split = split;
+        this.shape = split.shape();
+        this.fastest = fastest;
+    }
+
+    static SplitCandidates of(PlanRequest request, Split split, ScheduleFamily anyFamily) {
+        var work =
+                PipelineWork.of(
+                        request,
+                        split.hardware(),
+                        split.sequences(),
+                        split.sliceLengths(),
+                        split.recompute());
+        Layout layout = split.hardware().layout();
+        var placement = anyFamily.placement(layout.pipeline(), split.chunks());
+        return new SplitCandidates(split, Cut.fastest(work, split.microBatches(), placement));
+    }
+
+    /** A bound for all candidates. */
+    long leastNanos() {
+        // several chunks are cut in one way only; one chunk in another if memory is short
+        long longest = fastest.longestStageNanos() * split.microBatches();
+        return split.chunks() == 1
+                ? longest
+                : Math.max(
+                        longest,
+                        Math.min(
+                                onFastestCut(ZeroStage.NONE, false).leastNanos() - tail(false),
+                                onFastestCut(ZeroStage.NONE, true).leastNanos() - tail(true)));
+    }
+
+    /** No other ZeRO stage saves more than the longest tail. */
+    private long tail(boolean parts) {
+        long longest = 0;
+        for (long tail : onFastestCut(ZeroStage.NONE, parts).tails()) {
+            longest = Math.max(longest, tail);
+        }
+        return longest;
+    }
+
+    void each(
+            ScheduleFamily family,
+            Iterable<ZeroStage> zeroStages,
+            Consumer<Candidate> fitting,
+            Consumer<Refusal> refused) {
+        for (ZeroStage zero : zeroStages) {
+            if (zero != ZeroStage.NONE && split.hardware().layout().data() == 1) {
+                continue;
+            }
+            var fit = MemoryFit.atLeast(family, shape, zero);
+            Candidate first = onFastestCut(zero, family.splitsBackward()).with(family.kind());
+            RankMemory tightest = fit.tightest(fastest);
+            if (tightest.excess() <= 0) {
+                fitting.accept(first);
+                continue;
+            }
+            Optional<Cut> other =
+                    split.chunks() == 1 ? fit.fastestFitting(fastest) : Optional.empty();
+            other.ifPresentOrElse(
+                    cut ->
+                            fitting.accept(
+                                    Candidate.of(
+                                            first.choice(), shape, cut, family.splitsBackward())),
+                    () -> refused.accept(refusal(first, tightest)));
+        }
+    }
+
+    /** The refusal of a choice on the cut that needs least memory. */
+    Optional<Refusal> leastMemory(ScheduleFamily family, ZeroStage zero) {
+        var fit = MemoryFit.atLeast(family, shape, zero);
+        Cut cut = split.chunks() == 1 ? fit.smallest(fastest) : fastest;
+        RankMemory tightest = fit.tightest(cut);
+        Candidate first = onFastestCut(zero, family.splitsBackward()).with(family.kind());
+        return tightest.excess() <= 0 ? Optional.empty() : Optional.of(refusal(first, tightest));
+    }
+
+    private static Refusal refusal(Candidate candidate, RankMemory tightest) {
+        PlanRequest request = candidate.cut().work().request();
+        String device =
+                RankHardware.smallestDevice(
+                        request.cluster(), candidate.choice().layout(), tightest.rank());
+        return new Refusal(candidate.choice(), tightest, device, candidate.leastNanos());
+    }
+
+    private Candidate onFastestCut(ZeroStage zero, boolean parts) {
+        return (parts ? inParts : whole)
+                .computeIfAbsent(
+                        zero,
+                        z -> {
+                            var choice =
+                                    new PlanChoice(
+                                            split.hardware().layout(),
+                                            z,
+                                            "",
+                                            split.chunks(),
+                                            split.microBatches(),
+                                            split.sliceLengths(),
+                                            split.recompute());
+                            return Candidate.of(choice, shape, fastest, parts);
+                        });
+    }
+}

@@ -1,0 +1,82 @@
+package dev.penstock.schedules.plan;
+
+import dev.penstock.schedules.ir.Placement;
+import java.util.List;
+
+/**
+ * How long the ops of every stage take, ZeRO's traffic per unit included.
+ *
+ * <p>ZeRO 3 gathers a stage's parameters block after block for every forward and every backward,
+ * beside the computation of the block before; ZeRO 2 and 3 scatter the gradients in the same way
+ * after every backward. So an op takes the longer of both.
+ */
+final class StageTimes {
+    private final long[][] forward;
+    private final long[][] backward;
+    private final long[][] backwardInput;
+    private final long[][] backwardWeight;
+
+    StageTimes(PipelineWork work, List<Integer> partition, Placement placement, ZeroStage zero) {
+        int stages = partition.size();
+        int slices = work.slices();
+        this.forward = new long[stages][slices];
+        this.backward = new long[stages][slices];
+        this.backwardInput = new long[stages][slices];
+        this.backwardWeight = new long[stages][slices];
+        TrainingBytes bytes = work.request().bytes();
+        int replicas = work.layout().data();
+        for (int stage = 0; stage < stages; stage++) {
+            boolean first = stage == 0;
+            boolean last = stage == stages - 1;
+            int blocks = partition.get(stage);
+            PipelineWork.RankWork rank = work.ranks().get(placement.rankOf(stage));
+            long parameters = work.stageParameters(blocks, first, last);
+            Link link = rank.hardware().dataLink();
+            long gather =
+                    zero.dividesParameters()
+                            ? oneWay(link, replicas, parameters * bytes.parameter())
+                            : 0;
+            long scatter =
+                    zero.dividesGradients()
+                            ? oneWay(link, replicas, parameters * bytes.gradient())
+                            : 0;
+            for (int slice = 0; slice < slices; slice++) {
+                BlockWork block = rank.slices().get(slice);
+                long f = blocks * block.forward() + extra(first, block.embedding(), last, block);
+                long i = blocks * block.backwardInput() + (last ? block.head() : 0);
+                long w =
+                        blocks * block.backwardWeight()
+                                + extra(first, block.embedding(), last, block);
+                forward[stage][slice] = Math.max(f, gather);
+                backward[stage][slice] = Math.max(i + w, gather + scatter);
+                backwardInput[stage][slice] = Math.max(i, gather);
+                backwardWeight[stage][slice] = Math.max(w, scatter);
+            }
+        }
+    }
+
+    private static long oneWay(Link link, int replicas, long bytes) {
+        return Math.round(Collectives.oneWayNanos(link, replicas, bytes));
+    }
+
+    private static long extra(boolean first, long embedding, boolean last, BlockWork block) {
+        return (first ? embedding : 0) + (last ? block.head() : 0);
+    }
+
+    long forward(int stage, int slice) {
+        return forward[stage][slice];
+    }
+
+    /** A full backward. */
+    long backward(int stage, int slice) {
+        return backward[stage][slice];
+    }
+
+    long backwardInput(int stage, int slice) {
+        return backwardInput[stage][slice];
+    }
+
+    long backwardWeight(int stage, int slice) {
+        return backwardWeight[stage][slice];
+    }
+}

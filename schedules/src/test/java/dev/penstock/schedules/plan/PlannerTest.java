@@ -1,0 +1,127 @@
+package dev.penstock.schedules.plan;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.ir.PassKind;
+import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.simulate.MemoryProfile;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.EnumSet;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class PlannerTest {
+    private static final long MIB = 1L << 20;
+    private static final ModelShape SMALL = new ModelShape(5, 256, 4, 5_000, 128, true);
+
+    private static SearchSpace space(List<Integer> chunks, List<Integer> slices) {
+        return new SearchSpace(
+                Generators.kinds(),
+                chunks,
+                slices,
+                EnumSet.allOf(ZeroStage.class),
+                List.of(false, true));
+    }
+
+    /** The planner's plans are the best of all, in their order. */
+    private static PlanReport compared(PlanRequest request, SearchSpace space) {
+        PlanReport report = Planner.plan(request, space, SearchLimits.none(4));
+
+        List<BruteForcePlanner.Found> best =
+                new BruteForcePlanner(request, space)
+                        .all().stream()
+                                .sorted(
+                                        Comparator.comparing(BruteForcePlanner.Found::stepNanos)
+                                                .thenComparing(BruteForcePlanner.Found::peakBytes)
+                                                .thenComparing(
+                                                        BruteForcePlanner.Found::choice,
+                                                        ChoiceOrder.SIMPLER_FIRST))
+                                .limit(4)
+                                .toList();
+        assertThat(report.leastOpenNanos()).isEmpty();
+        assertThat(report.plans())
+                .map(
+                        p ->
+                                new BruteForcePlanner.Found(
+                                        p.choice(), p.partition(), p.stepNanos(), p.peakBytes()))
+                .isEqualTo(best);
+        return report;
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {20, 40, 60, 80, 100, 150, 400, 4_000})
+    void findsWhatTryingEverythingFindsOnUnequalLaptops(long memory) {
+        Cluster cluster = Clusters.laptops(memory * MIB, memory / 2 * MIB, 2 * memory * MIB);
+        var request = new PlanRequest(SMALL, TrainingBytes.FP32, cluster, 4);
+
+        compared(request, space(List.of(1, 2), List.of(1, 2)));
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {30, 50, 80, 4_000})
+    void findsWhatTryingEverythingFindsOnNodesOfTwo(long memory) {
+        var device = new Device(memory * MIB, 1e12, 0.5, 50e9);
+        var group = new NodeGroup("box", 2, 2, device, new Link(2_000, 5e9));
+        var cluster = new Cluster("boxes", List.of(group), new Link(30_000, 1e9));
+        var request = new PlanRequest(SMALL, TrainingBytes.MIXED, cluster, 4);
+
+        compared(request, space(List.of(1, 2), List.of(1, 4)));
+    }
+
+    @Test
+    void closedFormsOfMemoryNeverPromiseTooMuch() {
+        for (ScheduleFamily family : ScheduleFamily.all(Generators.kinds(), List.of(1, 2, 3))) {
+            for (int ranks = 1; ranks <= 5; ranks++) {
+                for (int microBatches = 1; microBatches <= 10; microBatches++) {
+                    for (int chunks : family.chunks()) {
+                        for (int slices = 1; slices <= (family.sliced() ? 3 : 1); slices++) {
+                            checkPeaks(family, ranks, chunks, microBatches, slices);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    private static void checkPeaks(
+            ScheduleFamily family, int ranks, int chunks, int microBatches, int slices) {
+        var shape = new PipelineShape(ranks, chunks, microBatches, Collections.nCopies(slices, 1));
+        Schedule schedule;
+        try {
+            schedule = Generators.generate(family.kind(), shape);
+        } catch (IllegalArgumentException e) {
+            return;
+        }
+        assertThat(schedule.placement()).isEqualTo(family.placement(ranks, chunks));
+        for (MemoryProfile.RankPeak peak : MemoryProfile.of(schedule, PassKind.TRAINING).ranks()) {
+            assertThat(family.leastPeakUnits(shape, peak.rank()))
+                    .as("%s on rank %d of %s", family.kind(), peak.rank(), shape)
+                    .isLessThanOrEqualTo(peak.peakUnits());
+        }
+    }
+
+    @Test
+    void everyKindTakesPart() {
+        assertThat(ScheduleFamily.all(Generators.kinds(), List.of(1, 2)))
+                .extracting(ScheduleFamily::kind)
+                .containsExactlyElementsOf(Generators.kinds());
+    }
+
+    @Test
+    void saysWhatTheLeastNeedIsWhereNothingFits() {
+        Cluster cluster = Clusters.laptops(10 * MIB, 9 * MIB);
+        var request = new PlanRequest(SMALL, TrainingBytes.FP32, cluster, 4);
+
+        PlanReport report = Planner.plan(request, 3);
+
+        assertThat(report.plans()).isEmpty();
+        Refusal nearest = report.refusals().getFirst();
+        assertThat(nearest.memory().excess()).isPositive();
+        assertThat(nearest.device()).startsWith("laptop-");
+    }
+}
