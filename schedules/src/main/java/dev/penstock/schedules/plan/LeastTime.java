@@ -7,7 +7,7 @@ final class LeastTime {
     /**
      * A bound for every order on this partition. Rank r cannot begin before the first slice has
      * come through the stages below its lowest, then computes all its own, and where backwards are
-     * whole, its last one still goes down through these stages. Then comes its tail.
+     * whole, its last one still goes down through these stages to rank 0. Then come the tails.
      *
      * <pre>
      * rank 0 | F
@@ -32,7 +32,10 @@ final class LeastTime {
         long after = 0;
         for (int rank = 0; rank < ranks; rank++) {
             // the lowest stage of rank r is stage r, in loops and in V shape
-            most = Math.max(most, before + busy[rank] + (split ? 0 : after) + tails[rank]);
+            most = Math.max(most, before + busy[rank] + tails[rank]);
+            if (!split) {
+                most = Math.max(most, before + busy[rank] + after + tails[0]);
+            }
             before += times.forward(rank, 0) + costs.hopNanos(rank, 0);
             after += leastReturn(costs, times, cut.work().slices(), rank);
         }
