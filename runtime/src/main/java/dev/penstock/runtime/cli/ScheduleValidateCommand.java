@@ -5,7 +5,7 @@ import dev.penstock.schedules.ir.ParsedSchedule;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.TextPosition;
 import dev.penstock.schedules.lower.Lowering;
-import dev.penstock.schedules.render.ScheduleGrid;
+import dev.penstock.schedules.render.FaultGrid;
 import dev.penstock.schedules.simulate.InFlight;
 import dev.penstock.schedules.simulate.MemoryProfile;
 import dev.penstock.schedules.validate.Conditions;
@@ -123,10 +123,7 @@ final class ScheduleValidateCommand extends PenstockCommand {
                             .orElse("");
             err().println("  " + where + violation.message());
         }
-        err().print(
-                        ScheduleGrid.order(
-                                report.schedule(),
-                                report.violations().stream().map(Violation::place).toList()));
+        err().print(FaultGrid.of(report));
         err().flush();
     }
 

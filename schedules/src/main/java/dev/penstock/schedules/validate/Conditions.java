@@ -2,6 +2,7 @@ package dev.penstock.schedules.validate;
 
 import dev.penstock.schedules.ir.PassKind;
 import dev.penstock.schedules.simulate.InFlight;
+import java.util.Optional;
 import java.util.OptionalInt;
 
 /**
@@ -10,25 +11,40 @@ import java.util.OptionalInt;
  * @param passKind what a complete schedule holds
  * @param inFlight capacities of the channels; without effect on a schedule without transfers
  * @param peakUnitsLimit the most units (stage, micro-batch, slice) that a rank may hold at a time
+ * @param memoryLimit the most bytes that a rank may hold at a time
  */
-public record Conditions(PassKind passKind, InFlight inFlight, OptionalInt peakUnitsLimit) {
+public record Conditions(
+        PassKind passKind,
+        InFlight inFlight,
+        OptionalInt peakUnitsLimit,
+        Optional<MemoryLimit> memoryLimit) {
     /** Forwards and backwards, unbounded channels, no limit. */
     public static Conditions training() {
-        return new Conditions(PassKind.TRAINING, InFlight.unbounded(), OptionalInt.empty());
+        return of(PassKind.TRAINING);
     }
 
     /** Forwards alone, unbounded channels, no limit. */
     public static Conditions forwardOnly() {
-        return new Conditions(PassKind.FORWARD_ONLY, InFlight.unbounded(), OptionalInt.empty());
+        return of(PassKind.FORWARD_ONLY);
+    }
+
+    private static Conditions of(PassKind passKind) {
+        return new Conditions(
+                passKind, InFlight.unbounded(), OptionalInt.empty(), Optional.empty());
     }
 
     /** The same with these capacities. */
     public Conditions with(InFlight capacities) {
-        return new Conditions(passKind, capacities, peakUnitsLimit);
+        return new Conditions(passKind, capacities, peakUnitsLimit, memoryLimit);
     }
 
-    /** The same with a limit on what a rank holds. */
+    /** The same with a limit on the units that a rank holds. */
     public Conditions withPeakUnitsLimit(int limit) {
-        return new Conditions(passKind, inFlight, OptionalInt.of(limit));
+        return new Conditions(passKind, inFlight, OptionalInt.of(limit), memoryLimit);
+    }
+
+    /** The same with a limit on the bytes that a rank holds. */
+    public Conditions withMemoryLimit(MemoryLimit limit) {
+        return new Conditions(passKind, inFlight, peakUnitsLimit, Optional.of(limit));
     }
 }

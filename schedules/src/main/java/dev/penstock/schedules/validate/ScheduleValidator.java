@@ -1,13 +1,9 @@
 package dev.penstock.schedules.validate;
 
-import dev.penstock.schedules.ir.Op;
-import dev.penstock.schedules.ir.OpPlace;
-import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.MemoryProfile;
 import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.List;
 
 /**
  * The judge. It knows no generator and trusts nobody: it looks at ops alone.
@@ -26,7 +22,11 @@ public final class ScheduleValidator {
         return validate(schedule, Conditions.training());
     }
 
-    /** Judges a schedule; all violations at once. */
+    /**
+     * Judges a schedule; all violations at once.
+     *
+     * @throws IllegalArgumentException if the limit in bytes is not for such a schedule
+     */
     public static ValidationReport validate(Schedule schedule, Conditions conditions) {
         var index = new OpIndex(schedule);
         var violations = new ArrayList<Violation>();
@@ -36,34 +36,10 @@ public final class ScheduleValidator {
         violations.addAll(
                 new Deadlocks(schedule, conditions.inFlight()).violations(violations.isEmpty()));
         MemoryProfile memory = MemoryProfile.of(schedule, conditions.passKind());
-        violations.addAll(peaks(schedule, conditions, memory));
+        violations.addAll(new Peaks(schedule, conditions, memory).violations());
         violations.sort(
                 Comparator.comparingInt((Violation v) -> v.place().rank())
                         .thenComparingInt(v -> v.place().position()));
         return new ValidationReport(schedule, conditions, violations, memory);
-    }
-
-    private static List<Violation> peaks(
-            Schedule schedule, Conditions conditions, MemoryProfile memory) {
-        var violations = new ArrayList<Violation>();
-        int limit = conditions.peakUnitsLimit().orElse(Integer.MAX_VALUE);
-        for (MemoryProfile.RankPeak peak : memory.ranks()) {
-            if (peak.peakUnits() > limit) {
-                Op op = schedule.program(peak.rank()).ops().get(peak.position());
-                violations.add(
-                        new Violation.PeakExceeded(
-                                new OpPlace(peak.rank(), peak.position(), op),
-                                peak.peakUnits(),
-                                limit,
-                                "rank %d holds %d units at %s (op %d), more than the limit of %d"
-                                        .formatted(
-                                                peak.rank(),
-                                                peak.peakUnits(),
-                                                OpText.print(op, schedule.shape()),
-                                                peak.position(),
-                                                limit)));
-            }
-        }
-        return violations;
     }
 }

@@ -51,4 +51,8 @@ public sealed interface Violation {
     /** A rank that holds more units at a time than it may. */
     record PeakExceeded(OpPlace place, int peakUnits, int limit, String message)
             implements Violation {}
+
+    /** A rank that holds more bytes at a time than it may; the message says what of. */
+    record MemoryExceeded(OpPlace place, long peakBytes, long limitBytes, String message)
+            implements Violation {}
 }

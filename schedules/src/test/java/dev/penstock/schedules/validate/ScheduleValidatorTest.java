@@ -249,7 +249,8 @@ class ScheduleValidatorTest {
                                         schedule, Conditions.training().withPeakUnitsLimit(2))
                                 .violations())
                 .extracting(Violation::message)
-                .containsExactly("rank 0 holds 3 units at 0F2 (op 2), more than the limit of 2");
+                .containsExactly(
+                        "rank 0 holds 3 units at 0F2 (op 2), more than the limit of 2: 3 of stage 0");
     }
 
     @Test

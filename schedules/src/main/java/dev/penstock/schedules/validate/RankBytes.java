@@ -1,0 +1,34 @@
+package dev.penstock.schedules.validate;
+
+import dev.penstock.schedules.ir.PassKind;
+import dev.penstock.schedules.ir.Schedule;
+import java.util.List;
+
+/**
+ * The most bytes that a rank holds at a time, and what of. They follow from the order of the rank
+ * alone, so they hold for every timing.
+ *
+ * @param position the op with which the peak is first reached
+ * @param activationBytes of live units at that op
+ * @param inputBytes of units that wait to be recomputed
+ * @param gatheredBytes of parameters of others
+ */
+public record RankBytes(
+        int rank, int position, long activationBytes, long inputBytes, long gatheredBytes) {
+    /** All together. */
+    public long peakBytes() {
+        return activationBytes + inputBytes + gatheredBytes;
+    }
+
+    /**
+     * The peaks of a schedule, lowered or not; entry r is of rank r.
+     *
+     * @throws IllegalArgumentException unless the model has all stages and slices of the schedule
+     */
+    public static List<RankBytes> of(Schedule schedule, PassKind passKind, MemoryModel model) {
+        model.requireFits(schedule.shape());
+        return schedule.programs().stream()
+                .map(program -> new HeldBytes(schedule.shape(), passKind, program, model).peak())
+                .toList();
+    }
+}
