@@ -6,11 +6,17 @@ import picocli.CommandLine.Option;
 /** Commands about the orders in which ranks work. */
 @Command(
         name = "schedule",
-        description = "Shows, proves and times the order in which the ranks of a pipeline work.",
+        description =
+                "Makes, proves, times and draws the order in which the ranks of a pipeline work.",
         subcommands = {
+            ScheduleGenerateCommand.class,
             ScheduleShowCommand.class,
             ScheduleValidateCommand.class,
             ScheduleSimulateCommand.class,
+            ScheduleDrawCommand.class,
+            ScheduleConvertCommand.class,
+            ScheduleDiffCommand.class,
+            ScheduleCompareCommand.class,
         },
         footerHeading = "%nExample:%n",
         footer = "  penstock schedule show --kind 1f1b --ranks 4 --micro-batches 8")

@@ -9,9 +9,6 @@ import dev.penstock.schedules.simulate.ScheduleSimulator;
 import dev.penstock.schedules.validate.ScheduleValidator;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
-import java.util.Set;
-import java.util.TreeMap;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -22,12 +19,10 @@ import picocli.CommandLine.Option;
         description = "Times an order: makespan, bubble, and what each rank does and holds.",
         footer = {
             "  penstock schedule simulate sample-configs/quickstart.conf",
-            "  penstock schedule simulate --kind gpipe --costs forward=10,backward=21,transfer=1",
+            "  penstock schedule simulate my-order.csv --costs forward=10,backward=21",
+            "  penstock schedule simulate --kind zb-h1 --ranks 4 --micro-batches 8",
         })
 final class ScheduleSimulateCommand extends PenstockCommand {
-    private static final Set<String> COSTS =
-            Set.of("forward", "backward", "backward-input", "backward-weight", "transfer");
-
     /** The answer for programs, in the units of the costs. */
     record Answer(String name, long makespan, double bubble, List<RankAnswer> ranks) {}
 
@@ -40,22 +35,14 @@ final class ScheduleSimulateCommand extends PenstockCommand {
 
     @Mixin private OrderArguments order = new OrderArguments();
 
-    @Option(
-            names = "--costs",
-            split = ",",
-            paramLabel = "OP=TIME",
-            description = {
-                "Times in any whole unit: forward (default 1), backward (default 2) or its parts",
-                "backward-input and backward-weight, transfer (default 0)."
-            })
-    private Map<String, Long> costs = new TreeMap<>();
+    @Mixin private CostArguments costs = new CostArguments();
 
     @Option(names = "--json", description = "Print one JSON document.")
     private boolean json;
 
     @Override
     public Integer call() {
-        CostModel costModel = costModel();
+        CostModel costModel = costs.model();
         Schedule schedule = order.read().order();
         ScheduleValidator.validate(schedule).orThrow();
         BubbleReport bubble = ScheduleSimulator.simulate(schedule, costModel).bubble();
@@ -66,30 +53,6 @@ final class ScheduleSimulateCommand extends PenstockCommand {
             print(answer);
         }
         return ExitCode.OK;
-    }
-
-    private CostModel costModel() {
-        costs.forEach(
-                (op, time) -> {
-                    if (!COSTS.contains(op) || time < 0) {
-                        throw new BadInputException(
-                                "expected --costs of %s, each 0 or more, got %s=%d"
-                                        .formatted(String.join(", ", COSTS), op, time));
-                    }
-                });
-        boolean parts = costs.containsKey("backward-input") || costs.containsKey("backward-weight");
-        if (parts && costs.containsKey("backward")) {
-            throw new BadInputException(
-                    "expected either backward or its parts backward-input and backward-weight in"
-                            + " --costs, got both");
-        }
-        long backward =
-                parts
-                        ? costs.getOrDefault("backward-input", 1L)
-                                + costs.getOrDefault("backward-weight", 1L)
-                        : costs.getOrDefault("backward", 2L);
-        return CostModel.of(
-                costs.getOrDefault("forward", 1L), backward, costs.getOrDefault("transfer", 0L));
     }
 
     private static Answer answer(Schedule schedule, BubbleReport bubble) {

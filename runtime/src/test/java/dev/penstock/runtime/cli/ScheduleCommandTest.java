@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+import dev.penstock.schedules.generate.Generators;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -168,6 +169,95 @@ class ScheduleCommandTest {
     }
 
     @Test
+    void aGeneratedFileIsProvedAndTimedAsItsKindIs() throws IOException {
+        String[] shape = {"--ranks=3", "--micro-batches=5"};
+        for (String format : new String[] {"text", "torch-csv"}) {
+            for (String extra : new String[] {"--compute-only", "--pad"}) {
+                Path file = folder.resolve("order." + format);
+                String[] generate = {"schedule", "generate", "1f1b", "--format=" + format, extra};
+                Files.writeString(file, Cli.run(join(generate, shape)).out());
+
+                String as = "--format=" + format;
+                Cli validate = Cli.run("schedule", "validate", file.toString(), as);
+                Cli simulate = Cli.run("schedule", "simulate", file.toString(), as, "--json");
+
+                assertThat(validate.err()).isEmpty();
+                assertThat(validate.exitCode()).isEqualTo(ExitCode.OK);
+                assertThat(JSON.readTree(simulate.out()).get("makespan").asInt())
+                        .isEqualTo((5 + 3 - 1) * 3);
+            }
+        }
+    }
+
+    @Test
+    void torchCsvHoldsTheOpsAlone() {
+        Cli generate =
+                Cli.run(
+                        "schedule",
+                        "generate",
+                        "gpipe",
+                        "--ranks=2",
+                        "--micro-batches=2",
+                        "--compute-only",
+                        "--format=torch-csv");
+
+        assertThat(generate.out()).isEqualTo("0F0,0F1,0B0,0B1\n1F0,1F1,1B0,1B1\n");
+    }
+
+    @Test
+    void convertTurnsOneFormIntoTheOther() throws IOException {
+        Path csv = folder.resolve("order.csv");
+        Path text = folder.resolve("order.txt");
+        Cli.run("schedule", "generate", "seq1f1b", "--slices=2", "--output", csv.toString());
+        Cli.run("schedule", "convert", csv.toString(), "--output", text.toString());
+
+        Cli diff = Cli.run("schedule", "diff", csv.toString(), text.toString(), "--json");
+
+        assertThat(Files.readString(text)).startsWith("schedule: custom\nranks: 4\n");
+        assertThat(JSON.readTree(diff.out()).get("equal").asBoolean()).isTrue();
+    }
+
+    @Test
+    void diffShowsWhereOrdersPartAndWhatItCosts() throws IOException {
+        Path first = folder.resolve("gpipe.txt");
+        Path second = folder.resolve("1f1b.txt");
+        Cli.run("schedule", "generate", "gpipe", "--compute-only", "-o", first.toString());
+        Cli.run("schedule", "generate", "1f1b", "--compute-only", "-o", second.toString());
+
+        Cli diff = Cli.run("schedule", "diff", first.toString(), second.toString());
+
+        assertThat(diff.out())
+                .contains("rank 0 parts at op 4", "... 0F1 0F2 0F3 [0F4]", "[0B0]")
+                .containsPattern("A +33 +27.3 % +8")
+                .containsPattern("B +33 +27.3 % +4");
+    }
+
+    @Test
+    void comparePrintsEveryFamily() throws IOException {
+        Cli compare = Cli.run("schedule", "compare", "--ranks=4", "--micro-batches=8");
+        JsonNode json = JSON.readTree(Cli.run("schedule", "compare", "--json").out());
+
+        assertThat(compare.out()).contains(Generators.kinds());
+        for (JsonNode row : json.get("rows")) {
+            if (row.get("kind").asText().equals("1f1b")) {
+                assertThat(row.get("makespan").asDouble()).isEqualTo(33);
+                assertThat(row.get("peakActivations").asDouble()).isEqualTo(4);
+            }
+        }
+    }
+
+    @Test
+    void drawMakesPicturesAndTraces() throws IOException {
+        Path svg = folder.resolve("order.svg");
+        Cli draw = Cli.run("schedule", "draw", HAND_WRITTEN, "-o", svg.toString());
+        Cli trace = Cli.run("schedule", "draw", HAND_WRITTEN, "--as=trace");
+
+        assertThat(draw.exitCode()).isEqualTo(ExitCode.OK);
+        assertThat(Files.readString(svg)).startsWith("<svg").contains("1F0");
+        assertThat(JSON.readTree(trace.out()).get("traceEvents")).isNotEmpty();
+    }
+
+    @Test
     void everyMisuseIsOneClearError() throws IOException {
         Path noOrder = Files.writeString(folder.resolve("no.txt"), "ranks: 1\nrank 0: 0X0 0F\n");
 
@@ -184,6 +274,10 @@ class ScheduleCommandTest {
         assertThat(badInput("simulate", HAND_WRITTEN, "--costs=backward=1,backward-input=1"))
                 .contains("either backward or its parts");
         assertThat(badInput("validate", HAND_WRITTEN, "--buffers=0")).contains("--buffers");
+        assertThat(badInput("generate", "zigzag")).contains("zigzag", "1f1b");
+        assertThat(badInput("generate", "1f1b", "--chunks=3")).contains("3 chunks", "try 1");
+        assertThat(badInput("generate", "1f1b", "--format=xml")).contains("text, torch-csv");
+        assertThat(badInput("convert", HAND_WRITTEN, "-o", "/nowhere/x.txt")).contains("/nowhere");
     }
 
     private static String badInput(String... arguments) {

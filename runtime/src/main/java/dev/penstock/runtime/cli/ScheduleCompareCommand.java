@@ -1,0 +1,114 @@
+package dev.penstock.runtime.cli;
+
+import dev.penstock.schedules.plan.FamilyComparison;
+import java.util.Collections;
+import java.util.List;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+/** One table of all families. */
+@Command(
+        name = "compare",
+        description = {
+            "Compares all families for one shape: what a step takes, idles, holds and sends.",
+            "A chunk and a slice cost their part of a rank's layers and of a sequence."
+        },
+        footer = {
+            "  penstock schedule compare --ranks 4 --micro-batches 8",
+            "  penstock schedule compare --ranks 8 --micro-batches 32 --chunks 2 --slices 4",
+        })
+final class ScheduleCompareCommand extends PenstockCommand {
+    @Option(
+            names = "--ranks",
+            defaultValue = "4",
+            description = "Ranks (default: ${DEFAULT-VALUE}).")
+    private int ranks;
+
+    @Option(
+            names = "--micro-batches",
+            defaultValue = "8",
+            description = "Micro-batches of a step (default: ${DEFAULT-VALUE}).")
+    private int microBatches;
+
+    @Option(
+            names = "--chunks",
+            paramLabel = "V",
+            defaultValue = "2",
+            description =
+                    "Stages per rank of families that have several (default: ${DEFAULT-VALUE}).")
+    private int chunks;
+
+    @Option(
+            names = "--slices",
+            split = ",",
+            paramLabel = "S|L1,L2,..",
+            defaultValue = "4",
+            description = {
+                "Token slices of families that cut sequences: their number, or their lengths",
+                "(default: ${DEFAULT-VALUE})."
+            })
+    private List<Integer> slices = List.of(4);
+
+    @Mixin private CostArguments costs = new CostArguments();
+
+    @Option(names = "--json", description = "Print one JSON document.")
+    private boolean json;
+
+    @Override
+    public Integer call() {
+        FamilyComparison comparison;
+        try {
+            comparison =
+                    FamilyComparison.of(
+                            new FamilyComparison.Work(
+                                    ranks, microBatches, chunks, lengths(), costs.values()));
+        } catch (IllegalArgumentException e) {
+            throw new BadInputException(String.valueOf(e.getMessage()));
+        }
+        if (json) {
+            printJson(comparison);
+        } else {
+            print(comparison);
+        }
+        return ExitCode.OK;
+    }
+
+    private List<Integer> lengths() {
+        if (slices.size() > 1) {
+            return slices;
+        }
+        if (slices.getFirst() < 1) {
+            throw new BadInputException("expected 1 or more --slices, got " + slices.getFirst());
+        }
+        return Collections.nCopies(slices.getFirst(), 1);
+    }
+
+    private void print(FamilyComparison comparison) {
+        out().printf("%d ranks, %d micro-batches%n", ranks, microBatches);
+        out().println(
+                        "kind                  chunks slices   makespan   bubble  in span   peak A"
+                                + "   traffic");
+        for (FamilyComparison.Row row : comparison.rows()) {
+            out().printf(
+                            "%-21s %6d %6d %10.2f %6.1f %% %6.1f %% %8.2f %9.2f%n",
+                            row.kind(),
+                            row.chunks(),
+                            row.slices(),
+                            row.makespan(),
+                            100 * row.bubble(),
+                            100 * row.idleInSpan(),
+                            row.peakActivations(),
+                            row.traffic());
+        }
+        for (FamilyComparison.Refusal refusal : comparison.refused()) {
+            out().printf(
+                            "%-21s does not run in this shape: %s%n",
+                            refusal.kind(), refusal.reason());
+        }
+        out().println(
+                        "peak A: activations of one micro-batch for all layers of a rank; traffic:"
+                                + " micro-batches' boundary tensors that leave a rank");
+        out().flush();
+    }
+}

@@ -1,0 +1,54 @@
+package dev.penstock.runtime.cli;
+
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.lower.Lowering;
+import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** Writes an order in another form. */
+@Command(
+        name = "convert",
+        description = "Writes an order in another form, or with the transfers that it lacks.",
+        footer = {
+            "  penstock schedule convert order.csv --to text --output order.txt",
+            "  penstock schedule convert order.txt --to torch-csv --pad",
+        })
+final class ScheduleConvertCommand extends PenstockCommand {
+    @Parameters(paramLabel = "FILE", description = "The order; - for the standard input.")
+    @SuppressWarnings("NullAway.Init") // set by picocli before the call
+    private Path file;
+
+    @Option(
+            names = "--from",
+            completionCandidates = OrderFormat.Words.class,
+            converter = OrderFormat.Converter.class,
+            description = {
+                "How the file is written: ${COMPLETION-CANDIDATES}",
+                "(default: torch-csv for *.csv, else text)."
+            })
+    private @Nullable OrderFormat from;
+
+    @Option(names = "--lowered", description = "With the transfers that it lacks.")
+    private boolean lowered;
+
+    @Mixin private WrittenOrder written = new WrittenOrder();
+
+    @Override
+    public Integer call() {
+        Schedule schedule = OrderFile.read(file, from).schedule();
+        written.write(lowered ? lower(schedule) : schedule, out());
+        return ExitCode.OK;
+    }
+
+    private static Schedule lower(Schedule schedule) {
+        try {
+            return Lowering.lower(schedule);
+        } catch (IllegalArgumentException e) {
+            throw new BadInputException(String.valueOf(e.getMessage()));
+        }
+    }
+}

@@ -1,0 +1,120 @@
+package dev.penstock.runtime.cli;
+
+import dev.penstock.schedules.generate.BackwardOrder;
+import dev.penstock.schedules.generate.GenerateOptions;
+import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.generate.ScheduleKind;
+import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.Schedule;
+import java.util.Collections;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Option;
+
+/** The shape of a generated order, and what its kind can be told. */
+final class ShapeArguments {
+    @Option(
+            names = "--ranks",
+            defaultValue = "4",
+            description = "Ranks of a generated order (default: ${DEFAULT-VALUE}).")
+    private int ranks;
+
+    @Option(
+            names = "--micro-batches",
+            defaultValue = "8",
+            description = "Micro-batches of a generated order (default: ${DEFAULT-VALUE}).")
+    private int microBatches;
+
+    @Option(
+            names = "--chunks",
+            paramLabel = "V",
+            description = "Stages per rank of a generated order (default: what the kind needs).")
+    private @Nullable Integer chunks;
+
+    @Option(
+            names = "--slices",
+            split = ",",
+            paramLabel = "S|L1,L2,..",
+            defaultValue = "1",
+            description =
+                    "Token slices of a sequence: their number, or their lengths (default:"
+                            + " ${DEFAULT-VALUE}).")
+    private List<Integer> slices = List.of(1);
+
+    @Option(
+            names = "--backward",
+            defaultValue = "FIFO",
+            description = "Order of gpipe's backward passes: fifo or reverse.")
+    private BackwardOrder backward = BackwardOrder.FIFO;
+
+    @Option(
+            names = "--group",
+            paramLabel = "N",
+            description = "Micro-batches that interleaved kinds send through a chunk in a row.")
+    private @Nullable Integer group;
+
+    @Option(
+            names = "--memory-limit",
+            paramLabel = "A",
+            description = {
+                "Most activations that a rank of a searched kind may hold, counted in",
+                "micro-batches of all its layers."
+            })
+    private @Nullable Double memoryLimit;
+
+    int ranks() {
+        return ranks;
+    }
+
+    int microBatches() {
+        return microBatches;
+    }
+
+    @Nullable Integer chunks() {
+        return chunks;
+    }
+
+    /** Lengths of the slices: given ones, or equal ones of length 1. */
+    List<Integer> sliceLengths() {
+        if (slices.size() > 1) {
+            return slices;
+        }
+        if (slices.getFirst() < 1) {
+            throw new BadInputException("expected 1 or more --slices, got " + slices.getFirst());
+        }
+        return Collections.nCopies(slices.getFirst(), 1);
+    }
+
+    /**
+     * @throws BadInputException if there is no such kind, or it cannot run in this shape
+     */
+    Schedule generate(String kind) {
+        try {
+            return Generators.generate(kind, shape(kind), options());
+        } catch (IllegalArgumentException e) {
+            throw new BadInputException(String.valueOf(e.getMessage()));
+        }
+    }
+
+    private PipelineShape shape(String kind) {
+        ScheduleKind known = Generators.kind(kind);
+        int stagesPerRank = chunks == null ? usualChunks(known) : chunks;
+        return new PipelineShape(ranks, stagesPerRank, microBatches, sliceLengths());
+    }
+
+    /** Two where a kind is about more than one. */
+    static int usualChunks(ScheduleKind kind) {
+        return switch (kind.chunks()) {
+            case ONE -> 1;
+            case TWO, ANY -> 2;
+        };
+    }
+
+    GenerateOptions options() {
+        GenerateOptions options = GenerateOptions.defaults().withBackwardOrder(backward);
+        if (group != null) {
+            options = options.withGroupSize(group);
+        }
+        return memoryLimit == null ? options : options.withMemoryLimit(memoryLimit);
+    }
+}

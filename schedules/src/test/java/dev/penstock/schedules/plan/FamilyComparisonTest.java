@@ -1,0 +1,58 @@
+package dev.penstock.schedules.plan;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.generate.OpCosts;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+
+class FamilyComparisonTest {
+    private static final FamilyComparison COMPARISON =
+            FamilyComparison.of(
+                    new FamilyComparison.Work(4, 8, 2, List.of(1, 1), new OpCosts(3, 4, 5, 0)));
+
+    private static FamilyComparison.Row row(String kind) {
+        return COMPARISON.rows().stream()
+                .filter(row -> row.kind().equals(kind))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    @Test
+    void everyKindRunsOrSaysWhyNot() {
+        Stream<String> names =
+                Stream.concat(
+                        COMPARISON.rows().stream().map(FamilyComparison.Row::kind),
+                        COMPARISON.refused().stream().map(FamilyComparison.Refusal::kind));
+
+        assertThat(names).containsExactlyInAnyOrderElementsOf(Generators.kinds());
+    }
+
+    @Test
+    void agreesWithClosedForms() {
+        // (M + P - 1) (F + I + W), and with S slices (M S + P - 1) / S
+        assertThat(row("gpipe").makespan()).isCloseTo(11 * 12, within(1e-9));
+        assertThat(row("1f1b").makespan()).isCloseTo(11 * 12, within(1e-9));
+        assertThat(row("1f1b").bubble()).isCloseTo(3.0 / 11, within(1e-9));
+        assertThat(row("seq1f1b").makespan()).isCloseTo(19 * 6, within(1e-9));
+        assertThat(row("gpipe").peakActivations()).isEqualTo(8);
+        assertThat(row("1f1b").peakActivations()).isEqualTo(4);
+        assertThat(row("seq1f1b").peakActivations()).isEqualTo(2.5);
+    }
+
+    @Test
+    void whatLeavesARankIsCounted() {
+        // 3 of 4 ranks send 8 activations, 3 send 8 gradients
+        assertThat(row("1f1b").traffic()).isEqualTo(2 * 8 * 3 / 4.0);
+        assertThat(row("seq1f1b").traffic()).isEqualTo(2 * 8 * 3 / 4.0);
+    }
+
+    @Test
+    void theFastestComesFirst() {
+        assertThat(COMPARISON.rows())
+                .isSortedAccordingTo((a, b) -> Double.compare(a.makespan(), b.makespan()));
+    }
+}
