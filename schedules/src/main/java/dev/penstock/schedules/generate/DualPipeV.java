@@ -4,12 +4,14 @@ import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 
 /**
- * DualPipeV: DualPipe (DeepSeek-V3 technical report, arXiv 2412.19437, section 3.2.1) cut in half
- * (Qi et al. 2025, "DualPipe could be better without the Dual"). The model goes down the ranks and
- * up again; in the steady phase every forward of one chunk runs together with a backward of the
- * other, so that the communication of each hides behind the computation of its partner. A rank
- * idles for (ranks - 1) x (F&B + B - 3W) per step, where F&B is the cost of such a pair, and holds
- * at most 2 x ranks + 1 chunks.
+ * DualPipeV: DualPipe (DeepSeek-V3 technical report, arXiv 2412.19437, section 3.2.1), cut in half
+ * by Sea AI Lab. The model goes down the ranks and up again; in the steady phase every forward of
+ * one chunk runs together with a backward of the other, so that the communication of each hides
+ * behind the computation of its partner.
+ *
+ * <p>The rank that waits longest waits for (ranks - 1) x (F&amp;B + B - 3W) in a step, where
+ * F&amp;B is the cost of such a pair, if a forward takes as long as a backward for the input, and
+ * one for the weights no longer. A rank holds at most 2 x ranks + 1 chunks.
  *
  * <p>2 ranks, 4 micro-batches; capitals are the low chunk, small letters the high one, F3+b1 is an
  * overlapped pair that takes as long as both:

@@ -7,16 +7,19 @@ import java.util.List;
 
 /**
  * V-Half (Qi et al. 2024, "Pipeline Parallelism with Controllable Memory", arXiv 2405.15362,
- * section 4): V placement with half the activations of 1F1B, (ranks + 2) div 2 micro-batches, and
- * half its bubble, (ranks - 1)(F + B) / 2, when forward, backward for the input and for the weights
- * take equally long.
+ * section 3.2 and table 9): V placement with half the activations of 1F1B and half its bubble.
+ *
+ * <p>A rank holds at most (ranks + 2) div 2 micro-batches, as the paper's. Where forward, backward
+ * for the input and for the weights take equally long, 1 per chunk, and there are as many
+ * micro-batches as ranks, the bubble is 3 x ranks - 7 for an even number of ranks from 4 on and 3 x
+ * ranks - 4 for an odd one from 3 on; the paper's is about 3 x ranks, 1F1B's 6 x (ranks - 1).
  *
  * <p>4 ranks, 4 micro-batches; capitals are the low chunk, small letters the high one:
  *
  * <pre>
- * rank 0 | F0 F1 F2 F3          f0 i0 f1 i1 w0 f2 i2 w1 w2 I0 W0    f3 i3 I1 w3 I2 W1 W2    I3 W3
- * rank 1 |    F0 F1 F2 F3    f0    f1 i0 w0 f2 i1 w1    I0 i2 W0 f3 w2 I1 i3 I2 W1 w3 W2 I3 W3
- * rank 2 |       F0 F1 F2 f0    f1    f2 i0 w0 F3 i1 I0 w1 W0 f3 i2 I1 w2 I2 i3 W1 W2 I3 w3 W3
+ * rank 0 | F0 F1 F2 F3          f0 i0 f1 i1 w0 f2 i2 w1 I0 w2 W0    f3 i3 I1 w3 I2 W1 W2    I3 W3
+ * rank 1 |    F0 F1 F2 F3    f0    f1 i0 w0 f2 i1 w1 I0 i2 W0 w2 f3    I1 i3 I2 W1 w3 W2 I3 W3
+ * rank 2 |       F0 F1 F2 f0    f1    f2 i0 w0 F3 I0 i1 W0 w1 f3 i2 I1 w2 I2 i3 W1 W2 I3 w3 W3
  * rank 3 |          F0 f0 F1 f1 F2 f2       i0 I0 w0 F3 W0 f3 i1 I1 i2 I2 w1 W1 i3 I3 w2 W2 w3 W3
  * </pre>
  */
@@ -50,9 +53,9 @@ public final class VHalf {
         return 2 * ((ranks + 2) / 2);
     }
 
-    /** The paper's block; for an even number of ranks a wider turn keeps passes apart. */
+    /** The paper's table 9; for an even number of ranks a wider turn keeps passes apart. */
     static VShapedBlock block(int ranks) {
         int turnAtFirst = ranks % 2 == 0 ? 4 : 1;
-        return new VShapedBlock(ranks, 2, 1, 1, turnAtFirst, 2, 2, 1);
+        return new VShapedBlock(ranks, 2, 2, 1, turnAtFirst, 2, 1, 1);
     }
 }

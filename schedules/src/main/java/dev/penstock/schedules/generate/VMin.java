@@ -6,10 +6,14 @@ import java.util.Collections;
 import java.util.List;
 
 /**
- * V-Min (Qi et al. 2024, "Pipeline Parallelism with Controllable Memory", arXiv 2405.15362, section
- * 4): V placement with a third of the activations of 1F1B, (ranks + 4) div 3 micro-batches, and two
- * thirds of its bubble, 2 (ranks - 1)(F + B) / 3, when forward, backward for the input and for the
- * weights take equally long; with unequal costs every micro-batch adds to the bubble.
+ * V-Min (Qi et al. 2024, "Pipeline Parallelism with Controllable Memory", arXiv 2405.15362,
+ * sections 3.2, 3.3 and table 8): V placement with a third of the activations of 1F1B and two
+ * thirds of its bubble.
+ *
+ * <p>A rank holds at most (ranks + 4) div 3 micro-batches, as the paper's. Where forward, backward
+ * for the input and for the weights take equally long, 1 per chunk, the bubble is at most 4 x ranks
+ * - 5; the paper's is about 4 x ranks, 1F1B's 6 x (ranks - 1). Where they do not, every micro-batch
+ * adds to the bubble.
  *
  * <p>4 ranks, 3 micro-batches; capitals are the low chunk, small letters the high one:
  *
@@ -53,8 +57,8 @@ public final class VMin {
     }
 
     /**
-     * The paper's block, but for a multiple of 3 ranks, where passes would meet: there wider turns
-     * cost a slot less than the paper's.
+     * The paper's table 8, but for a multiple of 3 ranks, where passes would meet: there these
+     * wider turns cost a slot less than the paper's.
      */
     static VShapedBlock block(int ranks) {
         int turn = ranks % 3 == 0 ? 3 : 1;

@@ -4,7 +4,8 @@ package dev.penstock.schedules.generate;
  * Where the passes of one micro-batch lie on every rank, in slots of equal length; the next
  * micro-batch lies {@value #PERIOD} slots later, and so on. How long the passes of a block keep a
  * rank's activations alive decides the memory of the whole schedule (Qi et al. 2024, arXiv
- * 2405.15362, section 3). Every pass moves from rank to rank with a stride of its own:
+ * 2405.15362, sections 2.1, 2.2 and 3.1). Every pass moves from rank to rank with a stride of its
+ * own:
  *
  * <pre>
  * rank 0 | F . . . . . . f i . . . . . . I      F, f  forward of the low, the high chunk

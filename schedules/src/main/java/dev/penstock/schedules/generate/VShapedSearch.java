@@ -9,8 +9,9 @@ import java.util.stream.Stream;
 
 /**
  * Finds the shortest schedule that can be made of one of some blocks under a limit on memory (Qi et
- * al. 2024, arXiv 2405.15362, sections 3 and 4): repeat the block, push it together where it has
- * holes, and let the backwards for the weights give way to everything that somebody waits for.
+ * al. 2024, arXiv 2405.15362, section 2 and appendix A): repeat the block, push it together where
+ * it has holes, and let the backwards for the weights give way to everything that somebody waits
+ * for.
  */
 final class VShapedSearch {
     private VShapedSearch() {}
@@ -43,10 +44,12 @@ final class VShapedSearch {
         slots.pushTogether(limit);
         int[][] bare = slots.ordersWithoutWeights();
         List<OpCosts> equal = Collections.nCopies(units.ranks(), OpCosts.unit());
-        int[][] slotwise =
-                new VShapedOrder(units, bare, equal, limit, WeightFilling.WHILE_WAITING).orders();
+        var slotwise = new VShapedOrder(units, bare, equal, limit, WeightFilling.WHILE_WAITING);
+        if (costs.equals(equal)) {
+            return Stream.of(slotwise);
+        }
         return Stream.of(
-                new VShapedOrder(units, slotwise, costs, limit, WeightFilling.AS_GIVEN),
+                new VShapedOrder(units, slotwise.orders(), costs, limit, WeightFilling.AS_GIVEN),
                 new VShapedOrder(units, bare, costs, limit, WeightFilling.WHILE_WAITING),
                 new VShapedOrder(units, bare, costs, limit, WeightFilling.IF_IT_FITS));
     }

@@ -5,9 +5,9 @@ import java.util.Arrays;
 
 /**
  * A block, repeated for every micro-batch, and pushed together at both ends, where it has holes
- * ("reordering", Qi et al. 2024, arXiv 2405.15362, section 3.3): every op moves to the first free
- * slot that its inputs and the memory allow. An op that does not move keeps its slot, so nothing
- * ever gets later.
+ * ("squeezing" and "reordering", Qi et al. 2024, arXiv 2405.15362, section 2): every op moves to
+ * the first free slot that its inputs and the memory allow. An op that does not move keeps its
+ * slot, so nothing ever gets later.
  */
 final class VShapedSlots {
     private static final int IDLE = -1;

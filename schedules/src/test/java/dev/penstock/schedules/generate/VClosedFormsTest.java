@@ -93,6 +93,8 @@ class VClosedFormsTest {
 
                     assertThat(peak(schedule)).isLessThanOrEqualTo(2 * ((ranks + 4) / 3));
                     if (microBatches >= ranks) {
+                        assertThat(bubble(schedule))
+                                .isLessThanOrEqualTo(Math.max(0, 4L * ranks - 5));
                         assertThat(3 * bubble(schedule))
                                 .isLessThanOrEqualTo(2 * bubbleOf1F1B(ranks, microBatches));
                     }

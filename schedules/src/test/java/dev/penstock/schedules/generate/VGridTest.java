@@ -3,9 +3,11 @@ package dev.penstock.schedules.generate;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.penstock.schedules.NaiveJudge;
 import dev.penstock.schedules.NaiveSimulator;
 import dev.penstock.schedules.ir.Channel;
 import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.PassKind;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
@@ -18,7 +20,10 @@ import dev.penstock.schedules.simulate.ScheduleSimulator;
 import dev.penstock.schedules.simulate.Timeline;
 import dev.penstock.schedules.validate.Conditions;
 import dev.penstock.schedules.validate.ScheduleValidator;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import java.util.Random;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
@@ -128,6 +133,43 @@ class VGridTest {
                 }
             }
         }
+    }
+
+    @Test
+    void isJudgedAsTheNaiveJudgeDoesWhenTwoNeighboursChangePlaces() {
+        int illegal = 0;
+        int legal = 0;
+        for (Schedule schedule : VSchedules.upTo(3, 6)) {
+            Schedule lowered = lowered(schedule);
+            for (int seed = 0; seed < 8; seed++) {
+                Schedule changed = withNeighboursSwapped(lowered, seed);
+                boolean expected =
+                        NaiveJudge.isLegal(changed, PassKind.TRAINING, InFlight.uniform(1));
+
+                assertThat(
+                                ScheduleValidator.validate(
+                                                changed,
+                                                Conditions.training().with(InFlight.uniform(1)))
+                                        .isValid())
+                        .as("%s with %d", schedule.name(), seed)
+                        .isEqualTo(expected);
+                illegal += expected ? 0 : 1;
+                legal += expected ? 1 : 0;
+            }
+        }
+        assertThat(illegal).isPositive();
+        assertThat(legal).isPositive();
+    }
+
+    private static Schedule withNeighboursSwapped(Schedule schedule, int seed) {
+        var random = new Random(seed);
+        int rank = random.nextInt(schedule.shape().ranks());
+        var ops = new ArrayList<>(schedule.program(rank).ops());
+        int at = random.nextInt(ops.size() - 1);
+        Collections.swap(ops, at, at + 1);
+        var programs = new ArrayList<>(schedule.programs());
+        programs.set(rank, new RankProgram(rank, ops));
+        return schedule.withPrograms(programs);
     }
 
     @Test
