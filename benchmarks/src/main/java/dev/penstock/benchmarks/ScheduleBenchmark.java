@@ -26,7 +26,8 @@ import java.util.function.Supplier;
  * its receive slots, proved with exactly these and simulated. Sizes double in both directions, so
  * that four times the ops should take four times the time.
  *
- * <p>Arguments: sizes to run, such as {@code 128x512 1024x4096}; all without any.
+ * <p>Arguments: sizes to run, such as {@code 128x512 1024x4096}; without any all of them, and the
+ * searches of {@link ScheduleSearchBenchmark}.
  */
 public final class ScheduleBenchmark {
     private static final List<String> SIZES =
@@ -51,6 +52,9 @@ public final class ScheduleBenchmark {
                     PipelineShape.of(Integer.parseInt(numbers[0]), Integer.parseInt(numbers[1])));
         }
         benchmark.legend();
+        if (arguments.length == 0) {
+            new ScheduleSearchBenchmark(System.out).run();
+        }
     }
 
     private void head() {

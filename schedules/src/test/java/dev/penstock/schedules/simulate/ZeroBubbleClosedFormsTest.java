@@ -119,22 +119,28 @@ class ZeroBubbleClosedFormsTest {
     void h2IdlesForOneWeightLessInEverySpan() {
         everywhere(
                 (ranks, microBatches, times) -> {
-                    Schedule h2 = ZeroBubbleH2.schedule(PipelineShape.of(ranks, microBatches));
+                    for (int slices = 1; slices <= 3; slices++) {
+                        var shape = PipelineShape.of(ranks, microBatches, slices);
+                        Schedule h2 = ZeroBubbleH2.schedule(shape);
 
-                    if (microBatches >= 2 * ranks - 1) {
-                        BubbleReport bubble = bubble(h2, times);
-                        long inSpan =
-                                (ranks - 1)
-                                        * (times.forward
-                                                + times.backwardInput
-                                                - 2 * times.backwardWeight);
-                        // what the barrier costs is at least the last rank's wait for its first op
-                        long flush = (ranks - 1) * times.forward;
-                        assertThat(longestIdleInSpan(bubble)).isEqualTo(inSpan);
-                        assertThat(bubble.makespanNanos() - microBatches * times.work())
-                                .isEqualTo(Math.max(inSpan, flush));
+                        if (microBatches >= 2 * ranks - 1) {
+                            BubbleReport bubble = bubble(h2, times);
+                            long inSpan =
+                                    (ranks - 1)
+                                            * (times.forward
+                                                    + times.backwardInput
+                                                    - 2 * times.backwardWeight);
+                            // at the barrier, all wait for the rank that started last
+                            long flush = (ranks - 1) * times.forward;
+                            assertThat(longestIdleInSpan(bubble)).isEqualTo(inSpan);
+                            assertThat(bubble.makespanNanos())
+                                    .isEqualTo(
+                                            shape.unitsPerStage() * times.work()
+                                                    + Math.max(inSpan, flush));
+                        }
+                        assertThat(peak(h2))
+                                .isEqualTo(Math.min(2 * ranks - 2 + slices, shape.unitsPerStage()));
                     }
-                    assertThat(peak(h2)).isEqualTo(Math.min(2 * ranks - 1, microBatches));
                 });
     }
 
