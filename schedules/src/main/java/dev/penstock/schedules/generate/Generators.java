@@ -20,8 +20,11 @@ public final class Generators {
             List.of(
                     whole("gpipe", ONE, (s, o) -> GPipe.schedule(s, o.backwardOrder())),
                     whole("1f1b", ONE, (s, _) -> OneForwardOneBackward.schedule(s)),
-                    sliced("seq1f1b", ONE, (s, _) -> Seq1F1B.schedule(s)),
-                    sliced("terapipe", ONE, (s, _) -> TeraPipe.schedule(s)),
+                    whole(
+                            "interleaved-1f1b",
+                            ANY,
+                            (s, o) -> Interleaved.schedule(s, o.groupSize())),
+                    sliced("breadth-first", ANY, (s, _) -> BreadthFirst.schedule(s)),
                     sliced("zb-h1", ONE, (s, _) -> ZeroBubbleH1.schedule(s)),
                     sliced("zb-h2", ONE, (s, _) -> ZeroBubbleH2.schedule(s)),
                     whole("zb-1p", ONE, SearchedZeroBubble::onePerRank),
@@ -33,7 +36,14 @@ public final class Generators {
                     whole("zb-v", TWO, (s, _) -> ZeroBubbleV.schedule(s)),
                     whole("v-half", TWO, (s, o) -> VHalf.schedule(s, o.costsOf(s.ranks()))),
                     whole("v-min", TWO, (s, o) -> VMin.schedule(s, o.costsOf(s.ranks()))),
-                    whole("dualpipe-v", TWO, (s, _) -> DualPipeV.schedule(s)));
+                    whole("dualpipe-v", TWO, (s, _) -> DualPipeV.schedule(s)),
+                    sliced("seq1f1b", ONE, (s, _) -> Seq1F1B.schedule(s)),
+                    sliced(
+                            "seq1f1b-interleaved",
+                            ANY,
+                            (s, o) -> Seq1F1BInterleaved.schedule(s, o.groupSize())),
+                    sliced("terapipe", ONE, (s, _) -> TeraPipe.schedule(s)),
+                    sliced("terapipe-1f1b", ONE, (s, _) -> TeraPipe1F1B.schedule(s)));
 
     private Generators() {}
 

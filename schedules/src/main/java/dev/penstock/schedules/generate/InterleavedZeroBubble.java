@@ -30,15 +30,15 @@ public final class InterleavedZeroBubble {
      */
     public static Schedule schedule(PipelineShape shape, OptionalInt groupSize) {
         Requirements.wholeSequences("interleaved-zb", "seq1f1b-interleaved", shape);
-        int group = InterleavedGroups.size("interleaved-zb", shape, groupSize);
-        int chunks = shape.chunks();
-        int units = shape.microBatches() * chunks;
+        ChunkGroups groups = ChunkGroups.ofMicroBatches("interleaved-zb", shape, groupSize);
+        int units = shape.microBatches() * shape.chunks();
         return Pipeline.loop(
                 "interleaved-zb",
                 shape,
                 (rank, program) -> {
-                    var turns = new Turns(group, chunks, program);
-                    int ahead = Math.min((chunks - 1) * group + shape.ranks() - rank - 1, units);
+                    var turns = new Turns(groups, program);
+                    int turn = (shape.chunks() - 1) * groups.size();
+                    int ahead = Math.min(turn + shape.ranks() - rank - 1, units);
                     int behind = Math.min(rank, units);
                     // warm-up
                     for (int i = 0; i < ahead; i++) {
@@ -61,29 +61,18 @@ public final class InterleavedZeroBubble {
                 });
     }
 
-    /**
-     * The units of one rank by number: a group of micro-batches through every chunk, then the next
-     * group; backwards take the chunks in reverse.
-     */
-    private record Turns(int group, int chunks, Pipeline.Program program) {
-        void forward(int unit) {
-            program.forward(chunk(unit), microBatch(unit), 0);
+    /** The ops of one rank by number. */
+    private record Turns(ChunkGroups groups, Pipeline.Program program) {
+        void forward(int k) {
+            program.forward(groups.chunk(k), groups.unit(k), 0);
         }
 
-        void backwardInput(int unit) {
-            program.backwardInput(chunks - 1 - chunk(unit), microBatch(unit), 0);
+        void backwardInput(int k) {
+            program.backwardInput(groups.mirroredChunk(k), groups.unit(k), 0);
         }
 
-        void backwardWeight(int unit) {
-            program.backwardWeight(chunks - 1 - chunk(unit), microBatch(unit), 0);
-        }
-
-        private int chunk(int unit) {
-            return unit % (group * chunks) / group;
-        }
-
-        private int microBatch(int unit) {
-            return unit / (group * chunks) * group + unit % group;
+        void backwardWeight(int k) {
+            program.backwardWeight(groups.mirroredChunk(k), groups.unit(k), 0);
         }
     }
 }

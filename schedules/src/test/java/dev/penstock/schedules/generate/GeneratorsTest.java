@@ -9,6 +9,7 @@ import dev.penstock.schedules.render.ScheduleGrid;
 import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
 import java.util.List;
+import java.util.OptionalInt;
 import org.junit.jupiter.api.Test;
 
 /** Each table is drawn from the schedule's definition, a backward as long as a forward. */
@@ -135,5 +136,35 @@ class GeneratorsTest {
                 .hasMessage("1f1b runs whole sequences, got 4 slices; try 1 slice, or seq1f1b");
         assertThatThrownBy(() -> Generators.generate("1f1b", chunked))
                 .hasMessage("1f1b runs one stage per rank, got 2 chunks; try 1");
+    }
+
+    @Test
+    void groupsThatDoNotComeOutEvenAreAnsweredWithThoseThatDo() {
+        var shape = new PipelineShape(4, 2, 9, List.of(1));
+        var twelve = new PipelineShape(4, 2, 12, List.of(1));
+
+        assertThatThrownBy(() -> Generators.generate("interleaved-1f1b", shape))
+                .hasMessage(
+                        "interleaved-1f1b on 4 ranks cannot part 9 micro-batches into 2 equal groups;"
+                                + " try 8 or 10 micro-batches, or groups of 9");
+        assertThatThrownBy(() -> Interleaved.schedule(twelve, OptionalInt.of(3)))
+                .hasMessageEndingWith("into groups of 3; try groups of 4, 6 or 12");
+        assertThatThrownBy(() -> Interleaved.schedule(twelve, OptionalInt.of(5)))
+                .hasMessageEndingWith("into groups of 5; try groups of 4, 6 or 12");
+    }
+
+    @Test
+    void costsAreThoseOfAllRanksOrOfEach() {
+        var one = new OpCosts(1, 2, 3, 4);
+        GenerateOptions options = GenerateOptions.defaults();
+
+        assertThat(options.withCosts(one).costsOf(2)).containsExactly(one, one);
+        assertThat(options.withCosts(List.of(one, OpCosts.unit())).costsOf(2))
+                .containsExactly(one, OpCosts.unit());
+        assertThatThrownBy(() -> options.withCosts(List.of(one, one)).costsOf(3))
+                .hasMessage("3 ranks need 1 or 3 costs, got 2");
+        assertThatThrownBy(() -> new OpCosts(1, -1, 1, 0)).hasMessageContaining("0 or more");
+        assertThatThrownBy(() -> options.withGroupSize(0)).hasMessageContaining("at least 1");
+        assertThatThrownBy(() -> options.withMemoryLimit(0)).hasMessageContaining("more than 0");
     }
 }
