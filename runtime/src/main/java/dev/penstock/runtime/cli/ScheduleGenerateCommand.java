@@ -13,7 +13,7 @@ import picocli.CommandLine.Parameters;
         description = "Writes the order of a kind and a shape, with its sends and receives.",
         footer = {
             "  penstock schedule generate 1f1b --ranks 4 --micro-batches 8 --compute-only",
-            "  penstock schedule generate zb-h1 --ranks 4 --micro-batches 8 --format torch-csv",
+            "  penstock schedule generate gpipe --ranks 4 --format torch-csv --pad",
         })
 final class ScheduleGenerateCommand extends PenstockCommand {
     @Parameters(

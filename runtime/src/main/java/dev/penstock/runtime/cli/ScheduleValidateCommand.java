@@ -28,7 +28,7 @@ import picocli.CommandLine.Option;
         },
         footer = {
             "  penstock schedule validate sample-configs/orders/hand-written.txt",
-            "  penstock schedule validate sample-configs/quickstart.conf --buffers 1 --memory 2",
+            "  penstock schedule validate my-order.csv --buffers 1 --memory 4",
         })
 final class ScheduleValidateCommand extends PenstockCommand {
     /** A violation for programs; line and column where the order was read from a file. */
