@@ -3,36 +3,51 @@ package dev.penstock.schedules.plan;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
+import java.util.PriorityQueue;
 import java.util.stream.Stream;
 
 /** Where no plan fits: the choice that is missing least. */
 final class LeastMemory {
+    /** Layouts with most devices come first; they divide most. */
+    private static final int MOST_SPLITS = 20_000;
+
     private final PlanRequest request;
     private final SearchSpace space;
     private final List<ScheduleFamily> families;
-    private final long choices;
 
-    /**
-     * @param choices how many are looked at, at most
-     */
-    LeastMemory(
-            PlanRequest request, SearchSpace space, List<ScheduleFamily> families, long choices) {
+    LeastMemory(PlanRequest request, SearchSpace space, List<ScheduleFamily> families) {
         this.request = request;
         this.space = space;
         this.families = families;
-        this.choices = choices;
     }
+
+    /** A choice whose order is not yet measured. */
+    private record Bounded(
+            SplitCandidates split, ScheduleFamily family, ZeroStage zero, long excess) {}
 
     /** One refusal, or none if there is not even a choice. */
     List<Refusal> find() {
-        return Layouts.of(request).stream()
+        var open = new PriorityQueue<>(Comparator.comparingLong(Bounded::excess));
+        Layouts.of(request).stream()
                 .sorted(Comparator.comparingInt(Layout::devices).reversed())
                 .flatMap(this::splits)
-                .limit(choices)
-                .flatMap(this::refusals)
-                .min(Comparator.comparingLong(refusal -> refusal.memory().excess()))
-                .stream()
-                .toList();
+                .limit(MOST_SPLITS)
+                .flatMap(this::bounded)
+                .forEach(open::add);
+        Optional<Refusal> least = Optional.empty();
+        while (!open.isEmpty() && mayBeLess(open.element(), least)) {
+            Bounded next = open.remove();
+            Optional<Refusal> found = next.split().measured(next.family(), next.zero());
+            least =
+                    Stream.of(least, found)
+                            .flatMap(Optional::stream)
+                            .min(Comparator.comparingLong(refusal -> refusal.memory().excess()));
+        }
+        return least.stream().toList();
+    }
+
+    private static boolean mayBeLess(Bounded next, Optional<Refusal> least) {
+        return least.isEmpty() || next.excess() < least.get().memory().excess();
     }
 
     /** The smallest micro-batches: larger ones hold more. */
@@ -80,14 +95,19 @@ final class LeastMemory {
                                                                                         recompute))));
     }
 
-    private Stream<Refusal> refusals(Split split) {
+    private Stream<Bounded> bounded(Split split) {
         List<ScheduleFamily> suited = families.stream().filter(split::suits).toList();
         var candidates = SplitCandidates.of(request, split, suited.getFirst());
         return suited.stream()
                 .flatMap(
                         family ->
                                 space.zeroStages().stream()
-                                        .map(zero -> candidates.leastMemory(family, zero))
-                                        .flatMap(Optional::stream));
+                                        .map(zero -> bounded(candidates, family, zero)));
+    }
+
+    private static Bounded bounded(
+            SplitCandidates candidates, ScheduleFamily family, ZeroStage zero) {
+        long excess = candidates.leastMemory(family, zero).excess();
+        return new Bounded(candidates, family, zero, excess);
     }
 }

@@ -2,9 +2,7 @@ package dev.penstock.schedules.plan;
 
 import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.PriorityQueue;
 import java.util.TreeSet;
@@ -47,8 +45,7 @@ final class PlanSearch {
     private final Prover prover = new Prover();
     private final TreeSet<Plan> plans = new TreeSet<>(Plan.BEST_FIRST);
 
-    /** The most promising of each kind. */
-    private final Map<String, Refusal> refusals = new LinkedHashMap<>();
+    private final Refusals refusals = new Refusals();
 
     private long numbers;
     private long bounded;
@@ -151,7 +148,7 @@ final class PlanSearch {
                         },
                         refusal -> {
                             bounded++;
-                            refuse(refusal);
+                            refusals.add(refusal);
                         });
             }
         }
@@ -198,14 +195,7 @@ final class PlanSearch {
         PlanChoice choice = candidate.choice();
         String device =
                 RankHardware.smallestDevice(request.cluster(), choice.layout(), memory.rank());
-        refuse(new Refusal(choice, memory, device, candidate.leastNanos()));
-    }
-
-    private void refuse(Refusal refusal) {
-        refusals.merge(
-                refusal.choice().kind(),
-                refusal,
-                (a, b) -> b.leastNanos() < a.leastNanos() ? b : a);
+        refusals.add(new Refusal(choice, memory, device, candidate.leastNanos()));
     }
 
     private PlanReport report() {
@@ -214,11 +204,8 @@ final class PlanSearch {
         var best = new ArrayList<>(plans);
         List<Refusal> shown =
                 best.isEmpty()
-                        ? new LeastMemory(request, space, families, limits.choices()).find()
-                        : refusals.values().stream()
-                                .filter(r -> r.leastNanos() < best.getFirst().stepNanos())
-                                .sorted(Comparator.comparingLong(Refusal::leastNanos))
-                                .toList();
+                        ? new LeastMemory(request, space, families).find()
+                        : refusals.fasterThan(best.getFirst().stepNanos());
         return new PlanReport(request, best, shown, bounded, proved, leastOpen);
     }
 }

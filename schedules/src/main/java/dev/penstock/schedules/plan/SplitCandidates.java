@@ -1,7 +1,12 @@
 package dev.penstock.schedules.plan;
 
+import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.RankProgram;
+import dev.penstock.schedules.ir.Schedule;
+import java.util.Comparator;
 import java.util.EnumMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
@@ -85,13 +90,46 @@ final class SplitCandidates {
         }
     }
 
-    /** The refusal of a choice on the cut that needs least memory. */
-    Optional<Refusal> leastMemory(ScheduleFamily family, ZeroStage zero) {
+    /** The least that a choice needs on the cut that needs least memory. */
+    RankMemory leastMemory(ScheduleFamily family, ZeroStage zero) {
         var fit = MemoryFit.atLeast(family, shape, zero);
+        return fit.tightest(split.chunks() == 1 ? fit.smallest(fastest) : fastest);
+    }
+
+    /** What a choice needs on that cut, measured on its order; empty if it has none. */
+    Optional<Refusal> measured(ScheduleFamily family, ZeroStage zero) {
+        Schedule schedule;
+        try {
+            schedule = Generators.generate(family.kind(), shape);
+        } catch (IllegalArgumentException e) {
+            return Optional.empty();
+        }
+        List<RankProgram> programs = schedule.programs();
+        var fit =
+                MemoryFit.of(
+                        shape,
+                        zero,
+                        rank -> (int) ActivationWalk.peak(programs.get(rank), (_, _) -> 1));
         Cut cut = split.chunks() == 1 ? fit.smallest(fastest) : fastest;
-        RankMemory tightest = fit.tightest(cut);
-        Candidate first = onFastestCut(zero, family.splitsBackward()).with(family.kind());
-        return tightest.excess() <= 0 ? Optional.empty() : Optional.of(refusal(first, tightest));
+        return programs.stream()
+                .map(program -> memory(cut, zero, program))
+                .max(Comparator.comparingLong(RankMemory::excess))
+                .map(
+                        tightest ->
+                                refusal(
+                                        onFastestCut(zero, family.splitsBackward())
+                                                .with(family.kind()),
+                                        tightest));
+    }
+
+    private static RankMemory memory(Cut cut, ZeroStage zero, RankProgram program) {
+        return RankMemory.of(
+                cut.work(),
+                cut.partition(),
+                cut.placement(),
+                zero,
+                program.rank(),
+                ActivationWalk.peak(program, cut::keptBytes));
     }
 
     private static Refusal refusal(Candidate candidate, RankMemory tightest) {

@@ -11,12 +11,14 @@ import java.util.Collections;
 import java.util.Comparator;
 import java.util.EnumSet;
 import java.util.List;
+import org.assertj.core.api.InstanceOfAssertFactories;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class PlannerTest {
     private static final long MIB = 1L << 20;
+    private static final long GIB = 1L << 30;
     private static final ModelShape SMALL = new ModelShape(5, 256, 4, 5_000, 128, true);
 
     private static SearchSpace space(List<Integer> chunks, List<Integer> slices) {
@@ -122,6 +124,72 @@ class PlannerTest {
         assertThat(report.plans()).isEmpty();
         Refusal nearest = report.refusals().getFirst();
         assertThat(nearest.memory().excess()).isPositive();
-        assertThat(nearest.device()).startsWith("laptop-");
+        assertThat(PlanExplanation.of(report))
+                .singleElement(InstanceOfAssertFactories.STRING)
+                .contains("the least memory any plan needs is", nearest.device())
+                .containsPattern("which has (10|9).0 MiB");
+        // with that much more there is a plan
+        long more = nearest.memory().excess();
+        Cluster larger = Clusters.laptops(10 * MIB + more, 9 * MIB + more);
+        assertThat(Planner.plan(new PlanRequest(SMALL, TrainingBytes.FP32, larger, 4), 1).plans())
+                .hasSize(1);
+    }
+
+    @Test
+    void explainsTheWinnerAgainstTheNextAndAgainstWhatDoesNotFit() {
+        Cluster cluster = Clusters.laptops(60 * MIB, 40 * MIB, 60 * MIB);
+        var request = new PlanRequest(SMALL, TrainingBytes.FP32, cluster, 8);
+
+        PlanReport report = Planner.plan(request, 3);
+        String text = String.join("\n", PlanExplanation.of(report));
+
+        assertThat(report.plans()).hasSize(3);
+        assertThat(text)
+                .startsWith(report.plans().getFirst().choice().describe() + " takes ")
+                .contains("The runner-up, " + report.plans().get(1).choice().describe())
+                .containsPattern("would need [0-9.]+ [MK]iB more on rank [0-9]");
+        for (Refusal refusal : report.refusals()) {
+            assertThat(refusal.memory().excess()).isPositive();
+            assertThat(refusal.leastNanos()).isLessThan(report.plans().getFirst().stepNanos());
+        }
+    }
+
+    @Test
+    void aStoppedSearchSaysWhatIsLeft() {
+        var request = new PlanRequest(SMALL, TrainingBytes.FP32, Clusters.laptops(GIB, GIB), 8);
+        SearchSpace space = SearchSpace.everything();
+
+        PlanReport all = Planner.plan(request, space, SearchLimits.none(1));
+        PlanReport stopped = Planner.plan(request, space, new SearchLimits(3, 1, 1_000_000));
+
+        assertThat(all.leastOpenNanos()).isEmpty();
+        assertThat(stopped.proved()).isLessThanOrEqualTo(all.proved());
+        assertThat(stopped.leastOpenNanos())
+                .hasValueSatisfying(
+                        least ->
+                                assertThat(least)
+                                        .isLessThanOrEqualTo(
+                                                stopped.plans().getFirst().stepNanos()));
+        assertThat(all.plans().getFirst().stepNanos())
+                .isGreaterThanOrEqualTo(
+                        Math.min(
+                                stopped.leastOpenNanos().orElseThrow(),
+                                stopped.plans().getFirst().stepNanos()));
+    }
+
+    @Test
+    void moreMemoryNeverMakesAPlanSlower() {
+        long before = Long.MAX_VALUE;
+        for (long memory = 30; memory <= 240; memory *= 2) {
+            Cluster cluster = Clusters.laptops(memory * MIB, memory * MIB, memory * MIB);
+            var request = new PlanRequest(SMALL, TrainingBytes.FP32, cluster, 4);
+
+            PlanReport report = Planner.plan(request, 1);
+            long step = report.winner().map(Plan::stepNanos).orElse(Long.MAX_VALUE);
+
+            assertThat(step).isLessThanOrEqualTo(before);
+            before = step;
+        }
+        assertThat(before).isLessThan(Long.MAX_VALUE);
     }
 }
