@@ -23,6 +23,9 @@ public final class NaiveSimulator {
     private final List<List<Long>> starts = new ArrayList<>();
     private final List<List<Long>> ends = new ArrayList<>();
 
+    /** When the rank could go on: before the end of what it does beside its computations. */
+    private final List<List<Long>> free = new ArrayList<>();
+
     public NaiveSimulator(Schedule schedule, CostModel costs, InFlight inFlight) {
         this.schedule = schedule;
         this.costs = costs;
@@ -30,6 +33,7 @@ public final class NaiveSimulator {
         this.implied = !schedule.hasTransfers();
         schedule.programs().forEach(_ -> starts.add(new ArrayList<>()));
         schedule.programs().forEach(_ -> ends.add(new ArrayList<>()));
+        schedule.programs().forEach(_ -> free.add(new ArrayList<>()));
         boolean moved = true;
         while (moved) {
             moved = false;
@@ -65,16 +69,55 @@ public final class NaiveSimulator {
             return false;
         }
         long start = Math.max(clock(rank), ready.getAsLong());
+        long end = start + costs.nanos(rank, position, op);
+        free.get(rank).add(end);
+        if (isBackground(op)) {
+            start = Math.max(start, lastBackgroundEnd(rank));
+            end = Math.max(end, start + costs.backgroundNanos(rank, op));
+        }
         starts.get(rank).add(start);
-        ends.get(rank).add(start + costs.nanos(rank, position, op));
+        ends.get(rank).add(end);
         return true;
     }
 
     private long clock(int rank) {
-        return ends.get(rank).isEmpty() ? 0 : ends.get(rank).getLast();
+        return free.get(rank).isEmpty() ? 0 : free.get(rank).getLast();
+    }
+
+    private static boolean isBackground(Op op) {
+        return op instanceof Op.GatherParameters || op instanceof Op.ReduceGradients;
+    }
+
+    private long lastBackgroundEnd(int rank) {
+        long last = 0;
+        for (int i = 0; i < ends.get(rank).size(); i++) {
+            if (isBackground(schedule.program(rank).ops().get(i))) {
+                last = ends.get(rank).get(i);
+            }
+        }
+        return last;
+    }
+
+    /** When the last gather of the stage that came before is done. */
+    private long parametersAt(int rank, int stage) {
+        long at = 0;
+        for (int i = 0; i < ends.get(rank).size(); i++) {
+            if (schedule.program(rank).ops().get(i) instanceof Op.GatherParameters(int s, _)
+                    && s == stage) {
+                at = ends.get(rank).get(i);
+            }
+        }
+        return at;
     }
 
     private OptionalLong readyAt(int rank, Op op) {
+        OptionalLong tensorAt = tensorAt(rank, op);
+        return op instanceof Op.Compute && tensorAt.isPresent()
+                ? OptionalLong.of(Math.max(tensorAt.getAsLong(), parametersAt(rank, op.stage())))
+                : tensorAt;
+    }
+
+    private OptionalLong tensorAt(int rank, Op op) {
         return switch (op) {
             case Op.Forward(WorkUnit u) when implied && crosses(u.stage() - 1, u.stage()) ->
                     arrival(new Op.Forward(u.onStage(u.stage() - 1)), u.stage() - 1, u.stage());
@@ -128,10 +171,54 @@ public final class NaiveSimulator {
             }
             if (at < ends.get(rank).size()) {
                 long latency = costs.latencyNanos(new Channel(from, to));
-                return OptionalLong.of(ends.get(rank).get(at) + latency);
+                int receiver = schedule.placement().rankOf(to);
+                return OptionalLong.of(leavesLink(rank, receiver, at, giver) + latency);
             }
         }
         return OptionalLong.empty();
+    }
+
+    /** One tensor after another, in the order of the sender's program. */
+    private long leavesLink(int sender, int receiver, int position, Op giver) {
+        long left = 0;
+        for (int i = 0; i <= position; i++) {
+            Op op = schedule.program(sender).ops().get(i);
+            for (Op part : op instanceof Op.Overlapped ? op.computations() : List.of(op)) {
+                int to = givesTo(part);
+                if (to >= 0 && schedule.placement().rankOf(to) == receiver) {
+                    WorkUnit unit = ((Op.UnitOp) part).unit().onStage(to);
+                    left =
+                            Math.max(left, free.get(sender).get(i))
+                                    + costs.occupancyNanos(new Channel(part.stage(), to), unit);
+                    if (i == position && part.equals(giver)) {
+                        return left;
+                    }
+                }
+            }
+        }
+        throw new IllegalStateException(giver + " gives nothing to rank " + receiver);
+    }
+
+    /** The stage that an op passes a tensor on to; -1 if it passes on none. */
+    private int givesTo(Op op) {
+        int stage = op.stage();
+        int to =
+                switch (op) {
+                    case Op.Forward _ -> implied && crosses(stage + 1, stage) ? stage + 1 : -1;
+                    case Op.InputGradient _ ->
+                            implied && crosses(stage - 1, stage) ? stage - 1 : -1;
+                    case Op.SendActivation _ -> stage + 1;
+                    case Op.SendGradient _ -> stage - 1;
+                    case Op.BackwardWeight _,
+                            Op.Recompute _,
+                            Op.Overlapped _,
+                            Op.ReceiveActivation _,
+                            Op.ReceiveGradient _,
+                            Op.ParameterOp _,
+                            Op.ReduceGradients _ ->
+                            -1;
+                };
+        return to < schedule.shape().stages() ? to : -1;
     }
 
     /** The k-th send needs the receive that is as many before it as the channel holds. */
@@ -185,7 +272,7 @@ public final class NaiveSimulator {
                     if (ends.get(rank).size() < first) {
                         return OptionalLong.empty();
                     }
-                    latest = Math.max(latest, first == 0 ? 0 : ends.get(rank).get(first - 1));
+                    latest = Math.max(latest, first == 0 ? 0 : free.get(rank).get(first - 1));
                 }
             }
         }

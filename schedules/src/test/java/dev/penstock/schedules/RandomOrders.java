@@ -1,5 +1,6 @@
 package dev.penstock.schedules;
 
+import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Placement;
@@ -37,6 +38,28 @@ public final class RandomOrders {
                 new PipelineShape(
                         ranks, chunks, 1 + random.nextInt(4), Collections.nCopies(slices, 1));
         return order(shape, placement(ranks, chunks, random), random);
+    }
+
+    /** The schedule with gathers, releases and reductions among its ops, wherever they fall. */
+    public static Schedule withParameterOps(Schedule schedule, int seed) {
+        var random = new Random(seed);
+        var programs = new ArrayList<RankProgram>();
+        for (RankProgram program : schedule.programs()) {
+            var ops = new ArrayList<>(program.ops());
+            for (int stage : schedule.placement().stagesOf(program.rank())) {
+                for (int i = random.nextInt(4); i > 0; i--) {
+                    Op op =
+                            switch (random.nextInt(3)) {
+                                case 0 -> new Op.ReleaseParameters(stage, LayerRange.ALL);
+                                case 1 -> new Op.ReduceGradients(stage);
+                                default -> new Op.GatherParameters(stage, LayerRange.ALL);
+                            };
+                    ops.add(random.nextInt(ops.size() + 1), op);
+                }
+            }
+            programs.add(new RankProgram(program.rank(), ops));
+        }
+        return schedule.withPrograms(programs);
     }
 
     private static Placement placement(int ranks, int chunks, Random random) {

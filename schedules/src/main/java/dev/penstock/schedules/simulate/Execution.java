@@ -140,7 +140,7 @@ final class Execution {
 
     private boolean execute(int rank, Op op) {
         if (!exists(op)) {
-            times.ran(rank, position[rank], op, clock[rank], clock[rank]);
+            times.ran(rank, position[rank], op, clock[rank], clock[rank], clock[rank]);
             return true;
         }
         long ready = readyAt(rank, op);
@@ -165,7 +165,7 @@ final class Execution {
             }
             case Op.UnitOp _, Op.ReleaseParameters _ -> passOn(op, end);
         }
-        times.ran(rank, position[rank], op, start, end);
+        times.ran(rank, position[rank], op, start, end, clock[rank]);
         return true;
     }
 

@@ -49,7 +49,7 @@ final class InFlightCount implements OpTimes {
     }
 
     @Override
-    public void ran(int rank, int position, Op op, long start, long end) {
+    public void ran(int rank, int position, Op op, long start, long end, long free) {
         int channel = handover.channel(op);
         if (channel != Handover.NONE && Handover.isSend(op)) {
             sends[channel].add(start);

@@ -15,7 +15,26 @@ import java.util.stream.IntStream;
  * Walks the program of one rank and counts what is live. Ops that make no sense are passed over.
  */
 final class LiveUnits {
+    /** Is told of every unit that is live from now on, or no more, in program order. */
+    interface Changes {
+        Changes IGNORED =
+                new Changes() {
+                    @Override
+                    public void opened(int position, WorkUnit unit, boolean inputHeld) {}
+
+                    @Override
+                    public void closed(int position, WorkUnit unit, boolean inputKept) {}
+                };
+
+        /** With the start of the op. */
+        void opened(int position, WorkUnit unit, boolean inputHeld);
+
+        /** With the end of the op. */
+        void closed(int position, WorkUnit unit, boolean inputKept);
+    }
+
     private final PipelineShape shape;
+    private final Changes changes;
     private final boolean training;
     private final RankProgram program;
     private final Map<Integer, Stage> stages = new TreeMap<>();
@@ -28,7 +47,12 @@ final class LiveUnits {
     private int peakPosition;
 
     LiveUnits(PipelineShape shape, PassKind passKind, RankProgram program) {
+        this(shape, passKind, program, Changes.IGNORED);
+    }
+
+    LiveUnits(PipelineShape shape, PassKind passKind, RankProgram program, Changes changes) {
         this.shape = shape;
+        this.changes = changes;
         this.training = passKind == PassKind.TRAINING;
         this.program = program;
         for (Op op : program.ops()) {
@@ -59,17 +83,18 @@ final class LiveUnits {
         Stage stage = stages.computeIfAbsent(op.stage(), _ -> new Stage());
         switch (op) {
             case Op.Forward(WorkUnit unit) -> {
-                opened(position, stage.open(unit));
+                open(position, stage, unit);
                 if (!training) {
-                    live -= stage.close(unit);
-                } else if (recomputed.get(shape.indexOf(unit))) {
-                    live -= stage.park(unit);
+                    close(position, stage, unit);
+                } else if (recomputed.get(shape.indexOf(unit)) && stage.park(unit)) {
+                    live--;
+                    changes.closed(position, unit, true);
                 }
             }
-            case Op.Recompute(WorkUnit unit) -> opened(position, stage.open(unit));
+            case Op.Recompute(WorkUnit unit) -> open(position, stage, unit);
             case Op.Backward(WorkUnit unit) -> {
                 stage.beginBackward(unit);
-                live -= stage.close(unit);
+                close(position, stage, unit);
             }
             case Op.BackwardInput(WorkUnit unit) -> {
                 stage.beginBackward(unit);
@@ -77,16 +102,28 @@ final class LiveUnits {
             }
             case Op.BackwardWeight(WorkUnit unit) -> {
                 stage.endWeight();
-                live -= stage.close(unit);
+                close(position, stage, unit);
             }
         }
     }
 
-    private void opened(int position, int units) {
-        live += units;
+    private void open(int position, Stage stage, WorkUnit unit) {
+        boolean parked = stage.isParked(unit);
+        if (!stage.open(unit)) {
+            return;
+        }
+        live++;
+        changes.opened(position, unit, parked);
         if (live > peak) {
             peak = live;
             peakPosition = position;
+        }
+    }
+
+    private void close(int position, Stage stage, WorkUnit unit) {
+        if (stage.close(unit)) {
+            live--;
+            changes.closed(position, unit, false);
         }
     }
 
@@ -112,13 +149,13 @@ final class LiveUnits {
         private int peakAwaitingWeight;
 
         /**
-         * A forward begins, again if the unit was parked. Returns the number of units that are live
-         * since.
+         * A forward begins, again if the unit was parked. Returns whether the unit was not live
+         * before.
          */
-        int open(WorkUnit unit) {
+        boolean open(WorkUnit unit) {
             int index = indexInStage(unit);
             if (liveUnits.get(index)) {
-                return 0;
+                return false;
             }
             liveUnits.set(index);
             units++;
@@ -132,21 +169,25 @@ final class LiveUnits {
             peakPerSlice[unit.slice()] =
                     Math.max(peakPerSlice[unit.slice()], livePerSlice[unit.slice()]);
             peakMicroBatches = Math.max(peakMicroBatches, microBatches);
-            return 1;
+            return true;
         }
 
-        /** All but the input is let go. Returns the number of units that are live no more. */
-        int park(WorkUnit unit) {
+        /** All but the input is let go. Returns whether the unit was live. */
+        boolean park(WorkUnit unit) {
             int index = indexInStage(unit);
             if (!liveUnits.get(index)) {
-                return 0;
+                return false;
             }
             liveUnits.clear(index);
             units--;
             livePerSlice[unit.slice()]--;
             parkedUnits.set(index);
             peakParked = Math.max(peakParked, parkedUnits.cardinality());
-            return 1;
+            return true;
+        }
+
+        boolean isParked(WorkUnit unit) {
+            return parkedUnits.get(indexInStage(unit));
         }
 
         void awaitWeight() {
@@ -169,11 +210,11 @@ final class LiveUnits {
             }
         }
 
-        /** The last op of a unit ends. Returns the number of units that are live no more. */
-        int close(WorkUnit unit) {
+        /** The last op of a unit ends. Returns whether the unit was live. */
+        boolean close(WorkUnit unit) {
             int index = indexInStage(unit);
             if (!liveUnits.get(index)) {
-                return 0;
+                return false;
             }
             liveUnits.clear(index);
             units--;
@@ -187,7 +228,7 @@ final class LiveUnits {
             if (held[microBatch] == 0) {
                 microBatches--;
             }
-            return 1;
+            return true;
         }
 
         private int indexInStage(WorkUnit unit) {

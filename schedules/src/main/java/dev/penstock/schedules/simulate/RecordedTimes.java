@@ -24,7 +24,7 @@ final class RecordedTimes implements OpTimes {
     }
 
     @Override
-    public void ran(int rank, int position, Op op, long start, long end) {
+    public void ran(int rank, int position, Op op, long start, long end, long free) {
         starts[rank][position] = start;
         ends[rank][position] = end;
         opsRun[rank] = position + 1;

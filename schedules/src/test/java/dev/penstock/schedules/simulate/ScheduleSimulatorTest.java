@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.penstock.schedules.NaiveSimulator;
 import dev.penstock.schedules.RandomOrders;
-import dev.penstock.schedules.ir.Channel;
+import dev.penstock.schedules.WildCosts;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
@@ -18,19 +18,6 @@ import org.junit.jupiter.api.Test;
 
 class ScheduleSimulatorTest {
     private static final int ORDERS = 400;
-
-    /** Everything costs something else. */
-    private record WildCosts(int seed) implements CostModel {
-        @Override
-        public long nanos(int rank, int position, Op op) {
-            return 1L + new Random(seed + 31L * op.hashCode() + position).nextInt(9);
-        }
-
-        @Override
-        public long latencyNanos(Channel channel) {
-            return 2L * channel.toStage() + channel.fromStage();
-        }
-    }
 
     @Test
     void agreesWithANaiveSimulatorOnComputations() {
@@ -46,6 +33,21 @@ class ScheduleSimulatorTest {
             Schedule lowered =
                     Lowering.lower(order, List.of(List.of(0, order.shape().stages() - 1)));
             agree(lowered, new WildCosts(seed), InFlight.uniform(1 + seed % 3));
+        }
+    }
+
+    @Test
+    void agreesWithANaiveSimulatorOnGathersAndReductionsBesideComputations() {
+        for (int seed = 0; seed < ORDERS; seed++) {
+            Schedule order = RandomOrders.schedule(seed);
+            agree(
+                    RandomOrders.withParameterOps(order, seed),
+                    new WildCosts(seed),
+                    InFlight.unbounded());
+            agree(
+                    RandomOrders.withParameterOps(Lowering.lower(order), seed),
+                    new WildCosts(seed),
+                    InFlight.uniform(1 + seed % 3));
         }
     }
 
