@@ -1,7 +1,6 @@
 package dev.penstock.schedules.generate;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
@@ -78,27 +77,19 @@ final class SplitGreedy {
 
     /** Always lets the rank decide whose turn is first, so that all earlier arrivals are known. */
     private boolean run(long tooLong) {
-        long[] next = new long[ranks];
-        Arrays.fill(next, NEVER);
-        next[0] = 0;
-        while (true) {
-            int rank = 0;
-            for (int r = 1; r < ranks; r++) {
-                if (next[r] < next[rank]) {
-                    rank = r;
-                }
-            }
-            if (next[rank] == NEVER) {
-                return true;
-            }
-            decide(rank, next[rank]);
+        var turns = new EarliestRank(ranks);
+        turns.set(0, 0);
+        while (turns.time() != NEVER) {
+            int rank = turns.rank();
+            decide(rank, turns.time());
             if (clock[rank] + leftNanos(rank) > tooLong) {
                 return false;
             }
             for (int r = Math.max(0, rank - 1); r <= Math.min(ranks - 1, rank + 1); r++) {
-                next[r] = decisionTime(r);
+                turns.set(r, decisionTime(r));
             }
         }
+        return true;
     }
 
     private long leftNanos(int rank) {

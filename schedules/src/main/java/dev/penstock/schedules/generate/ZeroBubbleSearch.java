@@ -14,7 +14,12 @@ import java.util.Set;
  */
 final class ZeroBubbleSearch {
     /** Leads from that of 1F1B to that of a pipeline that never waits for its first backward. */
-    private static final int LEAD_STEPS = 8;
+    private static final int MOST_LEAD_STEPS = 8;
+
+    /** Passes to place in all greedy orders together; large problems try fewer leads. */
+    private static final long GREEDY_PASSES = 1L << 27;
+
+    private static final int GAP_CHOICES = 5;
 
     /** Up to so many micro-batches on all ranks together, every order is tried. */
     private static final int EXACT_UNITS = 12;
@@ -60,7 +65,7 @@ final class ZeroBubbleSearch {
     private void tryGreedy() {
         for (List<Integer> leads : leads()) {
             for (boolean forwardFirst : new boolean[] {false, true}) {
-                for (int gapQuarters = 0; gapQuarters <= 4; gapQuarters++) {
+                for (int gapQuarters = 0; gapQuarters < GAP_CHOICES; gapQuarters++) {
                     if (atBounds()) {
                         return;
                     }
@@ -88,9 +93,11 @@ final class ZeroBubbleSearch {
                             + 2 * problem.hopNanos(rank);
         }
         double most = forwards == 0 ? problem.limit() : roundTrips / forwards;
+        long passesPerLead = 2L * GAP_CHOICES * 3 * ranks * problem.microBatches();
+        long steps = Math.clamp(GREEDY_PASSES / passesPerLead, 1, MOST_LEAD_STEPS);
         var leads = new LinkedHashSet<List<Integer>>();
-        for (int step = 0; step <= LEAD_STEPS; step++) {
-            double perRank = 1 + (most - 1) * step / LEAD_STEPS;
+        for (int step = 0; step <= steps; step++) {
+            double perRank = 1 + (most - 1) * step / steps;
             var lead = new ArrayList<Integer>();
             for (int rank = 0; rank < ranks; rank++) {
                 double wanted = 1 + Math.ceil(perRank * (ranks - 1 - rank) - 1e-9);
