@@ -38,6 +38,23 @@ class JavadocPicturesTest {
                         "Seq1F1BInterleaved", Seq1F1BInterleaved.schedule(shape(2, 2, 2), none)));
     }
 
+    /** All ops take the same time. */
+    static List<Arguments> splitPictures() {
+        var small = new PipelineShape(3, 2, 3, List.of(1));
+        var searched = GenerateOptions.defaults().withCosts(new OpCosts(1, 1, 1, 1));
+        return List.of(
+                Arguments.of("ZeroBubbleH1", ZeroBubbleH1.schedule(shape(1, 8, 1)), 0),
+                Arguments.of("ZeroBubbleH2", ZeroBubbleH2.schedule(shape(1, 8, 1)), 0),
+                Arguments.of(
+                        "InterleavedZeroBubble",
+                        InterleavedZeroBubble.schedule(small, OptionalInt.empty()),
+                        0),
+                Arguments.of(
+                        "SearchedZeroBubble",
+                        SearchedZeroBubble.onePerRank(PipelineShape.of(3, 6), searched),
+                        1));
+    }
+
     private static PipelineShape shape(int chunks, int microBatches, int slices) {
         return new PipelineShape(4, chunks, microBatches, Collections.nCopies(slices, 1));
     }
@@ -45,7 +62,17 @@ class JavadocPicturesTest {
     @ParameterizedTest
     @MethodSource("pictures")
     void showsWhatTheCodeDoes(String generator, Schedule schedule) throws IOException {
-        List<String> drawn = drawn(schedule);
+        check(generator, drawn(schedule, CostModel.of(1, 1, 0)));
+    }
+
+    @ParameterizedTest
+    @MethodSource("splitPictures")
+    void showsSplitBackwards(String generator, Schedule schedule, long transfer)
+            throws IOException {
+        check(generator, drawn(schedule, CostModel.split(1, 1, 1, transfer)));
+    }
+
+    private static void check(String generator, List<String> drawn) throws IOException {
         List<String> written = written(generator);
 
         assertThat(written).hasSameSizeAs(drawn);
@@ -68,9 +95,8 @@ class JavadocPicturesTest {
     }
 
     /** Idle cells are blank, and a stage is named only where a rank holds several. */
-    private static List<String> drawn(Schedule schedule) {
-        String grid =
-                ScheduleGrid.time(ScheduleSimulator.simulate(schedule, CostModel.of(1, 1, 0)));
+    private static List<String> drawn(Schedule schedule, CostModel costs) {
+        String grid = ScheduleGrid.time(ScheduleSimulator.simulate(schedule, costs));
         String stage = schedule.shape().chunks() == 1 ? "\\d+" : "";
         List<List<String>> rows =
                 grid.lines()

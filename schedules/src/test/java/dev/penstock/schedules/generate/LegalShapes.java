@@ -61,6 +61,11 @@ public final class LegalShapes {
                     }
                 }
             }
+            case "zb-1p", "zb-2p" -> {
+                var slowWeights = new OpCosts(2, 3, 5, 4);
+                options.add(GenerateOptions.defaults().withCosts(new OpCosts(4, 3, 2, 1)));
+                options.add(GenerateOptions.defaults().withCosts(slowWeights).withMemoryLimit(1.5));
+            }
             default -> {}
         }
         return options;

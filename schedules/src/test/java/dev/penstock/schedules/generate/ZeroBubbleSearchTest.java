@@ -174,6 +174,53 @@ class ZeroBubbleSearchTest {
         }
     }
 
+    /** 8 ranks, 24 micro-batches; where the bound is met, no search could find anything shorter. */
+    @Test
+    void findsShortOrdersAtAnyMemory() {
+        var paper = new OpCosts(10, 10, 7, 1);
+        var slowWays = new OpCosts(3, 7, 5, 6);
+        var plain = new OpCosts(5, 4, 3, 1);
+        var slowWeights = new OpCosts(2, 3, 5, 1);
+        var slowForwards = new OpCosts(6, 2, 3, 2);
+
+        assertMeetsBounds(16, paper, 725, 697);
+        assertMeetsBounds(16, slowWays, 469, 469);
+        assertMeetsBounds(16, plain, 330, 320);
+        assertMeetsBounds(16, slowWeights, 261, 259);
+        assertMeetsBounds(16, slowForwards, 320, 303);
+        assertMeetsBounds(12, paper, 725, 725);
+        assertMeetsBounds(12, plain, 332, 332);
+        assertMeetsBounds(12, slowWeights, 267, 267);
+        assertMeetsBounds(8, slowWeights, 275, 275);
+        assertThat(search(12, slowWays).makespan()).isLessThanOrEqualTo(512);
+        assertThat(search(12, slowForwards).longestSpan()).isLessThanOrEqualTo(318);
+        assertThat(search(8, paper).makespan()).isLessThanOrEqualTo(767);
+        assertThat(search(8, slowWays).makespan()).isLessThanOrEqualTo(625);
+        assertThat(search(4, paper).makespan()).isLessThanOrEqualTo(1227);
+        assertThat(search(4, slowWays).makespan()).isLessThanOrEqualTo(1083);
+        assertThat(search(4, plain).makespan()).isLessThanOrEqualTo(582);
+        assertThat(search(4, slowWeights).makespan()).isLessThanOrEqualTo(401);
+        assertThat(search(4, slowForwards).makespan()).isLessThanOrEqualTo(605);
+    }
+
+    private static SplitProblem problem(int limit, OpCosts costs) {
+        return new SplitProblem(24, limit, Collections.nCopies(8, costs));
+    }
+
+    private static SplitTiming search(int limit, OpCosts costs) {
+        SplitProblem problem = problem(limit, costs);
+        return SplitTiming.of(ZeroBubbleSearch.best(problem), problem);
+    }
+
+    private static void assertMeetsBounds(int limit, OpCosts costs, long makespan, long span) {
+        SplitTiming found = search(limit, costs);
+
+        assertThat(SplitBounds.of(problem(limit, costs)))
+                .isEqualTo(new SplitBounds(makespan, span));
+        assertThat(found.makespan()).isEqualTo(makespan);
+        assertThat(found.longestSpan()).isEqualTo(span);
+    }
+
     @Test
     void keepsAnyLimit() {
         var shape = PipelineShape.of(5, 9);
