@@ -56,7 +56,7 @@ public record ConfiguredSchedule(
             PipelineShape shape =
                     new PipelineShape(
                             config.pipeline().stages(),
-                            1,
+                            config.chunks(),
                             config.batch().microBatches(),
                             section.tokensPerSlice(config.model().context()));
             return Generators.generate(
@@ -122,8 +122,8 @@ public record ConfiguredSchedule(
             int wanted = config.batch().microBatches();
             problems.add(misfit(loaded, "batch.micro-batches = ", wanted, shape.microBatches()));
         }
-        if (shape.chunks() != 1) {
-            problems.add(misfit(loaded, "chunks: ", 1, shape.chunks()));
+        if (shape.chunks() != config.chunks()) {
+            problems.add(misfit(loaded, "pipeline.chunks = ", config.chunks(), shape.chunks()));
         }
         if (context % total(shape) != 0) {
             problems.add(

@@ -78,10 +78,10 @@ final class Consistency {
     private void everyStageHasWork() {
         int layers = config.model().layers();
         require(
-                config.pipeline().stages() <= layers + 2,
+                config.stages() <= layers + 2,
                 "at most %d: one stage per layer (model.layers = %d), one for the embedding, one for the head"
                         .formatted(layers + 2, layers),
-                config.pipeline().stages(),
+                config.stages(),
                 "try fewer stages or more layers",
                 "pipeline.stages",
                 "model.layers");
@@ -93,7 +93,7 @@ final class Consistency {
         }
         List<Integer> partition = config.pipeline().partition().get();
         int layers = config.model().layers();
-        int stages = config.pipeline().stages();
+        int stages = config.stages();
         require(
                 partition.size() == stages && sum(partition) == layers,
                 "%d entries (pipeline.stages) that add up to %d (model.layers)"
@@ -131,9 +131,9 @@ final class Consistency {
                     "model.context");
         } else {
             require(
-                    schedule.slices() <= context,
+                    schedule.sliceCount() <= context,
                     "at most one slice per token, and model.context = " + context,
-                    schedule.slices(),
+                    schedule.sliceCount(),
                     "try fewer slices",
                     "schedule.slices",
                     "model.context");

@@ -6,12 +6,20 @@ import java.util.Optional;
 /**
  * Section {@code pipeline}: how the layers are cut into stages and where the stages run.
  *
+ * @param stages ranks of the pipeline: one stage each, or {@code chunks}
+ * @param chunks stages on each rank; empty: as many as the order's kind is made for
  * @param partition layers of each stage, 0 only for the first (the embedding alone) or the last
  *     (the head alone); empty: cut so that the stages cost about the same FLOPs
  */
 public record PipelineSection(
         @Setting(is = "2", range = "[1, )", doc = "stages of the pipeline, one rank each")
                 int stages,
+        @Setting(
+                        is = "auto",
+                        word = "auto",
+                        range = "[1, )",
+                        doc = "stages on each of these ranks; auto: 2 in V placement, else 1")
+                Optional<Integer> chunks,
         @Setting(
                         is = "flops",
                         word = "flops",

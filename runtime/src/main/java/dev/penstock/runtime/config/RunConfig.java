@@ -19,6 +19,17 @@ public record RunConfig(
         TimeoutSection timeouts,
         ReportSection report) {
 
+    /** Stages on each rank; an order from a file is for one unless the configuration says more. */
+    public int chunks() {
+        int usual = schedule.file().isPresent() ? 1 : schedule.kind().usualChunks();
+        return pipeline.chunks().orElse(usual);
+    }
+
+    /** Stages of the whole pipeline: ranks times chunks. */
+    public int stages() {
+        return pipeline.stages() * chunks();
+    }
+
     /**
      * This configuration as HOCON text with every key written out, in the order of declaration.
      * Loading the text gives a configuration equal to this one.

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.config;
 
+import dev.penstock.schedules.generate.Generators;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -9,23 +10,25 @@ import java.util.stream.IntStream;
  * Section {@code schedule}: the order in which ranks work.
  *
  * @param backward order of the backward passes (gpipe)
- * @param slices how many equal token slices a sequence is cut into (terapipe, seq1f1b)
- * @param sliceLengths tokens of each slice instead of equal ones (terapipe, seq1f1b)
+ * @param slices how many equal token slices a sequence is cut into, for a kind that can; empty: 4
+ *     for a kind that lives on them, else 1
+ * @param sliceLengths tokens of each slice instead of equal ones
  * @param file an order written by hand; it takes the place of {@code kind} and its options
  */
 public record ScheduleSection(
         @Setting(is = "1f1b", doc = "the order's family") Kind kind,
         @Setting(is = "fifo", doc = "order of gpipe's backward passes") Backward backward,
         @Setting(
-                        is = "4",
+                        is = "auto",
+                        word = "auto",
                         range = "[1, )",
-                        doc = "equal token slices of a sequence (terapipe, seq1f1b)")
-                int slices,
+                        doc = "equal token slices; auto: 4 where the kind lives on them, else 1")
+                Optional<Integer> slices,
         @Setting(
                         is = "equal",
                         word = "equal",
                         range = "[1, )",
-                        doc = "tokens of each slice, such as [96, 88, 72] (terapipe, seq1f1b)")
+                        doc = "tokens of each slice, such as [96, 88, 72]")
                 Optional<List<Integer>> sliceLengths,
         @Setting(
                         is = "none",
@@ -35,17 +38,28 @@ public record ScheduleSection(
 
     /** A family of orders that is generated. */
     public enum Kind implements Worded {
-        ONE_FORWARD_ONE_BACKWARD("1f1b", false),
-        GPIPE("gpipe", false),
-        TERAPIPE("terapipe", true),
-        SEQ1F1B("seq1f1b", true);
+        ONE_FORWARD_ONE_BACKWARD("1f1b"),
+        GPIPE("gpipe"),
+        INTERLEAVED("interleaved-1f1b"),
+        BREADTH_FIRST("breadth-first"),
+        ZB_H1("zb-h1"),
+        ZB_H2("zb-h2"),
+        ZB_1P("zb-1p"),
+        ZB_2P("zb-2p"),
+        INTERLEAVED_ZB("interleaved-zb"),
+        ZB_V("zb-v"),
+        V_HALF("v-half"),
+        V_MIN("v-min"),
+        DUALPIPE_V("dualpipe-v"),
+        SEQ1F1B("seq1f1b"),
+        SEQ1F1B_INTERLEAVED("seq1f1b-interleaved"),
+        TERAPIPE("terapipe"),
+        TERAPIPE_1F1B("terapipe-1f1b");
 
         private final String word;
-        private final boolean sliced;
 
-        Kind(String word, boolean sliced) {
+        Kind(String word) {
             this.word = word;
-            this.sliced = sliced;
         }
 
         @Override
@@ -53,9 +67,38 @@ public record ScheduleSection(
             return word;
         }
 
-        /** Whether the order works on token slices. */
+        /** Whether the order can work on token slices. */
         public boolean sliced() {
-            return sliced;
+            return Generators.kind(word).sliced();
+        }
+
+        /** Into how many slices sequences are cut unless the configuration says it. */
+        int usualSlices() {
+            return switch (this) {
+                case TERAPIPE, TERAPIPE_1F1B, SEQ1F1B, SEQ1F1B_INTERLEAVED -> 4;
+                case ONE_FORWARD_ONE_BACKWARD,
+                        GPIPE,
+                        INTERLEAVED,
+                        BREADTH_FIRST,
+                        ZB_H1,
+                        ZB_H2,
+                        ZB_1P,
+                        ZB_2P,
+                        INTERLEAVED_ZB,
+                        ZB_V,
+                        V_HALF,
+                        V_MIN,
+                        DUALPIPE_V ->
+                        1;
+            };
+        }
+
+        /** How many stages a rank holds unless the configuration says it. */
+        int usualChunks() {
+            return switch (Generators.kind(word).chunks()) {
+                case ONE, ANY -> 1;
+                case TWO -> 2;
+            };
         }
     }
 
@@ -73,10 +116,16 @@ public record ScheduleSection(
         if (!kind.sliced()) {
             return List.of(context);
         }
+        int count = sliceCount();
         return sliceLengths.orElseGet(
                 () ->
-                        IntStream.range(0, slices)
-                                .mapToObj(i -> context / slices + (i < context % slices ? 1 : 0))
+                        IntStream.range(0, count)
+                                .mapToObj(i -> context / count + (i < context % count ? 1 : 0))
                                 .toList());
+    }
+
+    /** How many equal slices a kind that can cut sequences cuts them into. */
+    int sliceCount() {
+        return slices.orElse(kind.usualSlices());
     }
 }

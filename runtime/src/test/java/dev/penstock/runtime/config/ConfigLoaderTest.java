@@ -37,11 +37,14 @@ class ConfigLoaderTest {
                                         0.05),
                                 new BatchSection(8, 8),
                                 new PipelineSection(
-                                        2, Optional.empty(), PipelineSection.Processes.SINGLE),
+                                        2,
+                                        Optional.empty(),
+                                        Optional.empty(),
+                                        PipelineSection.Processes.SINGLE),
                                 new ScheduleSection(
                                         ScheduleSection.Kind.ONE_FORWARD_ONE_BACKWARD,
                                         ScheduleSection.Backward.FIFO,
-                                        4,
+                                        Optional.empty(),
                                         Optional.empty(),
                                         Optional.empty()),
                                 new OptimizerSection(
@@ -87,7 +90,7 @@ class ConfigLoaderTest {
               validation-fraction = 0.25
             }
             batch { sequences = 12, micro-batches = 4 }
-            pipeline { stages = 3, partition = [2, 1, 2], processes = per-stage }
+            pipeline { stages = 3, chunks = 1, partition = [2, 1, 2], processes = per-stage }
             schedule {
               kind = seq1f1b, backward = reverse, slices = 3, slice-lengths = [40, 32, 24]
               file = corpus.txt
@@ -126,12 +129,13 @@ class ConfigLoaderTest {
                                 new BatchSection(12, 4),
                                 new PipelineSection(
                                         3,
+                                        Optional.of(1),
                                         Optional.of(List.of(2, 1, 2)),
                                         PipelineSection.Processes.PER_STAGE),
                                 new ScheduleSection(
                                         ScheduleSection.Kind.SEQ1F1B,
                                         ScheduleSection.Backward.REVERSE,
-                                        3,
+                                        Optional.of(3),
                                         Optional.of(List.of(40, 32, 24)),
                                         Optional.of(folder.resolve("corpus.txt"))),
                                 new OptimizerSection(

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.config;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.penstock.schedules.generate.Generators;
@@ -26,13 +27,13 @@ class ConfiguredScheduleTest {
     }
 
     @Test
-    void everyKindOfConfigurationsHasAGenerator() {
+    void theKindsOfConfigurationsAreThoseOfTheGenerators() {
         List<String> words =
                 Arrays.stream(ScheduleSection.Kind.values())
                         .map(ScheduleSection.Kind::word)
                         .toList();
 
-        assertThat(Generators.kinds()).containsAll(words);
+        assertThat(words).containsExactlyInAnyOrderElementsOf(Generators.kinds());
     }
 
     @ParameterizedTest
@@ -41,8 +42,27 @@ class ConfiguredScheduleTest {
         Schedule order = configured("schedule.kind=" + kind.word()).order();
 
         assertThat(ScheduleValidator.validate(order).violations()).isEmpty();
-        assertThat(order.shape().sliceLengths())
-                .isEqualTo(kind.sliced() ? List.of(64, 64, 64, 64) : List.of(256));
+        List<Integer> lengths = kind.usualSlices() == 1 ? List.of(256) : List.of(64, 64, 64, 64);
+        assertThat(order.shape().sliceLengths()).isEqualTo(lengths);
+    }
+
+    @Test
+    void aRankHoldsAsManyStagesAsItIsTold() throws IOException {
+        assertThat(configured("schedule.kind=zb-v").order().shape().chunks()).isEqualTo(2);
+        assertThat(configured("schedule.kind=breadth-first").order().shape().chunks()).isEqualTo(1);
+        assertThat(
+                        configured("schedule.kind=breadth-first", "pipeline.chunks=3")
+                                .order()
+                                .shape()
+                                .stages())
+                .isEqualTo(6);
+    }
+
+    @Test
+    void aKindThatCannotRunSoManyChunksIsRefused() {
+        assertThatExceptionOfType(ConfigException.class)
+                .isThrownBy(() -> configured("schedule.kind=zb-v", "pipeline.chunks=3"))
+                .withMessageContaining("zb-v runs 2 stages per rank, got 3 chunks; try 2");
     }
 
     @Test

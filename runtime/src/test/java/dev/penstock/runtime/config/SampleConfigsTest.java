@@ -30,9 +30,15 @@ class SampleConfigsTest {
     }
 
     @Test
-    void thereIsOneForEveryKind() throws IOException {
+    void thereIsOneForEveryFamily() throws IOException {
         assertThat(samples())
                 .map(sample -> ConfigLoader.load(sample, List.of()).schedule().kind())
-                .contains(ScheduleSection.Kind.values());
+                .contains(
+                        ScheduleSection.Kind.ONE_FORWARD_ONE_BACKWARD,
+                        ScheduleSection.Kind.GPIPE,
+                        ScheduleSection.Kind.INTERLEAVED,
+                        ScheduleSection.Kind.ZB_V,
+                        ScheduleSection.Kind.SEQ1F1B,
+                        ScheduleSection.Kind.TERAPIPE);
     }
 }
