@@ -43,7 +43,6 @@ public final class VHalf {
      */
     public static Schedule schedule(PipelineShape shape, List<OpCosts> costs) {
         Requirements.wholeSequences("v-half", "seq1f1b", shape);
-        Requirements.chunks("v-half", 2, shape);
         return VShapedSearch.best(
                 "v-half", shape, costs, limit(shape.ranks()), List.of(block(shape.ranks())));
     }

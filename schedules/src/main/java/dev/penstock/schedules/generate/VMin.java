@@ -44,7 +44,6 @@ public final class VMin {
      */
     public static Schedule schedule(PipelineShape shape, List<OpCosts> costs) {
         Requirements.wholeSequences("v-min", "seq1f1b", shape);
-        Requirements.chunks("v-min", 2, shape);
         int ranks = shape.ranks();
         // on 2, 3 and 5 ranks both kinds have the same limit, and the other block has less bubble
         return VShapedSearch.best(

@@ -38,7 +38,7 @@ public final class ZeroBubbleV {
                 (rank, program) -> {
                     var order = new RisingMicroBatches(program, shape.microBatches());
                     warmUp(order, ranks, rank);
-                    steady(order, ranks, rank, microBatches);
+                    steady(order, ranks, microBatches);
                     coolDown(order, ranks, rank);
                 });
     }
@@ -56,14 +56,10 @@ public final class ZeroBubbleV {
         }
     }
 
-    private static void steady(RisingMicroBatches order, int ranks, int rank, int microBatches) {
-        int low = 2 * ranks - 1 - rank;
-        for (int high = ranks; high < microBatches; high++, low++) {
-            if (low < microBatches) {
-                order.forward(LOW);
-            }
-            order.backwardInput(LOW);
-            order.backwardWeight(LOW);
+    private static void steady(RisingMicroBatches order, int ranks, int microBatches) {
+        for (int i = ranks; i < microBatches; i++) {
+            // the low chunk is ahead: its forwards beyond the last micro-batch are left out
+            forwardAndBackward(order, LOW);
             forwardAndBackward(order, HIGH);
         }
     }

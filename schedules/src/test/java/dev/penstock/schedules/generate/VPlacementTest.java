@@ -11,8 +11,6 @@ import dev.penstock.schedules.ir.PassKind;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
-import dev.penstock.schedules.ir.ScheduleText;
-import dev.penstock.schedules.ir.TorchCsv;
 import dev.penstock.schedules.lower.Lowering;
 import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.InFlight;
@@ -27,8 +25,8 @@ import java.util.Random;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** Every kind in V placement in every small shape. */
-class VGridTest {
+/** What the kinds in V placement have in common, beside what the grid of all kinds checks. */
+class VPlacementTest {
     /** No two kinds of op, ranks or micro-batches cost the same. */
     private record DifferentCosts() implements CostModel {
         @Override
@@ -51,53 +49,14 @@ class VGridTest {
         }
     }
 
-    private static List<Schedule> everySmallSchedule() {
-        return VSchedules.upTo(6, 10);
-    }
-
     /** With an embedding that the first and the last stage share, which are both on rank 0. */
     private static Schedule lowered(Schedule schedule) {
         return Lowering.lower(schedule, List.of(List.of(0, schedule.shape().stages() - 1)));
     }
 
     @Test
-    void isValidAsComputations() {
-        for (Schedule schedule : everySmallSchedule()) {
-            ScheduleValidator.validate(schedule).orThrow();
-        }
-    }
-
-    @Test
-    void isValidWhenLoweredEvenWithOneCreditPerChannel() {
-        Conditions conditions = Conditions.training().with(InFlight.uniform(1));
-        for (Schedule schedule : everySmallSchedule()) {
-            ScheduleValidator.validate(lowered(schedule), conditions).orThrow();
-        }
-    }
-
-    @Test
-    void isValidAsAnEvaluation() {
-        Conditions conditions = Conditions.forwardOnly().with(InFlight.uniform(1));
-        for (Schedule schedule : everySmallSchedule()) {
-            ScheduleValidator.validate(Lowering.lowerForwardOnly(schedule), conditions).orThrow();
-        }
-    }
-
-    @Test
-    void readsBackFromTextAndCsv() {
-        for (Schedule schedule : everySmallSchedule()) {
-            Schedule lowered = lowered(schedule);
-
-            assertThat(ScheduleText.parse(ScheduleText.print(schedule))).isEqualTo(schedule);
-            assertThat(ScheduleText.parse(ScheduleText.print(lowered))).isEqualTo(lowered);
-            assertThat(TorchCsv.parse(TorchCsv.print(schedule)).programs())
-                    .isEqualTo(schedule.programs());
-        }
-    }
-
-    @Test
     void sendsNothingWhereTheModelTurnsRound() {
-        for (Schedule schedule : everySmallSchedule()) {
+        for (Schedule schedule : VSchedules.upTo(6, 10)) {
             int ranks = schedule.shape().ranks();
             for (RankProgram program : Lowering.lower(schedule).programs()) {
                 assertThat(program.ops())
