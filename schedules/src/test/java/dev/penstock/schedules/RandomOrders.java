@@ -40,6 +40,27 @@ public final class RandomOrders {
         return order(shape, placement(ranks, chunks, random), random);
     }
 
+    /** The schedule with every backward right after a forward of another unit in a pair with it. */
+    public static Schedule withPairs(Schedule schedule) {
+        var programs = new ArrayList<RankProgram>();
+        for (RankProgram program : schedule.programs()) {
+            var ops = new ArrayList<Op>();
+            for (Op op : program.ops()) {
+                if (op instanceof Op.InputGradient backward
+                        && !ops.isEmpty()
+                        && ops.getLast() instanceof Op.Forward forward
+                        && !forward.unit().equals(backward.unit())) {
+                    ops.removeLast();
+                    ops.add(new Op.Overlapped(forward, backward));
+                } else {
+                    ops.add(op);
+                }
+            }
+            programs.add(new RankProgram(program.rank(), ops));
+        }
+        return schedule.withPrograms(programs);
+    }
+
     /** The schedule with gathers, releases and reductions among its ops, wherever they fall. */
     public static Schedule withParameterOps(Schedule schedule, int seed) {
         var random = new Random(seed);

@@ -37,6 +37,15 @@ class ScheduleSimulatorTest {
     }
 
     @Test
+    void agreesWithANaiveSimulatorOnOverlappedPairs() {
+        for (int seed = 0; seed < ORDERS; seed++) {
+            Schedule pairs = RandomOrders.withPairs(RandomOrders.schedule(seed));
+            agree(pairs, new WildCosts(seed), InFlight.unbounded());
+            agree(Lowering.lower(pairs), new WildCosts(seed), InFlight.uniform(1 + seed % 3));
+        }
+    }
+
+    @Test
     void agreesWithANaiveSimulatorOnGathersAndReductionsBesideComputations() {
         for (int seed = 0; seed < ORDERS; seed++) {
             Schedule order = RandomOrders.schedule(seed);
