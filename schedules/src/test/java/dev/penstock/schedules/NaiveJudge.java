@@ -1,5 +1,6 @@
 package dev.penstock.schedules;
 
+import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.PassKind;
 import dev.penstock.schedules.ir.PipelineShape;
@@ -8,10 +9,12 @@ import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
 import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.InFlight;
+import dev.penstock.schedules.validate.Conditions;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.IntStream;
 
 /** Says whether a schedule is legal, by writing down the definition; it cannot say why not. */
 public final class NaiveJudge {
@@ -27,10 +30,17 @@ public final class NaiveJudge {
         this.lowered = !schedule.isComputeOnly();
     }
 
+    public static boolean isLegal(Schedule schedule, Conditions conditions) {
+        var judge = new NaiveJudge(schedule, conditions.passKind());
+        return isLegal(schedule, conditions.passKind(), conditions.inFlight())
+                && (!conditions.replicated() || judge.reducesEveryStage());
+    }
+
     public static boolean isLegal(Schedule schedule, PassKind passKind, InFlight inFlight) {
         var judge = new NaiveJudge(schedule, passKind);
         return schedule.programs().stream().allMatch(judge::isComplete)
                 && schedule.programs().stream().allMatch(judge::isOrdered)
+                && schedule.programs().stream().allMatch(judge::hasItsParameters)
                 && new NaiveSimulator(schedule, CostModel.unit(), inFlight).finished();
     }
 
@@ -115,7 +125,14 @@ public final class NaiveJudge {
         Set<Op> here = new HashSet<>();
         program.ops().forEach(op -> here.addAll(parts(op)));
         Set<Op> before = new HashSet<>();
-        for (Op op : program.ops()) {
+        for (int i = 0; i < program.ops().size(); i++) {
+            Op op = program.ops().get(i);
+            boolean again =
+                    op instanceof Op.ReduceGradients
+                            && program.ops().subList(i + 1, program.ops().size()).contains(op);
+            if (again) {
+                continue;
+            }
             for (Op needed : parts(op).stream().flatMap(part -> needs(part).stream()).toList()) {
                 if (here.contains(needed) && !before.contains(needed)) {
                     return false;
@@ -124,6 +141,69 @@ public final class NaiveJudge {
             before.addAll(parts(op));
         }
         return true;
+    }
+
+    private boolean reducesEveryStage() {
+        return !lowered
+                || !training
+                || IntStream.range(0, shape.stages())
+                        .allMatch(stage -> has(new Op.ReduceGradients(stage)));
+    }
+
+    /** Ops of whole stages are on the right rank, and layers come and go in turns. */
+    private boolean hasItsParameters(RankProgram program) {
+        Set<List<Integer>> resident = new HashSet<>();
+        for (Op op : program.ops()) {
+            boolean ofStage = op instanceof Op.ParameterOp || op instanceof Op.ReduceGradients;
+            if (ofStage && schedule.placement().rankOf(op.stage()) != program.rank()) {
+                return false;
+            }
+            if (op instanceof Op.ParameterOp moved) {
+                List<List<Integer>> layers = layers(program, moved);
+                boolean gathers = op instanceof Op.GatherParameters;
+                boolean fits =
+                        gathers
+                                ? layers.stream().noneMatch(resident::contains)
+                                : resident.containsAll(layers);
+                if (!fits) {
+                    return false;
+                }
+                if (gathers) {
+                    resident.addAll(layers);
+                } else {
+                    layers.forEach(resident::remove);
+                }
+            }
+            for (Op.Compute part : op.computations()) {
+                var all = new Op.GatherParameters(part.stage(), LayerRange.ALL);
+                boolean moves =
+                        program.ops().stream()
+                                .anyMatch(
+                                        o ->
+                                                o instanceof Op.ParameterOp
+                                                        && o.stage() == part.stage());
+                if (moves && !resident.containsAll(layers(program, all))) {
+                    return false;
+                }
+            }
+        }
+        return true;
+    }
+
+    /** (stage, layer) of all layers that an op names; all are those that any op names. */
+    private static List<List<Integer>> layers(RankProgram program, Op.ParameterOp op) {
+        int last =
+                program.ops().stream()
+                        .filter(o -> o instanceof Op.ParameterOp && o.stage() == op.stage())
+                        .map(o -> ((Op.ParameterOp) o).layers())
+                        .filter(layers -> !layers.isAll())
+                        .mapToInt(LayerRange::last)
+                        .max()
+                        .orElse(0);
+        int end = op.layers().isAll() ? last : op.layers().last();
+        return IntStream.rangeClosed(op.layers().first(), end)
+                .mapToObj(layer -> List.of(op.stage(), layer))
+                .toList();
     }
 
     private List<Op> needs(Op op) {

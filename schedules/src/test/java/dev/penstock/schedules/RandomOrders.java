@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Random;
 import java.util.Set;
 import java.util.stream.IntStream;
@@ -30,6 +31,15 @@ public final class RandomOrders {
 
     /** The same seed gives the same order. */
     public static Schedule schedule(int seed) {
+        return schedule(seed, false);
+    }
+
+    /** The same with overlapped pairs. */
+    public static Stream<Schedule> paired(int count) {
+        return IntStream.range(0, count).mapToObj(seed -> schedule(seed, true));
+    }
+
+    private static Schedule schedule(int seed, boolean paired) {
         var random = new Random(seed);
         int ranks = 1 + random.nextInt(4);
         int chunks = 1 + random.nextInt(2);
@@ -37,7 +47,7 @@ public final class RandomOrders {
         var shape =
                 new PipelineShape(
                         ranks, chunks, 1 + random.nextInt(4), Collections.nCopies(slices, 1));
-        return order(shape, placement(ranks, chunks, random), random);
+        return order(shape, placement(ranks, chunks, random), random, paired);
     }
 
     /** The schedule with every backward right after a forward of another unit in a pair with it. */
@@ -98,7 +108,8 @@ public final class RandomOrders {
         };
     }
 
-    private static Schedule order(PipelineShape shape, Placement placement, Random random) {
+    private static Schedule order(
+            PipelineShape shape, Placement placement, Random random, boolean paired) {
         var left = new ArrayList<Op>();
         int splitPercent = 50 * random.nextInt(3);
         for (int i = 0; i < shape.units(); i++) {
@@ -122,11 +133,21 @@ public final class RandomOrders {
         Set<Op> done = new HashSet<>();
         while (!left.isEmpty()) {
             Op op = left.get(random.nextInt(left.size()));
-            List<Op> needed = needs(op, shape).stream().filter(all::contains).toList();
-            if (done.containsAll(needed)) {
-                programs.get(placement.rankOf(op.stage())).add(op);
-                done.add(op);
-                left.remove(op);
+            if (!isReady(op, shape, all, done)) {
+                continue;
+            }
+            Optional<Op> partner =
+                    paired
+                            ? left.stream()
+                                    .filter(other -> canPair(op, other, placement))
+                                    .filter(other -> isReady(other, shape, all, done))
+                                    .findAny()
+                            : Optional.empty();
+            programs.get(placement.rankOf(op.stage()))
+                    .add(partner.map(other -> pair(op, other)).orElse(op));
+            for (Op ran : partner.map(other -> List.of(op, other)).orElse(List.of(op))) {
+                done.add(ran);
+                left.remove(ran);
             }
         }
         return new Schedule(
@@ -136,6 +157,24 @@ public final class RandomOrders {
                 IntStream.range(0, shape.ranks())
                         .mapToObj(rank -> new RankProgram(rank, programs.get(rank)))
                         .toList());
+    }
+
+    private static boolean isReady(Op op, PipelineShape shape, Set<Op> all, Set<Op> done) {
+        return done.containsAll(needs(op, shape).stream().filter(all::contains).toList());
+    }
+
+    private static boolean canPair(Op op, Op other, Placement placement) {
+        boolean kinds =
+                op instanceof Op.Forward
+                        ? other instanceof Op.InputGradient
+                        : op instanceof Op.InputGradient && other instanceof Op.Forward;
+        return kinds && placement.rankOf(op.stage()) == placement.rankOf(other.stage());
+    }
+
+    private static Op pair(Op op, Op other) {
+        return op instanceof Op.Forward forward
+                ? new Op.Overlapped(forward, (Op.InputGradient) other)
+                : new Op.Overlapped((Op.Forward) other, (Op.InputGradient) op);
     }
 
     /** The definition of what a computation needs of what there is, on whichever rank. */

@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 
 /** Every op that belongs in the schedule is there once, on its rank, and no other is. */
 final class Completeness {
@@ -21,15 +22,17 @@ final class Completeness {
     private final OpIndex index;
     private final boolean training;
     private final boolean lowered;
+    private final boolean replicated;
     private final Set<Integer> sharing;
     private final List<Violation> violations = new ArrayList<>();
 
-    Completeness(Schedule schedule, PassKind passKind, OpIndex index) {
+    Completeness(Schedule schedule, Conditions conditions, OpIndex index) {
         this.schedule = schedule;
         this.shape = schedule.shape();
         this.placement = schedule.placement();
         this.index = index;
-        this.training = passKind == PassKind.TRAINING;
+        this.training = conditions.passKind() == PassKind.TRAINING;
+        this.replicated = conditions.replicated();
         this.lowered = !schedule.isComputeOnly();
         this.sharing =
                 schedule.sharedGroups().stream()
@@ -59,8 +62,8 @@ final class Completeness {
             }
         }
         if (training && lowered) {
-            sharing.stream()
-                    .sorted()
+            IntStream.range(0, shape.stages())
+                    .filter(stage -> replicated || sharing.contains(stage))
                     .filter(index::isReductionMissing)
                     .forEach(stage -> missing(new Op.ReduceGradients(stage)));
         }

@@ -12,12 +12,15 @@ import java.util.OptionalInt;
  * @param inFlight capacities of the channels; without effect on a schedule without transfers
  * @param peakUnitsLimit the most units (stage, micro-batch, slice) that a rank may hold at a time
  * @param memoryLimit the most bytes that a rank may hold at a time
+ * @param replicated whether every stage has replicas, with whom a schedule that is not computations
+ *     alone sums the gradients at least once
  */
 public record Conditions(
         PassKind passKind,
         InFlight inFlight,
         OptionalInt peakUnitsLimit,
-        Optional<MemoryLimit> memoryLimit) {
+        Optional<MemoryLimit> memoryLimit,
+        boolean replicated) {
     /** Forwards and backwards, unbounded channels, no limit. */
     public static Conditions training() {
         return of(PassKind.TRAINING);
@@ -30,21 +33,26 @@ public record Conditions(
 
     private static Conditions of(PassKind passKind) {
         return new Conditions(
-                passKind, InFlight.unbounded(), OptionalInt.empty(), Optional.empty());
+                passKind, InFlight.unbounded(), OptionalInt.empty(), Optional.empty(), false);
     }
 
     /** The same with these capacities. */
     public Conditions with(InFlight capacities) {
-        return new Conditions(passKind, capacities, peakUnitsLimit, memoryLimit);
+        return new Conditions(passKind, capacities, peakUnitsLimit, memoryLimit, replicated);
     }
 
     /** The same with a limit on the units that a rank holds. */
     public Conditions withPeakUnitsLimit(int limit) {
-        return new Conditions(passKind, inFlight, OptionalInt.of(limit), memoryLimit);
+        return new Conditions(passKind, inFlight, OptionalInt.of(limit), memoryLimit, replicated);
     }
 
     /** The same with a limit on the bytes that a rank holds. */
     public Conditions withMemoryLimit(MemoryLimit limit) {
-        return new Conditions(passKind, inFlight, peakUnitsLimit, Optional.of(limit));
+        return new Conditions(passKind, inFlight, peakUnitsLimit, Optional.of(limit), replicated);
+    }
+
+    /** The same for stages that all have replicas. */
+    public Conditions withReplicas() {
+        return new Conditions(passKind, inFlight, peakUnitsLimit, memoryLimit, true);
     }
 }

@@ -30,7 +30,7 @@ public final class ScheduleValidator {
     public static ValidationReport validate(Schedule schedule, Conditions conditions) {
         var index = new OpIndex(schedule);
         var violations = new ArrayList<Violation>();
-        violations.addAll(new Completeness(schedule, conditions.passKind(), index).violations());
+        violations.addAll(new Completeness(schedule, conditions, index).violations());
         violations.addAll(new RankOrder(schedule, index).violations());
         violations.addAll(new Residency(schedule).violations());
         violations.addAll(

@@ -13,7 +13,11 @@ import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.ScheduleText;
 import dev.penstock.schedules.ir.WorkUnit;
 import dev.penstock.schedules.lower.ForwardOnly;
+import dev.penstock.schedules.lower.GatherSettings;
+import dev.penstock.schedules.lower.GradientReduction;
 import dev.penstock.schedules.lower.Lowering;
+import dev.penstock.schedules.lower.LoweringOptions;
+import dev.penstock.schedules.lower.ParameterResidency;
 import dev.penstock.schedules.simulate.InFlight;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -30,7 +34,7 @@ class JudgeIsJudgedTest {
         }
 
         boolean isLegal(Schedule spoilt) {
-            return NaiveJudge.isLegal(spoilt, conditions.passKind(), conditions.inFlight());
+            return NaiveJudge.isLegal(spoilt, conditions);
         }
     }
 
@@ -41,7 +45,29 @@ class JudgeIsJudgedTest {
                         Generators.generate("1f1b", PipelineShape.of(3, 3)),
                         Generators.generate("terapipe", PipelineShape.of(2, 1, 3)),
                         Generators.generate("seq1f1b", PipelineShape.of(2, 2, 2)));
-        return Stream.concat(generated, RandomOrders.some(10)).flatMap(JudgeIsJudgedTest::cases);
+        return Stream.concat(
+                Stream.concat(generated, RandomOrders.some(10)).flatMap(JudgeIsJudgedTest::cases),
+                RandomOrders.paired(6).map(JudgeIsJudgedTest::withEverything));
+    }
+
+    /** Pairs, gathers and releases, reductions of replicas and of tied stages, transfers. */
+    private static Case withEverything(Schedule schedule) {
+        int stages = schedule.shape().stages();
+        ParameterResidency[] residencies = ParameterResidency.values();
+        var options =
+                LoweringOptions.plain()
+                        .withSharedGroups(List.of(List.of(0, stages / 2)))
+                        .withGathers(
+                                new GatherSettings(
+                                        residencies[schedule.shape().units() % residencies.length],
+                                        schedule.shape().units() % 3))
+                        .withReduction(
+                                stages % 2 == 0
+                                        ? GradientReduction.PER_STEP
+                                        : GradientReduction.PER_MICRO_BATCH);
+        return new Case(
+                Lowering.lower(schedule, options),
+                Conditions.training().with(InFlight.uniform(1)).withReplicas());
     }
 
     private static Stream<Case> cases(Schedule schedule) {
@@ -90,18 +116,47 @@ class JudgeIsJudgedTest {
                                             var ops = ops(c.schedule(), rank);
                                             ops.remove(position);
                                             Schedule spoilt = with(c.schedule(), rank, ops);
-                                            if (c.isLegal(spoilt)) {
-                                                // to recompute is a choice; else it was the only
-                                                // op that was no computation
-                                                assertThat(
-                                                                op instanceof Op.Recompute
-                                                                        || spoilt.isComputeOnly())
+                                            ValidationReport report = c.judge(spoilt);
+                                            assertThat(report.isValid())
+                                                    .isEqualTo(c.isLegal(spoilt));
+                                            if (report.isValid()) {
+                                                assertThat(canGo(op) || spoilt.isComputeOnly())
                                                         .isTrue();
                                                 return;
                                             }
-                                            assertThat(c.judge(spoilt).violations())
-                                                    .anySatisfy(v -> missing(v, rank, op));
+                                            assertThat(report.violations())
+                                                    .anySatisfy(v -> traced(v, rank, op));
+                                            for (Op part : unitOps(op)) {
+                                                assertThat(report.violations())
+                                                        .anySatisfy(v -> missing(v, rank, part));
+                                            }
                                         }));
+    }
+
+    /**
+     * To recompute is a choice; replicas may sum less often, the last release may be left to the
+     * end. (Else it was the only op that was no computation.)
+     */
+    private static boolean canGo(Op op) {
+        return op instanceof Op.Recompute
+                || op instanceof Op.ReduceGradients
+                || op instanceof Op.ReleaseParameters;
+    }
+
+    private static List<Op> unitOps(Op op) {
+        return op instanceof Op.UnitOp ? List.of(op) : List.copyOf(op.computations());
+    }
+
+    /** The violation names the rank and the op's stage. */
+    private static void traced(Violation violation, int rank, Op op) {
+        assertThat(violation.place().rank()).isEqualTo(rank);
+        assertThat(stages(violation.place().op())).containsAnyElementsOf(stages(op));
+    }
+
+    private static List<Integer> stages(Op op) {
+        return op.computations().isEmpty()
+                ? List.of(op.stage())
+                : op.computations().stream().map(Op::stage).toList();
     }
 
     private static void missing(Violation violation, int rank, Op op) {
@@ -119,11 +174,46 @@ class JudgeIsJudgedTest {
                                         (rank, position, op) -> {
                                             var ops = ops(c.schedule(), rank);
                                             ops.addLast(op);
-                                            ValidationReport report =
-                                                    c.judge(with(c.schedule(), rank, ops));
-                                            assertThat(report.violations())
-                                                    .anySatisfy(v -> duplicate(v, rank, ops));
+                                            Schedule spoilt = with(c.schedule(), rank, ops);
+                                            ValidationReport report = c.judge(spoilt);
+                                            if (!unitOps(op).isEmpty()) {
+                                                assertThat(report.violations())
+                                                        .anySatisfy(v -> duplicate(v, rank, ops));
+                                            }
+                                            assertThat(report.isValid())
+                                                    .isEqualTo(c.isLegal(spoilt));
                                         }));
+    }
+
+    @Test
+    void parametersThatComeOrGoTwiceAreNoticed() {
+        cases().forEach(
+                        c ->
+                                everyOp(
+                                        c.schedule(),
+                                        (rank, position, op) -> {
+                                            if (op instanceof Op.ParameterOp) {
+                                                var ops = ops(c.schedule(), rank);
+                                                ops.add(position, op);
+                                                assertThat(
+                                                                c.judge(
+                                                                                with(
+                                                                                        c
+                                                                                                .schedule(),
+                                                                                        rank,
+                                                                                        ops))
+                                                                        .violations())
+                                                        .anySatisfy(
+                                                                v -> twice(v, rank, position + 1));
+                                            }
+                                        }));
+    }
+
+    private static void twice(Violation violation, int rank, int position) {
+        assertThat(violation)
+                .isInstanceOfAny(Violation.NotResident.class, Violation.Unexpected.class);
+        assertThat(violation.place().rank()).isEqualTo(rank);
+        assertThat(violation.place().position()).isEqualTo(position);
     }
 
     private static void duplicate(Violation violation, int rank, List<Op> ops) {
@@ -242,5 +332,24 @@ class JudgeIsJudgedTest {
                                     .isTrue();
                             ScheduleValidator.validate(order).orThrow();
                         });
+    }
+
+    @Test
+    void pairsThatCanRunAreAcceptedLoweredOrNot() {
+        RandomOrders.paired(300)
+                .forEach(
+                        order -> {
+                            ScheduleValidator.validate(order).orThrow();
+                            ScheduleValidator.validate(
+                                            Lowering.lower(order),
+                                            Conditions.training().with(InFlight.uniform(1)))
+                                    .orThrow();
+                        });
+        assertThat(
+                        RandomOrders.paired(300)
+                                .flatMap(order -> order.programs().stream())
+                                .flatMap(program -> program.ops().stream())
+                                .filter(op -> op instanceof Op.Overlapped))
+                .hasSizeGreaterThan(300);
     }
 }
