@@ -11,8 +11,10 @@ import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.InFlight;
 import dev.penstock.schedules.validate.Conditions;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.stream.IntStream;
 
@@ -22,12 +24,15 @@ public final class NaiveJudge {
     private final PipelineShape shape;
     private final boolean training;
     private final boolean lowered;
+    private final Set<Op> present = new HashSet<>();
 
     private NaiveJudge(Schedule schedule, PassKind passKind) {
         this.schedule = schedule;
         this.shape = schedule.shape();
         this.training = passKind == PassKind.TRAINING;
         this.lowered = !schedule.isComputeOnly();
+        schedule.programs()
+                .forEach(program -> program.ops().forEach(op -> present.addAll(parts(op))));
     }
 
     public static boolean isLegal(Schedule schedule, Conditions conditions) {
@@ -58,13 +63,13 @@ public final class NaiveJudge {
                     .filter(stage -> schedule.placement().rankOf(stage) == program.rank())
                     .forEach(stage -> expected.add(new Op.ReduceGradients(stage)));
         }
-        List<Op> present =
+        List<Op> here =
                 program.ops().stream()
                         .flatMap(op -> parts(op).stream())
                         .filter(this::isDue)
                         .toList();
-        return present.size() == expected.size()
-                && new HashSet<>(present).equals(new HashSet<>(expected));
+        return here.size() == expected.size()
+                && new HashSet<>(here).equals(new HashSet<>(expected));
     }
 
     private static List<Op> parts(Op op) {
@@ -84,9 +89,7 @@ public final class NaiveJudge {
     }
 
     private boolean has(Op wanted) {
-        return schedule.programs().stream()
-                .flatMap(program -> program.ops().stream())
-                .anyMatch(op -> parts(op).contains(wanted));
+        return present.contains(wanted);
     }
 
     private List<Op> expected(WorkUnit u) {
@@ -152,6 +155,7 @@ public final class NaiveJudge {
 
     /** Ops of whole stages are on the right rank, and layers come and go in turns. */
     private boolean hasItsParameters(RankProgram program) {
+        Map<Integer, Integer> lastLayers = lastLayers(program);
         Set<List<Integer>> resident = new HashSet<>();
         for (Op op : program.ops()) {
             boolean ofStage = op instanceof Op.ParameterOp || op instanceof Op.ReduceGradients;
@@ -159,7 +163,8 @@ public final class NaiveJudge {
                 return false;
             }
             if (op instanceof Op.ParameterOp moved) {
-                List<List<Integer>> layers = layers(program, moved);
+                int last = lastLayers.get(op.stage());
+                List<List<Integer>> layers = layers(op.stage(), moved.layers(), last);
                 boolean gathers = op instanceof Op.GatherParameters;
                 boolean fits =
                         gathers
@@ -175,14 +180,10 @@ public final class NaiveJudge {
                 }
             }
             for (Op.Compute part : op.computations()) {
-                var all = new Op.GatherParameters(part.stage(), LayerRange.ALL);
-                boolean moves =
-                        program.ops().stream()
-                                .anyMatch(
-                                        o ->
-                                                o instanceof Op.ParameterOp
-                                                        && o.stage() == part.stage());
-                if (moves && !resident.containsAll(layers(program, all))) {
+                int stage = part.stage();
+                if (lastLayers.containsKey(stage)
+                        && !resident.containsAll(
+                                layers(stage, LayerRange.ALL, lastLayers.get(stage)))) {
                     return false;
                 }
             }
@@ -190,19 +191,22 @@ public final class NaiveJudge {
         return true;
     }
 
-    /** (stage, layer) of all layers that an op names; all are those that any op names. */
-    private static List<List<Integer>> layers(RankProgram program, Op.ParameterOp op) {
-        int last =
-                program.ops().stream()
-                        .filter(o -> o instanceof Op.ParameterOp && o.stage() == op.stage())
-                        .map(o -> ((Op.ParameterOp) o).layers())
-                        .filter(layers -> !layers.isAll())
-                        .mapToInt(LayerRange::last)
-                        .max()
-                        .orElse(0);
-        int end = op.layers().isAll() ? last : op.layers().last();
-        return IntStream.rangeClosed(op.layers().first(), end)
-                .mapToObj(layer -> List.of(op.stage(), layer))
+    /** The highest layer that is named of each stage that is gathered or released. */
+    private static Map<Integer, Integer> lastLayers(RankProgram program) {
+        Map<Integer, Integer> last = new HashMap<>();
+        for (Op op : program.ops()) {
+            if (op instanceof Op.ParameterOp moved) {
+                last.merge(
+                        op.stage(), moved.layers().isAll() ? 0 : moved.layers().last(), Math::max);
+            }
+        }
+        return last;
+    }
+
+    /** (stage, layer) of all layers in a range. */
+    private static List<List<Integer>> layers(int stage, LayerRange range, int last) {
+        return IntStream.rangeClosed(range.first(), Math.min(last, range.last()))
+                .mapToObj(layer -> List.of(stage, layer))
                 .toList();
     }
 

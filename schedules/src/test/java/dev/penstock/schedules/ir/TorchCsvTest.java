@@ -13,7 +13,10 @@ import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 class TorchCsvTest {
@@ -109,7 +112,7 @@ class TorchCsvTest {
 
     @Test
     void anyOrderReadsBackPaddedOrNotLoweredOrNot() {
-        RandomOrders.some(300)
+        Stream.concat(RandomOrders.some(200), RandomOrders.paired(100))
                 .map(TorchCsvTest::sayable)
                 .forEach(
                         order -> {
@@ -121,6 +124,51 @@ class TorchCsvTest {
     private static void readsBack(Schedule schedule) {
         assertThat(TorchCsv.parse(TorchCsv.print(schedule))).isEqualTo(schedule);
         assertThat(TorchCsv.parse(TorchCsv.printPadded(schedule))).isEqualTo(schedule);
+    }
+
+    @Test
+    void inAColumnNothingNeedsWhatAnotherRankMakesThere() {
+        RandomOrders.paired(100)
+                .map(TorchCsvTest::sayable)
+                .forEach(
+                        order -> {
+                            Map<Op, Integer> columns = columns(TorchCsv.printPadded(order));
+                            columns.forEach(
+                                    (op, column) -> {
+                                        for (Op maker : makers(order, op)) {
+                                            assertThat(columns.getOrDefault(maker, -1))
+                                                    .isLessThan(column);
+                                        }
+                                    });
+                        });
+    }
+
+    private static Map<Op, Integer> columns(String csv) {
+        Map<Op, Integer> columns = new HashMap<>();
+        for (String line : csv.lines().toList()) {
+            String[] cells = line.split(",", -1);
+            for (int i = 0; i < cells.length; i++) {
+                int column = i;
+                OpText.parse(cells[i])
+                        .ifPresent(
+                                op -> op.computations().forEach(part -> columns.put(part, column)));
+            }
+        }
+        return columns;
+    }
+
+    private static List<Op> makers(Schedule order, Op op) {
+        int stage = op.stage();
+        WorkUnit unit = ((Op.UnitOp) op).unit();
+        if (op instanceof Op.Forward && order.placement().crossesBefore(stage)) {
+            return List.of(new Op.Forward(unit.onStage(stage - 1)));
+        }
+        if (op instanceof Op.InputGradient && order.placement().crossesAfter(stage)) {
+            return List.of(
+                    new Op.Backward(unit.onStage(stage + 1)),
+                    new Op.BackwardInput(unit.onStage(stage + 1)));
+        }
+        return List.of();
     }
 
     /** Without what the format has no words for. */
