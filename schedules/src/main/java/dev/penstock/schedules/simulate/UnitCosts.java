@@ -26,9 +26,9 @@ public final class UnitCosts implements CostModel {
     public enum Kind {
         /** {@link Op.Forward}; 1 if not given. */
         FORWARD,
-        /** {@link Op.BackwardInput}; 1 if not given. */
+        /** {@link Op.BackwardInput}; if not given 1, or half of a backward that alone is given. */
         BACKWARD_INPUT,
-        /** {@link Op.BackwardWeight}; 1 if not given. */
+        /** {@link Op.BackwardWeight}; if not given 1, or the other half. */
         BACKWARD_WEIGHT,
         /** {@link Op.Backward}; both its parts if not given. */
         BACKWARD,
@@ -60,8 +60,13 @@ public final class UnitCosts implements CostModel {
     private UnitCosts(Map<Kind, Long> given) {
         this.given = Map.copyOf(given);
         set(Kind.FORWARD, 1);
-        set(Kind.BACKWARD_INPUT, 1);
-        set(Kind.BACKWARD_WEIGHT, 1);
+        boolean whole =
+                given.containsKey(Kind.BACKWARD)
+                        && !given.containsKey(Kind.BACKWARD_INPUT)
+                        && !given.containsKey(Kind.BACKWARD_WEIGHT);
+        long backward = given.getOrDefault(Kind.BACKWARD, 2L);
+        set(Kind.BACKWARD_INPUT, whole ? backward / 2 : 1);
+        set(Kind.BACKWARD_WEIGHT, whole ? backward - backward / 2 : 1);
         set(Kind.BACKWARD, of(Kind.BACKWARD_INPUT) + of(Kind.BACKWARD_WEIGHT));
         set(Kind.RECOMPUTE, of(Kind.FORWARD));
         set(Kind.OVERLAPPED, of(Kind.FORWARD) + of(Kind.BACKWARD));

@@ -75,6 +75,15 @@ class UnitCostsTest {
     }
 
     @Test
+    void theHalvesOfABackwardThatAloneIsGivenAreItsParts() {
+        UnitCosts costs = UnitCosts.parse("backward=21");
+
+        assertThat(cost(costs, INPUT)).isEqualTo(10);
+        assertThat(cost(costs, WEIGHT)).isEqualTo(11);
+        assertThat(cost(UnitCosts.parse("backward=21,backward-input=4"), WEIGHT)).isEqualTo(1);
+    }
+
+    @Test
     void aPairOfNothingCostsWhatItsPartsDo() {
         UnitCosts costs = UnitCosts.parse("forward=0,backward=0,backward-input=3,overlapped=8");
 
