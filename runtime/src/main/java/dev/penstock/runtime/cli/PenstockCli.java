@@ -13,6 +13,7 @@ import picocli.CommandLine.Option;
             EvaluateCommand.class,
             GenerateCommand.class,
             ScheduleCommand.class,
+            PlanCommand.class,
             CheckpointCommand.class,
             ConfigCommand.class,
             DoctorCommand.class,

@@ -1,0 +1,155 @@
+package dev.penstock.runtime.cli;
+
+import dev.penstock.runtime.config.ClusterConfig;
+import dev.penstock.runtime.config.ClusterLoader;
+import dev.penstock.runtime.config.ConfigException;
+import dev.penstock.schedules.plan.ModelShape;
+import dev.penstock.schedules.plan.Plan;
+import dev.penstock.schedules.plan.PlanExplanation;
+import dev.penstock.schedules.plan.PlanReport;
+import dev.penstock.schedules.plan.PlanRequest;
+import dev.penstock.schedules.plan.Planner;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+/** Says how to train a model on a cluster. */
+@Command(
+        name = "plan",
+        description =
+                "Says how to train a model on a cluster: stages, shards, replicas, order and"
+                        + " layers, proved and simulated, fastest first.",
+        footer = {
+            "  penstock plan --cluster sample-configs/clusters/4-laptops.conf \\",
+            "    --model gpt2-124m --batch 16",
+            "  penstock plan --cluster sample-configs/clusters/3072-a100.conf \\",
+            "    --model gpt-1t --batch 3072",
+            "  penstock plan --cluster sample-configs/clusters/48x8-v100.conf \\",
+            "    --model layers=40,width=5120,heads=40,sequence=2048 --batch 64",
+        })
+final class PlanCommand extends PenstockCommand {
+    @Option(
+            names = "--cluster",
+            required = true,
+            paramLabel = "FILE",
+            description = "A cluster file, such as sample-configs/clusters/4-laptops.conf.")
+    @SuppressWarnings("NullAway.Init") // required: set by picocli
+    private Path cluster;
+
+    @Option(
+            names = "--model",
+            required = true,
+            paramLabel = "NAME|FILE|KEY=VALUE,..",
+            description = {
+                "gpt2-124m, -355m, -774m, -1558m, gpt3-13b, -175b, gpt-530b, gpt-1t, a run's",
+                "configuration, or sizes: layers, width, heads, vocabulary, sequence, tied.",
+            })
+    @SuppressWarnings("NullAway.Init") // required: set by picocli
+    private String model;
+
+    @Option(
+            names = "--batch",
+            required = true,
+            paramLabel = "N",
+            description = "Sequences of a step, over all replicas.")
+    private int batch;
+
+    @Option(
+            names = "--sequence",
+            paramLabel = "L",
+            description = "Tokens of a sequence (default: the model's).")
+    private @Nullable Integer sequence;
+
+    @Option(
+            names = "--top",
+            paramLabel = "K",
+            defaultValue = "5",
+            description = "How many plans to show (default: ${DEFAULT-VALUE}).")
+    private int top;
+
+    @Option(names = "--json", description = "Print one JSON document.")
+    private boolean json;
+
+    @Override
+    public Integer call() {
+        PlanRequest request = request();
+        PlanReport report = Planner.plan(request, top);
+        List<String> explanation = PlanExplanation.of(report);
+        if (report.plans().isEmpty()) {
+            throw new BadInputException(String.join("\n", explanation));
+        }
+        if (json) {
+            printJson(PlanAnswer.of(report, explanation));
+        } else {
+            print(report, explanation);
+        }
+        return ExitCode.OK;
+    }
+
+    private PlanRequest request() {
+        List<String> problems = new ArrayList<>();
+        Optional<ClusterConfig> config = Optional.empty();
+        try {
+            config = Optional.of(ClusterLoader.load(cluster));
+        } catch (ConfigException e) {
+            e.problems().forEach(problem -> problems.add(problem.toString()));
+        }
+        Optional<ModelShape> shape = new PlannedModel(problems).read(model);
+        require(problems, "--batch", batch, 1 << 20);
+        require(problems, "--top", top, 100);
+        require(problems, "--sequence", sequence == null ? 1 : sequence, 1 << 24);
+        if (!problems.isEmpty()) {
+            throw new BadInputException(
+                    problems.size() == 1
+                            ? problems.getFirst()
+                            : problems.size() + " problems\n  " + String.join("\n  ", problems));
+        }
+        ModelShape planned = shape.orElseThrow();
+        return new PlanRequest(
+                sequence == null ? planned : planned.withSequence(sequence),
+                config.orElseThrow().trainingBytes(),
+                config.orElseThrow().cluster(),
+                batch);
+    }
+
+    private static void require(List<String> problems, String option, int value, int most) {
+        if (value < 1 || value > most) {
+            problems.add("%s: expected 1 to %d, got %d".formatted(option, most, value));
+        }
+    }
+
+    private void print(PlanReport report, List<String> explanation) {
+        PlanRequest request = report.request();
+        out().printf(
+                        "%.3g parameters on %s (%d devices), %d sequences of %d tokens a step; %d"
+                                + " choices bounded, %d proved and simulated%n%n",
+                        (double) request.model().parameters(),
+                        request.cluster().name(),
+                        request.cluster().devices(),
+                        request.batch(),
+                        request.model().sequence(),
+                        report.bounded(),
+                        report.proved());
+        out().println("      step    tokens/s  bubble  memory      plan");
+        int place = 1;
+        for (Plan plan : report.plans()) {
+            out().printf(
+                            "%2d %9s %9.4g  %5.1f %%  %-10s  %s%n",
+                            place++,
+                            PlanAnswer.time(plan.stepNanos()),
+                            plan.tokensPerSecond(request),
+                            100 * plan.bubbleShare(),
+                            PlanAnswer.size(plan.peakBytes()),
+                            plan.choice().describe());
+        }
+        out().println();
+        explanation.forEach(out()::println);
+        out().println();
+        out().print(PlanSnippet.of(request, report.plans().getFirst()));
+        out().flush();
+    }
+}

@@ -1,0 +1,42 @@
+package dev.penstock.runtime.cli;
+
+import dev.penstock.schedules.plan.Plan;
+import dev.penstock.schedules.plan.PlanChoice;
+import dev.penstock.schedules.plan.PlanRequest;
+
+/** The part of a run's configuration that a plan decides. */
+final class PlanSnippet {
+    private PlanSnippet() {}
+
+    /** HOCON, to be copied. */
+    static String of(PlanRequest request, Plan plan) {
+        PlanChoice choice = plan.choice();
+        var text = new StringBuilder("# for a run's configuration\n");
+        if (choice.layout().data() > 1) {
+            text.append(
+                    "# of each of %d replicas, ZeRO %d%n"
+                            .formatted(choice.layout().data(), choice.zero().number()));
+        }
+        if (choice.layout().tensor() > 1) {
+            text.append("# every matrix in %d shards%n".formatted(choice.layout().tensor()));
+        }
+        if (choice.chunks() > 1) {
+            text.append(
+                    "# %d ranks of %d chunks%n"
+                            .formatted(choice.layout().pipeline(), choice.chunks()));
+        }
+        if (choice.recompute()) {
+            text.append("# activations inside blocks are recomputed\n");
+        }
+        text.append("pipeline {\n  stages = ").append(choice.stages());
+        text.append("\n  partition = ").append(plan.partition()).append("\n}\n");
+        text.append("schedule {\n  kind = ").append(choice.kind());
+        if (choice.slices() > 1) {
+            text.append("\n  slices = ").append(choice.slices());
+        }
+        text.append("\n}\nbatch {\n  sequences = ")
+                .append(request.batch() / choice.layout().data());
+        text.append("\n  micro-batches = ").append(choice.microBatches()).append("\n}\n");
+        return text.toString();
+    }
+}

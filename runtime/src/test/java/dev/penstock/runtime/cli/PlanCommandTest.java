@@ -1,0 +1,141 @@
+package dev.penstock.runtime.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class PlanCommandTest {
+    private static final String LAPTOPS = "../sample-configs/clusters/4-laptops.conf";
+    private static final String SMALL = "layers=4,width=256,heads=4,vocabulary=256,sequence=256";
+    private static final JsonMapper JSON = JsonMapper.builder().build();
+
+    @TempDir Path folder;
+
+    private static Cli plan(String... arguments) {
+        String[] all = new String[arguments.length + 1];
+        all[0] = "plan";
+        System.arraycopy(arguments, 0, all, 1, arguments.length);
+        return Cli.run(all);
+    }
+
+    @Test
+    void printsRankedPlansTheirReasonsAndASnippet() {
+        Cli plan = plan("--cluster", LAPTOPS, "--model", SMALL, "--batch", "4", "--top", "3");
+
+        assertThat(plan.err()).isEmpty();
+        assertThat(plan.exitCode()).isEqualTo(ExitCode.OK);
+        assertThat(plan.out())
+                .contains("on 4 laptops (4 devices), 4 sequences of 256 tokens a step")
+                .containsPattern("(?m)^ 1 +[0-9.]+ m?s")
+                .containsPattern("(?m)^ 3 +[0-9.]+ m?s")
+                .contains(
+                        "The runner-up, ", "pipeline {", "partition = [", "schedule {", "batch {");
+    }
+
+    @Test
+    void answersProgramsInJson() throws IOException {
+        Cli plan = plan("--cluster", LAPTOPS, "--model", SMALL, "--batch=4", "--top=2", "--json");
+        JsonNode answer = JSON.readTree(plan.out());
+
+        assertThat(answer.get("plans")).hasSize(2);
+        JsonNode first = answer.at("/plans/0");
+        assertThat(first.get("stepNanos").asLong())
+                .isPositive()
+                .isLessThanOrEqualTo(answer.at("/plans/1/stepNanos").asLong());
+        int layers = 0;
+        for (JsonNode blocks : first.get("partition")) {
+            layers += blocks.asInt();
+        }
+        assertThat(layers).isEqualTo(4);
+        assertThat(answer.get("complete").asBoolean()).isTrue();
+        assertThat(answer.get("explanation")).isNotEmpty();
+        assertThat(answer.get("config").asText()).contains("kind = " + first.get("kind").asText());
+        for (JsonNode rank : first.get("memory")) {
+            assertThat(rank.get("state").asLong()).isLessThan(rank.get("capacity").asLong());
+        }
+    }
+
+    @Test
+    void takesAModelByNameByFileAndBySizes() throws IOException {
+        Path tiny =
+                Files.writeString(
+                        folder.resolve("box.conf"),
+                        "nodes = [{ name = box, memory = 64 GiB, peak-tflops = 10,"
+                                + " memory-bandwidth = 100 GB }]");
+        for (String model :
+                new String[] {"gpt2-124m", "../sample-configs/quickstart.conf", SMALL}) {
+            Cli plan = plan("--cluster", tiny.toString(), "--model", model, "--batch=1", "--top=1");
+
+            assertThat(plan.err()).isEmpty();
+            assertThat(plan.out()).contains("1 devices");
+        }
+        Cli longer = plan("--cluster=" + tiny, "--model=" + SMALL, "--batch=1", "--sequence=512");
+        assertThat(longer.out()).contains("1 sequences of 512 tokens");
+    }
+
+    @Test
+    void saysHowMuchIsMissingWhereNothingFits() throws IOException {
+        Path small =
+                Files.writeString(
+                        folder.resolve("small.conf"),
+                        "nodes = [{ name = toaster, memory = 64 MiB, peak-tflops = 1,"
+                                + " memory-bandwidth = 1 GB }]");
+
+        Cli plan = plan("--cluster", small.toString(), "--model", "gpt2-124m", "--batch", "1");
+
+        assertThat(plan.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(plan.err())
+                .containsPattern(
+                        "no plan fits: the least memory any plan needs is [0-9.]+ GiB on toaster,"
+                                + " which has 64.0 MiB");
+    }
+
+    @Test
+    void saysEverythingThatIsWrongAtOnce() throws IOException {
+        Path wrong =
+                Files.writeString(
+                        folder.resolve("wrong.conf"),
+                        "nodes = [{ name = a, memory = 8 GiB, peak-tflop = 1,"
+                                + " memory-bandwidth = 1 GB }]");
+
+        Cli plan =
+                plan(
+                        "--cluster=" + wrong,
+                        "--model=layers=0,wide=3",
+                        "--batch=0",
+                        "--top=0",
+                        "--sequence=-1");
+
+        assertThat(plan.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(plan.err())
+                .contains("wrong.conf:1", "did you mean peak-tflops?", "layers=0", "wide=3")
+                .contains("--batch: expected 1 to", "--top", "--sequence")
+                .doesNotContain("at dev.penstock", "unexpected");
+    }
+
+    @Test
+    void refusesModelsThatNobodyKnows() {
+        Cli plan = plan("--cluster", LAPTOPS, "--model", "gpt5", "--batch", "1");
+        Cli heads = plan("--cluster", LAPTOPS, "--model=layers=2,width=5,heads=2", "--batch=1");
+        Cli short2 = plan("--cluster", LAPTOPS, "--model=layers=2", "--batch=1");
+
+        assertThat(plan.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(plan.err()).contains("gpt2-124m", "gpt-1t", "got gpt5");
+        assertThat(heads.err()).contains("width 5 and 2 heads");
+        assertThat(short2.err()).contains("expected width, heads beside layers=2");
+    }
+
+    @Test
+    void helpShowsAnExample() {
+        Cli help = plan("--help");
+
+        assertThat(help.out())
+                .contains("penstock plan --cluster sample-configs/clusters/4-laptops");
+    }
+}
