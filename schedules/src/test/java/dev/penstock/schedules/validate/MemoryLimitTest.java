@@ -86,6 +86,17 @@ class MemoryLimitTest {
     }
 
     @Test
+    void whatIsGatheredAgainWeighsAgain() {
+        Schedule schedule =
+                oneRank(
+                        "micro-batches: 1\n",
+                        "0UNSHARD 0RESHARD 0UNSHARD 0F0 0R0 0R0 0B0 0RESHARD 0RESHARD");
+
+        assertThat(peak(schedule, MemoryModel.uniform(schedule.shape(), 10, 5, 3)))
+                .isEqualTo(new RankBytes(0, 3, 10, 0, 3));
+    }
+
+    @Test
     void longerResidencyIsHeavier() {
         Schedule schedule = TorchCsv.parse("0F0,0F1,1F0,1F1,1B0,1B1,0B0,0B1\n");
         MemoryModel model = MemoryModel.uniform(schedule.shape(), 0, 0, 5);

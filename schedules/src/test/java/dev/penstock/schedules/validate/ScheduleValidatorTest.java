@@ -280,4 +280,13 @@ class ScheduleValidatorTest {
         assertThat(report.stagePeaks()).hasSize(2);
         assertThat(report.memory().peakUnits()).isEqualTo(3);
     }
+
+    @Test
+    void stagesWithReplicasMustSumWithThem() {
+        String lowered = "ranks: 1\nmicro-batches: 1\nrank 0: 0UNSHARD 0F0 0B0 0RESHARD\n";
+
+        assertThat(messages(lowered, Conditions.training())).isEmpty();
+        assertThat(messages(lowered, Conditions.training().withReplicas()))
+                .containsExactly("rank 0 has no 0REDUCE_GRAD");
+    }
 }
