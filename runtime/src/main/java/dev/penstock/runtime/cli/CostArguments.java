@@ -1,72 +1,93 @@
 package dev.penstock.runtime.cli;
 
-import dev.penstock.schedules.generate.OpCosts;
+import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.CostModel;
+import dev.penstock.schedules.simulate.InvalidCostsException;
+import dev.penstock.schedules.simulate.ProfileCosts;
+import dev.penstock.schedules.simulate.ProfileText;
+import dev.penstock.schedules.simulate.UnitCosts;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
-import java.util.TreeMap;
-import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
 /** What ops cost in a simulation. */
 final class CostArguments {
-    private static final TreeSet<String> OPS =
-            new TreeSet<>(
-                    List.of(
-                            "forward",
-                            "backward",
-                            "backward-input",
-                            "backward-weight",
-                            "transfer"));
+    private static final String PROFILE = "profile.txt";
 
     @Option(
             names = "--costs",
-            split = ",",
-            paramLabel = "OP=TIME",
+            paramLabel = "OP=TIME,..",
             description = {
-                "Times in any whole unit: forward (default 1), backward-input and",
-                "backward-weight (default 1 each), or both in one: backward (default 2);",
-                "transfer (default 0)."
+                "Times in any whole unit: forward, backward-input and backward-weight",
+                "(default 1 each), backward (default both), recompute, overlapped,",
+                "transfer, link, gather, reduce (default 0 each)."
             })
-    private Map<String, Long> costs = new TreeMap<>();
+    private List<String> costs = new ArrayList<>();
 
-    /**
-     * @throws BadInputException for costs that there are not
-     */
-    CostModel model() {
-        OpCosts values = values();
-        return CostModel.split(
-                values.forwardNanos(),
-                values.backwardInputNanos(),
-                values.backwardWeightNanos(),
-                values.communicationNanos());
+    @Option(
+            names = "--profile",
+            paramLabel = "RUN|FILE",
+            description = {
+                "Times that a run measured, in nanoseconds: its directory, or its",
+                "profile.txt."
+            })
+    private @Nullable Path profile;
+
+    /** Whether times are nanoseconds and not units. */
+    boolean measured() {
+        return profile != null;
     }
 
     /**
-     * @throws BadInputException for costs that there are not
+     * The costs of what the schedule computes.
+     *
+     * @throws BadInputException with everything that is wrong with them
      */
-    OpCosts values() {
-        costs.forEach(
-                (op, time) -> {
-                    if (!OPS.contains(op) || time < 0) {
-                        throw new BadInputException(
-                                "expected --costs of %s, each 0 or more, got %s=%d"
-                                        .formatted(String.join(", ", OPS), op, time));
-                    }
-                });
-        boolean parts = costs.containsKey("backward-input") || costs.containsKey("backward-weight");
-        if (parts && costs.containsKey("backward")) {
-            throw new BadInputException(
-                    "expected either backward or its parts backward-input and backward-weight in"
-                            + " --costs, got both");
+    CostModel model(Schedule schedule) {
+        if (profile == null) {
+            return units();
         }
-        long backward = costs.getOrDefault("backward", 2L);
-        long input = parts ? costs.getOrDefault("backward-input", 1L) : backward / 2;
-        long weight = parts ? costs.getOrDefault("backward-weight", 1L) : backward - backward / 2;
-        return new OpCosts(
-                costs.getOrDefault("forward", 1L),
-                input,
-                weight,
-                costs.getOrDefault("transfer", 0L));
+        if (!costs.isEmpty()) {
+            throw new BadInputException("expected --costs or --profile, got both");
+        }
+        ProfileCosts measured = read(profile);
+        List<String> missing = measured.missing(schedule);
+        if (!missing.isEmpty()) {
+            throw new BadInputException(
+                    "%s was measured on another shape, it lacks %s; simulate an order of the run's stages and slices, or give --costs"
+                            .formatted(profile, String.join("; ", missing)));
+        }
+        return measured;
+    }
+
+    /**
+     * @throws BadInputException with everything that is wrong with them
+     */
+    UnitCosts units() {
+        try {
+            return UnitCosts.parse(String.join(",", costs));
+        } catch (InvalidCostsException e) {
+            throw new BadInputException("--costs: " + String.join("\n--costs: ", e.problems()));
+        }
+    }
+
+    private static ProfileCosts read(Path path) {
+        Path file = Files.isDirectory(path) ? path.resolve(PROFILE) : path;
+        try {
+            return ProfileText.parse(Files.readString(file));
+        } catch (IOException e) {
+            throw new BadInputException(
+                    "expected the profile of a run, got %s (%s); try the directory of a run that has ended"
+                            .formatted(file, e.getClass().getSimpleName()));
+        } catch (InvalidCostsException e) {
+            throw new BadInputException(
+                    e.problems().stream()
+                            .map(problem -> "\n  %s, %s".formatted(file, problem))
+                            .reduce(file + " is no profile", String::concat));
+        }
     }
 }

@@ -1,10 +1,11 @@
 package dev.penstock.runtime.cli;
 
+import dev.penstock.schedules.generate.OpCosts;
 import dev.penstock.schedules.plan.FamilyComparison;
+import dev.penstock.schedules.simulate.UnitCosts;
 import java.util.Collections;
 import java.util.List;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** One table of all families. */
@@ -50,7 +51,16 @@ final class ScheduleCompareCommand extends PenstockCommand {
             })
     private List<Integer> slices = List.of(4);
 
-    @Mixin private CostArguments costs = new CostArguments();
+    @Option(
+            names = "--costs",
+            defaultValue = "",
+            paramLabel = "OP=TIME,..",
+            description = {
+                "Times of a micro-batch through all of a rank's layers, in any whole unit:",
+                "forward, backward-input, backward-weight (default 1 each), transfer",
+                "(default 0)."
+            })
+    private String costs = "";
 
     @Option(names = "--json", description = "Print one JSON document.")
     private boolean json;
@@ -62,7 +72,11 @@ final class ScheduleCompareCommand extends PenstockCommand {
             comparison =
                     FamilyComparison.of(
                             new FamilyComparison.Work(
-                                    ranks, microBatches, chunks, lengths(), costs.values()));
+                                    ranks,
+                                    microBatches,
+                                    chunks,
+                                    lengths(),
+                                    opCosts(UnitCosts.parse(costs))));
         } catch (IllegalArgumentException e) {
             throw new BadInputException(String.valueOf(e.getMessage()));
         }
@@ -72,6 +86,14 @@ final class ScheduleCompareCommand extends PenstockCommand {
             print(comparison);
         }
         return ExitCode.OK;
+    }
+
+    private static OpCosts opCosts(UnitCosts costs) {
+        return new OpCosts(
+                costs.of(UnitCosts.Kind.FORWARD),
+                costs.of(UnitCosts.Kind.BACKWARD_INPUT),
+                costs.of(UnitCosts.Kind.BACKWARD_WEIGHT),
+                costs.of(UnitCosts.Kind.TRANSFER));
     }
 
     private List<Integer> lengths() {

@@ -61,7 +61,6 @@ final class ScheduleDiffCommand extends PenstockCommand {
 
     @Override
     public Integer call() {
-        CostModel model = costs.model();
         Schedule a = OrderFile.read(first, format).schedule();
         Schedule b = OrderFile.read(second, format).schedule();
         ScheduleDiff diff = ScheduleDiff.of(a, b);
@@ -70,8 +69,8 @@ final class ScheduleDiffCommand extends PenstockCommand {
                         diff.isEmpty(),
                         diff.shapes(),
                         diff.ranks(),
-                        cost(first, a, model),
-                        cost(second, b, model));
+                        cost(first, a, costs.model(a)),
+                        cost(second, b, costs.model(b)));
         if (json) {
             printJson(answer);
         } else {

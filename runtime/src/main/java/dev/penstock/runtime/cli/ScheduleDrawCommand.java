@@ -55,8 +55,11 @@ final class ScheduleDrawCommand extends PenstockCommand {
     public Integer call() {
         Schedule schedule = order.read().order();
         ScheduleValidator.validate(schedule).orThrow();
-        Timeline timeline = ScheduleSimulator.simulate(schedule, costs.model());
-        TimelinePanel panel = TimelinePanel.units(schedule.name(), timeline);
+        Timeline timeline = ScheduleSimulator.simulate(schedule, costs.model(schedule));
+        TimelinePanel panel =
+                costs.measured()
+                        ? TimelinePanel.nanos(schedule.name(), timeline)
+                        : TimelinePanel.units(schedule.name(), timeline);
         String text =
                 switch (picture) {
                     case SVG -> ScheduleSvg.draw(panel);

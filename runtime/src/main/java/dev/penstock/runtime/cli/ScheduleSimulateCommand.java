@@ -23,7 +23,7 @@ import picocli.CommandLine.Option;
             "  penstock schedule simulate --kind zb-h1 --ranks 4 --micro-batches 8",
         })
 final class ScheduleSimulateCommand extends PenstockCommand {
-    /** The answer for programs, in the units of the costs. */
+    /** The answer for programs, in the units of the costs; of a profile: nanoseconds. */
     record Answer(String name, long makespan, double bubble, List<RankAnswer> ranks) {}
 
     /**
@@ -42,9 +42,9 @@ final class ScheduleSimulateCommand extends PenstockCommand {
 
     @Override
     public Integer call() {
-        CostModel costModel = costs.model();
         Schedule schedule = order.read().order();
         ScheduleValidator.validate(schedule).orThrow();
+        CostModel costModel = costs.model(schedule);
         BubbleReport bubble = ScheduleSimulator.simulate(schedule, costModel).bubble();
         Answer answer = answer(schedule, bubble);
         if (json) {

@@ -178,6 +178,11 @@ public record RunDirectory(Path path) {
         return path.resolve("gantt.svg");
     }
 
+    /** What ops cost, for {@code penstock schedule simulate --profile}. */
+    public Path profile() {
+        return path.resolve("profile.txt");
+    }
+
     public Path lossCurve() {
         return path.resolve("loss.svg");
     }

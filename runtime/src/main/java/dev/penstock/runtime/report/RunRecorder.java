@@ -3,6 +3,11 @@ package dev.penstock.runtime.report;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.runtime.metrics.Quantities;
+import dev.penstock.runtime.metrics.StepTimes;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.simulate.MeasuredMeans;
+import dev.penstock.schedules.simulate.ProfileCosts;
+import dev.penstock.schedules.simulate.ProfileText;
 import java.util.ArrayDeque;
 import java.util.Collection;
 import java.util.Collections;
@@ -124,6 +129,13 @@ public final class RunRecorder implements RunListener {
         return byDuration.isEmpty()
                 ? Optional.empty()
                 : Optional.of(byDuration.get((byDuration.size() - 1) / 2));
+    }
+
+    /** What ops cost in the recent steps: the text of a profile. */
+    synchronized String profile(Schedule schedule) {
+        var means = new MeasuredMeans();
+        recent.forEach(report -> means.add(StepTimes.of(schedule, report).timeline()));
+        return ProfileText.print(new ProfileCosts(means.lines()));
     }
 
     /** How many steps {@link #typical} chooses from. */

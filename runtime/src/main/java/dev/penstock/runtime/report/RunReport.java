@@ -14,8 +14,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Writes what remains of a run into its directory: loss.svg, gantt.svg, trace.json and report.html.
- * The curves are read from metrics.jsonl, so a resumed run shows all of its steps.
+ * Writes what remains of a run into its directory: loss.svg, gantt.svg, trace.json, profile.txt and
+ * report.html. The curves are read from metrics.jsonl, so a resumed run shows all of its steps.
  */
 public final class RunReport {
     private static final Logger LOG = LoggerFactory.getLogger(RunReport.class);
@@ -81,6 +81,10 @@ public final class RunReport {
         if (recorder.size() > 0) {
             StepTrace trace = new StepTrace(facts.name(), facts.schedule());
             file(directory.trace(), problems, out -> trace.write(recorder.traced(), out));
+            file(
+                    directory.profile(),
+                    problems,
+                    out -> out.write(recorder.profile(facts.schedule())));
         }
     }
 

@@ -32,6 +32,7 @@ class FinishedRunIT {
                         "resolved.conf",
                         "metrics.jsonl",
                         "trace.json",
+                        "profile.txt",
                         "gantt.svg",
                         "loss.svg",
                         "report.html",
@@ -56,6 +57,19 @@ class FinishedRunIT {
 
         assertThat(cli.exitCode()).as(cli.err()).isEqualTo(ExitCode.OK);
         assertThat(Trained.lossBits(again)).isEqualTo(trained.lossBits());
+    }
+
+    @Test
+    void itsProfileTimesItsOrderAndRefusesAnotherShape() throws IOException {
+        String config = trained.directory().resolve("resolved.conf").toString();
+
+        JsonNode own = json("schedule", "simulate", config, "--profile", run(), "--json");
+        Cli other = Cli.run("schedule", "simulate", "--kind=1f1b", "--ranks=9", "--profile", run());
+
+        // a forward alone takes longer than 10 microseconds on any machine
+        assertThat(own.get("makespan").asLong()).isGreaterThan(100_000);
+        assertThat(other.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(other.err()).contains("forward of stage 8");
     }
 
     @Test

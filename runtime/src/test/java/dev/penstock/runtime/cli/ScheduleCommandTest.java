@@ -269,10 +269,12 @@ class ScheduleCommandTest {
         assertThat(badInput("show", "--kind=gpipe", "--ranks=two")).contains("--ranks", "two");
         assertThat(badInput("show", "nowhere.txt")).contains("nowhere.txt");
         assertThat(badInput("show", noOrder.toString())).contains("no.txt:2:9", "no.txt:2:13");
-        assertThat(badInput("simulate", HAND_WRITTEN, "--costs=sideways=1")).contains("sideways=1");
-        assertThat(badInput("simulate", HAND_WRITTEN, "--costs=forward=-1")).contains("forward=-1");
-        assertThat(badInput("simulate", HAND_WRITTEN, "--costs=backward=1,backward-input=1"))
-                .contains("either backward or its parts");
+        assertThat(badInput("simulate", HAND_WRITTEN, "--costs=sideways=1")).contains("sideways");
+        assertThat(badInput("simulate", HAND_WRITTEN, "--costs=forward=-1"))
+                .contains("forward, got '-1'");
+        assertThat(badInput("simulate", HAND_WRITTEN, "--costs=a=1,backward"))
+                .contains("'a'", "'backward'");
+        assertThat(badInput("simulate", HAND_WRITTEN, "--profile=nowhere")).contains("nowhere");
         assertThat(badInput("validate", HAND_WRITTEN, "--buffers=0")).contains("--buffers");
         assertThat(badInput("generate", "zigzag")).contains("zigzag", "1f1b");
         assertThat(badInput("generate", "1f1b", "--chunks=3")).contains("3 chunks", "try 1");
