@@ -1,5 +1,7 @@
 package dev.penstock.runtime.config;
 
+import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.ParsedSchedule;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.lower.Lowering;
@@ -30,6 +32,10 @@ public final class ScheduleFaults {
         List<Problem> asWritten = asWritten(loaded, order, configured.file());
         if (!asWritten.isEmpty()) {
             return asWritten;
+        }
+        List<Problem> beyond = beyondStages(loaded, order);
+        if (!beyond.isEmpty()) {
+            return beyond;
         }
         Schedule training = Lowering.lower(order, configured.sharedGroups());
         Schedule evaluation = Lowering.lowerForwardOnly(order);
@@ -74,6 +80,24 @@ public final class ScheduleFaults {
                 violation ->
                         file.map(parsed -> atLine(loaded, parsed, violation))
                                 .orElseGet(() -> atKey(loaded, violation)));
+    }
+
+    /** Stages keep activations and hold whole parameters; orders that say otherwise do not run. */
+    private static List<Problem> beyondStages(LoadedConfig loaded, Schedule order) {
+        return order.programs().stream()
+                .flatMap(program -> program.ops().stream())
+                .filter(op -> op instanceof Op.Recompute || op instanceof Op.ParameterOp)
+                .map(op -> OpText.print(op, order.shape()))
+                .distinct()
+                .limit(SHOWN)
+                .map(
+                        op ->
+                                loaded.problem(
+                                        "schedule.file",
+                                        "ops that stages can run: they neither recompute nor gather",
+                                        op,
+                                        "leave it out, or simulate the order with penstock schedule simulate"))
+                .toList();
     }
 
     private static List<Problem> problems(

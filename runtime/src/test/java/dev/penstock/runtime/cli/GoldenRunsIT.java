@@ -7,6 +7,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.penstock.runtime.checkpoint.SafetensorsFile;
 import dev.penstock.runtime.checkpoint.StoredTensor;
+import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.generate.ScheduleKind;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -65,6 +67,31 @@ class GoldenRunsIT {
         Trained trained =
                 Training.golden(folder, tied)
                         .set("pipeline.stages=" + stages, "schedule={" + order.words + "}")
+                        .option("--dump-gradients", "1:" + gradients)
+                        .complete();
+
+        expectNear(trained.losses(), expected(tied, "loss_fp64_accum4"));
+        expectFirstGradients(gradients, tied);
+    }
+
+    static List<String> families() {
+        return Generators.kinds();
+    }
+
+    /** Two stages on each rank where the family allows it; the first and the last are small. */
+    @ParameterizedTest
+    @MethodSource("families")
+    void everyFamilyHasPyTorchsLossesAndFirstGradients(String kind) throws IOException {
+        boolean tied = kind.length() % 2 == 0;
+        int chunks = Generators.kind(kind).chunks() == ScheduleKind.Chunks.ONE ? 1 : 2;
+        Path gradients = folder.resolve("gradients.safetensors");
+
+        Trained trained =
+                Training.golden(folder, tied)
+                        .set(
+                                "pipeline={stages=2, chunks=%d}".formatted(chunks),
+                                "schedule={kind=%s, slices=%d}"
+                                        .formatted(kind, Generators.kind(kind).sliced() ? 2 : 1))
                         .option("--dump-gradients", "1:" + gradients)
                         .complete();
 

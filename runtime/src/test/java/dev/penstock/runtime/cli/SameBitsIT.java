@@ -3,6 +3,8 @@ package dev.penstock.runtime.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
+import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.generate.ScheduleKind;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -37,6 +39,36 @@ class SameBitsIT {
                         "data-plane={term-length=64 KiB, mtu=1024, in-flight=4}")) {
             assertThat(losses(layout, "device.gemm=" + gemm, layout)).as(layout).isEqualTo(bits);
         }
+    }
+
+    /** Their backwards, or the parts for the weights, come in the sequence of 1F1B. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "interleaved-1f1b",
+                "zb-h1",
+                "zb-h2",
+                "zb-1p",
+                "zb-2p",
+                "interleaved-zb",
+                "zb-v",
+                "v-half",
+                "v-min",
+                "seq1f1b-interleaved",
+                "terapipe-1f1b"
+            })
+    void familiesOf1F1BsClassGiveItsLosses(String kind) {
+        ScheduleKind known = Generators.kind(kind);
+        String chunks = known.chunks() == ScheduleKind.Chunks.ONE ? "1" : "2";
+        String slices = known.sliced() ? "2" : "1";
+
+        List<String> family =
+                losses(
+                        kind,
+                        "schedule={kind=" + kind + ", slices=" + slices + "}",
+                        "pipeline.chunks=" + chunks);
+
+        assertThat(family).isEqualTo(losses("base"));
     }
 
     @ParameterizedTest
