@@ -20,20 +20,14 @@ final class PlanSnippet {
         if (choice.layout().tensor() > 1) {
             text.append("# every matrix in %d shards%n".formatted(choice.layout().tensor()));
         }
-        if (choice.chunks() > 1) {
-            text.append(
-                    "# %d ranks of %d chunks%n"
-                            .formatted(choice.layout().pipeline(), choice.chunks()));
-        }
         if (choice.recompute()) {
             text.append("# activations inside blocks are recomputed\n");
         }
-        text.append("pipeline {\n  stages = ").append(choice.stages());
+        text.append("pipeline {\n  stages = ").append(choice.layout().pipeline());
+        text.append("\n  chunks = ").append(choice.chunks());
         text.append("\n  partition = ").append(plan.partition()).append("\n}\n");
         text.append("schedule {\n  kind = ").append(choice.kind());
-        if (choice.slices() > 1) {
-            text.append("\n  slices = ").append(choice.slices());
-        }
+        text.append("\n  slices = ").append(choice.slices());
         text.append("\n}\nbatch {\n  sequences = ")
                 .append(request.batch() / choice.layout().data());
         text.append("\n  micro-batches = ").append(choice.microBatches()).append("\n}\n");

@@ -4,9 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+import dev.penstock.runtime.config.ConfigLoader;
+import dev.penstock.runtime.config.RunConfig;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -59,6 +62,28 @@ class PlanCommandTest {
         for (JsonNode rank : first.get("memory")) {
             assertThat(rank.get("state").asLong()).isLessThan(rank.get("capacity").asLong());
         }
+    }
+
+    @Test
+    void theSnippetIsWhatARunTakes() throws IOException {
+        Cli plan = plan("--cluster", LAPTOPS, "--model", SMALL, "--batch=8", "--top=1", "--json");
+        JsonNode answer = JSON.readTree(plan.out());
+        Path quickstart = Path.of("../sample-configs/quickstart.conf").toAbsolutePath().normalize();
+        Path run =
+                Files.writeString(
+                        folder.resolve("run.conf"),
+                        Files.readString(quickstart)
+                                        .replace("data/", quickstart.getParent() + "/data/")
+                                + answer.get("config").asText());
+
+        RunConfig config = ConfigLoader.load(run, List.of());
+
+        JsonNode first = answer.at("/plans/0");
+        assertThat(config.schedule().kind().word()).isEqualTo(first.get("kind").asText());
+        assertThat(config.pipeline().stages()).isEqualTo(first.get("pipeline").asInt());
+        assertThat(config.pipeline().partition().orElseThrow())
+                .hasSameSizeAs(first.get("partition"));
+        assertThat(config.batch().microBatches()).isEqualTo(first.get("microBatches").asInt());
     }
 
     @Test
