@@ -4,6 +4,7 @@ import dev.penstock.runtime.config.ConfigLoader;
 import dev.penstock.runtime.config.ConfiguredSchedule;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.ir.ParsedSchedule;
+import dev.penstock.schedules.ir.ScheduleFormat;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -34,13 +35,13 @@ final class OrderArguments {
 
     @Option(
             names = "--format",
-            completionCandidates = OrderFormat.Words.class,
-            converter = OrderFormat.Converter.class,
+            completionCandidates = OrderFormats.class,
+            converter = OrderFormats.Converter.class,
             description = {
                 "How the file is written: ${COMPLETION-CANDIDATES}",
                 "(default: torch-csv for *.csv, else text)."
             })
-    private @Nullable OrderFormat format;
+    private @Nullable ScheduleFormat format;
 
     @Option(
             names = "--kind",

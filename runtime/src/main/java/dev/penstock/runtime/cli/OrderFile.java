@@ -1,6 +1,7 @@
 package dev.penstock.runtime.cli;
 
 import dev.penstock.schedules.ir.ParsedSchedule;
+import dev.penstock.schedules.ir.ScheduleFormat;
 import dev.penstock.schedules.ir.ScheduleTextException;
 import dev.penstock.schedules.ir.TextProblem;
 import java.io.IOException;
@@ -20,8 +21,8 @@ final class OrderFile {
      * @param format null for what the file's name says
      * @throws BadInputException with all problems of the file
      */
-    static ParsedSchedule read(Path file, @Nullable OrderFormat format) {
-        OrderFormat used = format == null ? OrderFormat.of(file) : format;
+    static ParsedSchedule read(Path file, @Nullable ScheduleFormat format) {
+        ScheduleFormat used = format == null ? ScheduleFormat.ofFile(file.toString()) : format;
         try {
             return used.read(text(file));
         } catch (ScheduleTextException e) {
@@ -32,7 +33,7 @@ final class OrderFile {
                                     Collectors.joining(
                                             "\n",
                                             "%s is no order of work (read as %s)\n"
-                                                    .formatted(file, used),
+                                                    .formatted(file, used.label()),
                                             "")));
         }
     }

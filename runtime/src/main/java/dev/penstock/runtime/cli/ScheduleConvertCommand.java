@@ -1,6 +1,7 @@
 package dev.penstock.runtime.cli;
 
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.ScheduleFormat;
 import dev.penstock.schedules.lower.Lowering;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
@@ -24,13 +25,13 @@ final class ScheduleConvertCommand extends PenstockCommand {
 
     @Option(
             names = "--from",
-            completionCandidates = OrderFormat.Words.class,
-            converter = OrderFormat.Converter.class,
+            completionCandidates = OrderFormats.class,
+            converter = OrderFormats.Converter.class,
             description = {
                 "How the file is written: ${COMPLETION-CANDIDATES}",
                 "(default: torch-csv for *.csv, else text)."
             })
-    private @Nullable OrderFormat from;
+    private @Nullable ScheduleFormat from;
 
     @Option(names = "--lowered", description = "With the transfers that it lacks.")
     private boolean lowered;

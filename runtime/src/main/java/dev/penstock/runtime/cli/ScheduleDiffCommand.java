@@ -2,6 +2,7 @@ package dev.penstock.runtime.cli;
 
 import dev.penstock.schedules.ir.PassKind;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.ScheduleFormat;
 import dev.penstock.schedules.render.ScheduleDiff;
 import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.InFlight;
@@ -46,13 +47,13 @@ final class ScheduleDiffCommand extends PenstockCommand {
 
     @Option(
             names = "--format",
-            completionCandidates = OrderFormat.Words.class,
-            converter = OrderFormat.Converter.class,
+            completionCandidates = OrderFormats.class,
+            converter = OrderFormats.Converter.class,
             description = {
                 "How both are written: ${COMPLETION-CANDIDATES}",
                 "(default: torch-csv for *.csv, else text)."
             })
-    private @Nullable OrderFormat format;
+    private @Nullable ScheduleFormat format;
 
     @Mixin private CostArguments costs = new CostArguments();
 

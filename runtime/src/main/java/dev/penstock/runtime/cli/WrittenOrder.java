@@ -1,6 +1,8 @@
 package dev.penstock.runtime.cli;
 
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.ScheduleFormat;
+import dev.penstock.schedules.ir.TorchCsv;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
@@ -12,13 +14,13 @@ import picocli.CommandLine.Option;
 final class WrittenOrder {
     @Option(
             names = {"--format", "--to"},
-            completionCandidates = OrderFormat.Words.class,
-            converter = OrderFormat.Converter.class,
+            completionCandidates = OrderFormats.class,
+            converter = OrderFormats.Converter.class,
             description = {
                 "How it is written: ${COMPLETION-CANDIDATES}",
                 "(default: torch-csv for --output *.csv, else text)."
             })
-    private @Nullable OrderFormat format;
+    private @Nullable ScheduleFormat format;
 
     @Option(
             names = "--pad",
@@ -37,18 +39,21 @@ final class WrittenOrder {
     void write(Schedule schedule, PrintWriter out) {
         String text;
         try {
-            text = format().print(schedule, pad);
+            text =
+                    pad && format() == ScheduleFormat.TORCH_CSV
+                            ? TorchCsv.printPadded(schedule)
+                            : format().print(schedule);
         } catch (IllegalArgumentException e) {
             throw new BadInputException(String.valueOf(e.getMessage()));
         }
         writeText(text, output, out);
     }
 
-    private OrderFormat format() {
+    private ScheduleFormat format() {
         if (format != null) {
             return format;
         }
-        return output == null ? OrderFormat.TEXT : OrderFormat.of(output);
+        return output == null ? ScheduleFormat.TEXT : ScheduleFormat.ofFile(output.toString());
     }
 
     /** Writes to the file, or to {@code out} where there is none. */

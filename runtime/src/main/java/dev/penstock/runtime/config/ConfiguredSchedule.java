@@ -6,10 +6,9 @@ import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.ir.ParsedSchedule;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
-import dev.penstock.schedules.ir.ScheduleText;
+import dev.penstock.schedules.ir.ScheduleFormat;
 import dev.penstock.schedules.ir.ScheduleTextException;
 import dev.penstock.schedules.ir.TextProblem;
-import dev.penstock.schedules.ir.TorchCsv;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -82,7 +81,7 @@ public record ConfiguredSchedule(
     /** The order in a file, whatever its shape. */
     static ParsedSchedule parse(LoadedConfig loaded, Path file) {
         try {
-            return read(file);
+            return ScheduleFormat.ofFile(file.toString()).read(Files.readString(file));
         } catch (IOException e) {
             throw new ConfigException(
                     List.of(
@@ -95,11 +94,6 @@ public record ConfiguredSchedule(
             throw new ConfigException(
                     e.problems().stream().map(problem -> inFile(loaded, file, problem)).toList());
         }
-    }
-
-    private static ParsedSchedule read(Path file) throws IOException {
-        String text = Files.readString(file);
-        return file.toString().endsWith(".csv") ? TorchCsv.read(text) : ScheduleText.read(text);
     }
 
     private static Problem inFile(LoadedConfig loaded, Path file, TextProblem problem) {

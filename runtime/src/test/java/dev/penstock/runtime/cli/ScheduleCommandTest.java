@@ -278,7 +278,7 @@ class ScheduleCommandTest {
         assertThat(badInput("validate", HAND_WRITTEN, "--buffers=0")).contains("--buffers");
         assertThat(badInput("generate", "zigzag")).contains("zigzag", "1f1b");
         assertThat(badInput("generate", "1f1b", "--chunks=3")).contains("3 chunks", "try 1");
-        assertThat(badInput("generate", "1f1b", "--format=xml")).contains("text, torch-csv");
+        assertThat(badInput("generate", "1f1b", "--format=xml")).contains("text or torch-csv");
         assertThat(badInput("convert", HAND_WRITTEN, "-o", "/nowhere/x.txt")).contains("/nowhere");
     }
 
