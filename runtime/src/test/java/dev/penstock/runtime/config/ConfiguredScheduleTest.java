@@ -126,6 +126,32 @@ class ConfiguredScheduleTest {
     }
 
     @Test
+    void anOrderOfPyTorchsFormRuns() throws IOException {
+        Path csv = Files.writeString(folder.resolve("order.csv"), "0F0,0F1,0B0,0B1\n");
+        LoadedConfig loaded =
+                loaded("schedule.file=" + csv, "pipeline.stages=1", "batch.micro-batches=2");
+
+        ConfiguredSchedule configured = ConfiguredSchedule.of(loaded);
+
+        assertThat(configured.order().shape().sliceLengths()).containsExactly(256);
+        assertThat(ScheduleFaults.of(loaded, configured)).isEmpty();
+    }
+
+    @Test
+    void whatStagesCannotRunIsSaid() throws IOException {
+        order("ranks: 1\nmicro-batches: 1\nrank 0: 0UNSHARD 0F0 0R0 0B0 0RESHARD\n");
+        LoadedConfig loaded =
+                loaded(
+                        "schedule.file=" + folder.resolve("order.txt"),
+                        "pipeline.stages=1",
+                        "batch.micro-batches=1");
+
+        assertThat(ScheduleFaults.of(loaded, ConfiguredSchedule.of(loaded)))
+                .extracting(Problem::got)
+                .containsExactly("0UNSHARD", "0R0", "0RESHARD");
+    }
+
+    @Test
     void anOrderThatCanRunHasNoFaults() throws IOException {
         LoadedConfig loaded = loaded("data-plane.in-flight=1");
 
