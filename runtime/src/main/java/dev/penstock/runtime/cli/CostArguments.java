@@ -11,6 +11,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
@@ -37,9 +38,28 @@ final class CostArguments {
             })
     private @Nullable Path profile;
 
+    @Option(
+            names = "--hardware",
+            paramLabel = "FILE",
+            description = {
+                "Times in nanoseconds that follow from a cluster file, such as those of",
+                "sample-configs/clusters: one device per rank, one sequence per micro-batch."
+            })
+    private @Nullable Path hardware;
+
+    @Option(
+            names = "--model",
+            paramLabel = "NAME|FILE|KEY=VALUE,..",
+            defaultValue = "gpt2-124m",
+            description = {
+                "The model on that hardware, as in penstock plan (default:",
+                "${DEFAULT-VALUE})."
+            })
+    private String model = "";
+
     /** Whether times are nanoseconds and not units. */
     boolean measured() {
-        return profile != null;
+        return profile != null || hardware != null;
     }
 
     /**
@@ -48,11 +68,19 @@ final class CostArguments {
      * @throws BadInputException with everything that is wrong with them
      */
     CostModel model(Schedule schedule) {
+        long given =
+                Stream.of(!costs.isEmpty(), profile != null, hardware != null)
+                        .filter(each -> each)
+                        .count();
+        if (given > 1) {
+            throw new BadInputException(
+                    "expected one of --costs, --profile and --hardware, got %d".formatted(given));
+        }
+        if (hardware != null) {
+            return HardwareModel.of(hardware, model, schedule);
+        }
         if (profile == null) {
             return units();
-        }
-        if (!costs.isEmpty()) {
-            throw new BadInputException("expected --costs or --profile, got both");
         }
         ProfileCosts measured = read(profile);
         List<String> missing = measured.missing(schedule);

@@ -218,6 +218,23 @@ class ScheduleCommandTest {
     }
 
     @Test
+    void simulateTakesTheCostsOfACluster() throws IOException {
+        String[] simulate = {"schedule", "simulate", "--kind=1f1b", "--ranks=3", "--json"};
+        String laptops = "../sample-configs/clusters/4-laptops.conf";
+
+        JsonNode small = JSON.readTree(Cli.run(join(simulate, "--hardware", laptops)).out());
+        JsonNode large =
+                JSON.readTree(
+                        Cli.run(join(simulate, "--hardware", laptops, "--model=gpt2-355m")).out());
+        Cli tooMany =
+                Cli.run("schedule", "simulate", "--kind=1f1b", "--ranks=9", "--hardware", laptops);
+
+        assertThat(large.get("makespan").asLong()).isGreaterThan(small.get("makespan").asLong());
+        assertThat(tooMany.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(tooMany.err()).contains("at least 9 devices, one per rank, got 4");
+    }
+
+    @Test
     void diffShowsWhereOrdersPartAndWhatItCosts() throws IOException {
         Path first = folder.resolve("gpipe.txt");
         Path second = folder.resolve("1f1b.txt");
@@ -275,6 +292,10 @@ class ScheduleCommandTest {
         assertThat(badInput("simulate", HAND_WRITTEN, "--costs=a=1,backward"))
                 .contains("'a'", "'backward'");
         assertThat(badInput("simulate", HAND_WRITTEN, "--profile=nowhere")).contains("nowhere");
+        assertThat(badInput("simulate", HAND_WRITTEN, "--hardware=no", "--model=m"))
+                .contains("no", "--model: expected one of gpt");
+        assertThat(badInput("simulate", HAND_WRITTEN, "--hardware=no", "--profile=no"))
+                .contains("expected one of --costs, --profile and --hardware");
         assertThat(badInput("validate", HAND_WRITTEN, "--buffers=0")).contains("--buffers");
         assertThat(badInput("generate", "zigzag")).contains("zigzag", "1f1b");
         assertThat(badInput("generate", "1f1b", "--chunks=3")).contains("3 chunks", "try 1");
