@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.penstock.schedules.generate.Seq1F1B;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.ScheduleText;
 import dev.penstock.schedules.lower.Lowering;
 import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
@@ -79,6 +80,32 @@ class PicturesTest {
                 .contains("\"ts\":100000.000");
         assertThat(json.chars().filter(c -> c == '{').count())
                 .isEqualTo(json.chars().filter(c -> c == '}').count());
+    }
+
+    @Test
+    void theTraceNamesTheStageOfOpsThatHaveNoMicroBatchOfTheirOwn() {
+        Schedule schedule =
+                ScheduleText.parse(
+                        """
+                        ranks: 1
+                        micro-batches: 2
+                        rank 0: 0UNSHARD 0F0 (0F1;0B0)OVERLAP_F_B 0B1 0RESHARD 0REDUCE_GRAD
+                        """);
+
+        String json =
+                ChromeTrace.json(
+                        List.of(
+                                TimelinePanel.units(
+                                        "simulated",
+                                        ScheduleSimulator.simulate(schedule, CostModel.unit()))));
+
+        assertThat(json.lines().filter(line -> line.endsWith("\"args\":{\"stage\":0}},")))
+                .as("gather, pair, release")
+                .hasSize(3);
+        assertThat(json)
+                .containsPattern("0REDUCE_GRAD.*\"args\":\\{\"stage\":0}}")
+                .contains("\"args\":{\"stage\":0,\"microBatch\":1}}")
+                .contains("\"ts\":1000.000");
     }
 
     private static long count(String text, String pattern) {

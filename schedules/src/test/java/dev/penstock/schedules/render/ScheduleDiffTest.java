@@ -57,4 +57,52 @@ class ScheduleDiffTest {
                 .containsExactly(
                         "ranks: 2 and 1", "chunks: 1 and 2", "placement: [0, 1] and [0, 0]");
     }
+
+    @Test
+    void orderSlicesAndSharedStagesAreComparedToo() {
+        Schedule sliced =
+                ScheduleText.parse(
+                        """
+                        ranks: 2
+                        micro-batches: 1
+                        slices: 2
+                        shared: 0 1
+                        rank 0: 0F0s0
+                        rank 1:
+                        """);
+        Schedule whole = ScheduleText.parse("ranks: 2\nmicro-batches: 3\nrank 0: 0F0\nrank 1:\n");
+
+        assertThat(ScheduleDiff.of(sliced, whole).shapes())
+                .containsExactly(
+                        "micro-batches: 1 and 3",
+                        "slice lengths: [1, 1] and [1]",
+                        "shared stages: [[0, 1]] and []");
+        assertThat(ScheduleDiff.of(sliced, whole).isEmpty()).isFalse();
+    }
+
+    @Test
+    void ranksThatOneAloneHasAreNotCompared() {
+        Schedule longer =
+                order("ranks: 3", "rank 0: 0F0 0F1 0B0 0B1", "rank 1: 1F0", "rank 2: 2F0");
+
+        assertThat(ScheduleDiff.of(longer, ORDER).ranks())
+                .extracting(ScheduleDiff.RankDiff::rank)
+                .containsExactly(1);
+    }
+
+    @Test
+    void threeOpsAreShownOnEachSideOfTheDifference() {
+        String before = "0F0 0F1 0F2 0F3 ";
+        Schedule first = oneRank(before + "0B0 0B1 0B2 0B3");
+        Schedule second = oneRank(before + "0B1 0B0 0B2 0B3 0W0");
+
+        ScheduleDiff.RankDiff rank = ScheduleDiff.of(first, second).ranks().getFirst();
+
+        assertThat(rank.first()).isEqualTo("... 0F1 0F2 0F3 [0B0] 0B1 0B2 0B3");
+        assertThat(rank.second()).isEqualTo("... 0F1 0F2 0F3 [0B1] 0B0 0B2 0B3 ...");
+    }
+
+    private static Schedule oneRank(String ops) {
+        return ScheduleText.parse("ranks: 1\nmicro-batches: 4\nrank 0: " + ops + "\n");
+    }
 }

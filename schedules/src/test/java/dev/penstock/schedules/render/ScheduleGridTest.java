@@ -7,10 +7,12 @@ import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.OpPlace;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.ScheduleText;
 import dev.penstock.schedules.ir.WorkUnit;
 import dev.penstock.schedules.lower.Lowering;
 import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
+import dev.penstock.schedules.simulate.Timeline;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -60,5 +62,52 @@ class ScheduleGridTest {
         assertThat(grid.lines().toList())
                 .allSatisfy(line -> assertThat(line.length()).isBetween(1200, 1700));
         assertThat(grid).contains("0F0", "1B1");
+    }
+
+    @Test
+    void aMeasuredStepIsDrawnFromItsFirstStart() {
+        Schedule schedule =
+                ScheduleText.parse(
+                        """
+                        ranks: 2
+                        micro-batches: 1
+                        rank 0: 0F0 0B0
+                        rank 1: 1F0 1B0
+                        """);
+        var timeline =
+                Timeline.measured(
+                        schedule,
+                        new long[][] {{1_003, 1_018}, {1_008, 1_013}},
+                        new long[][] {{1_008, 1_028}, {1_013, 1_018}});
+
+        assertThat(ScheduleGrid.time(timeline))
+                .isEqualTo(
+                        """
+                        rank 0 | 0F0 .   .   0B0 -
+                        rank 1 | .   1F0 1B0 .   .
+                        """);
+    }
+
+    @Test
+    void atMostFourHundredColumnsAreDrawn() {
+        Schedule schedule = ScheduleText.parse("ranks: 1\nmicro-batches: 1\nrank 0: 0F0 0B0\n");
+        var fits = ScheduleSimulator.simulate(schedule, CostModel.of(399, 1, 0));
+        var longer = ScheduleSimulator.simulate(schedule, CostModel.of(400, 1, 0));
+
+        assertThat(columns(fits)).isEqualTo(400);
+        assertThat(columns(longer)).as("two units a column").isEqualTo(201);
+    }
+
+    private static int columns(Timeline timeline) {
+        String row = ScheduleGrid.time(timeline).strip();
+        return row.substring(row.indexOf('|') + 1).strip().split(" +").length;
+    }
+
+    @Test
+    void theRankNumbersEndInOneColumn() {
+        Schedule schedule = OneForwardOneBackward.schedule(PipelineShape.of(11, 1));
+
+        assertThat(ScheduleGrid.order(schedule).lines().skip(9))
+                .containsExactly("rank  9 | 9F0  9B0", "rank 10 | 10F0 10B0");
     }
 }
