@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
+import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -49,6 +50,47 @@ class SliceBalanceTest {
                 }
             }
         }
+    }
+
+    /** From the last slice back: of all cuts that keep the dearest slice cheap, the fairest. */
+    @Test
+    void everySliceIsAsNearToItsShareAsTheDearestSliceAllows() {
+        for (SliceBalance law : List.of(new SliceBalance(9, 2), new SliceBalance(0, 1))) {
+            for (int grid = 1; grid <= 2; grid++) {
+                for (int slices = 2; slices <= 4; slices++) {
+                    for (int tokens = slices * grid; tokens <= 15 * grid; tokens += grid) {
+                        List<Integer> lengths = law.lengths(tokens, slices, grid);
+
+                        assertThat(lengths)
+                                .as("%s of %d tokens", law, tokens)
+                                .isEqualTo(fairest(law, tokens, slices, grid));
+                    }
+                }
+            }
+        }
+    }
+
+    private static List<Integer> fairest(SliceBalance law, int tokens, int slices, int grid) {
+        long limit = bruteForce(law, 0, tokens, slices, grid);
+        var lengths = new ArrayList<Integer>();
+        int rest = tokens;
+        for (int before = slices - 1; before > 0; before--) {
+            long share = law.doubledFlops(rest, 0) / (before + 1);
+            int fairest = -1;
+            long least = Long.MAX_VALUE;
+            for (int cut = before * grid; cut < rest; cut += grid) {
+                long flops = law.doubledFlops(rest - cut, cut);
+                boolean cheap = flops <= limit && bruteForce(law, 0, cut, before, grid) <= limit;
+                if (cheap && Math.abs(flops - share) < least) {
+                    least = Math.abs(flops - share);
+                    fairest = cut;
+                }
+            }
+            lengths.addFirst(rest - fairest);
+            rest = fairest;
+        }
+        lengths.addFirst(rest);
+        return lengths;
     }
 
     @Test
