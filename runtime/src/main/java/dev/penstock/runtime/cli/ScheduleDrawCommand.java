@@ -2,6 +2,7 @@ package dev.penstock.runtime.cli;
 
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.render.ChromeTrace;
+import dev.penstock.schedules.render.GridColors;
 import dev.penstock.schedules.render.ScheduleGrid;
 import dev.penstock.schedules.render.ScheduleSvg;
 import dev.penstock.schedules.render.TimelinePanel;
@@ -64,9 +65,14 @@ final class ScheduleDrawCommand extends PenstockCommand {
                 switch (picture) {
                     case SVG -> ScheduleSvg.draw(panel);
                     case TRACE -> ChromeTrace.json(List.of(panel));
-                    case GRID -> ScheduleGrid.time(timeline);
+                    case GRID -> ScheduleGrid.time(timeline, gridColors());
                 };
         WrittenOrder.writeText(text, output, out());
         return ExitCode.OK;
+    }
+
+    /** A file is plain text, whoever waits for it. */
+    private GridColors gridColors() {
+        return output == null ? Terminal.gridColors() : GridColors.NONE;
     }
 }

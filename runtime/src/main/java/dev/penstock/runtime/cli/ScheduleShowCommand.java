@@ -87,7 +87,7 @@ final class ScheduleShowCommand extends PenstockCommand {
     private String drawn(Schedule schedule) {
         return switch (view) {
             case TIME -> inTime(schedule);
-            case ORDER -> ScheduleGrid.order(schedule);
+            case ORDER -> ScheduleGrid.order(schedule, Terminal.gridColors());
             case TEXT -> ScheduleText.print(schedule);
         };
     }
@@ -96,8 +96,8 @@ final class ScheduleShowCommand extends PenstockCommand {
         Simulation simulation =
                 ScheduleSimulator.run(schedule, CostModel.unit(), InFlight.unbounded());
         return simulation.finished()
-                ? ScheduleGrid.time(simulation.timeline())
-                : ScheduleGrid.order(schedule)
+                ? ScheduleGrid.time(simulation.timeline(), Terminal.gridColors())
+                : ScheduleGrid.order(schedule, Terminal.gridColors())
                         + "This order comes to a standstill; see penstock schedule validate.\n";
     }
 }

@@ -4,22 +4,25 @@ import dev.penstock.schedules.ir.Op;
 
 /** Kinds of op as pictures tell them apart. */
 enum OpClass {
-    FORWARD("forward"),
-    BACKWARD("backward"),
-    SEND("send"),
-    RECEIVE("receive"),
-    BACKWARD_INPUT("backward-input"),
-    BACKWARD_WEIGHT("backward-weight"),
-    OVERLAPPED("overlapped"),
-    RECOMPUTE("recompute"),
-    GATHER("gather"),
-    RELEASE("release"),
-    REDUCE("reduce");
+    FORWARD("forward", "forward"),
+    BACKWARD("backward", "backward"),
+    SEND("send", "send"),
+    RECEIVE("receive", "receive"),
+    BACKWARD_INPUT("backward-input", "backward for the input"),
+    BACKWARD_WEIGHT("backward-weight", "backward for the weights"),
+    OVERLAPPED("overlapped", "forward and backward at once"),
+    RECOMPUTE("recompute", "forward once more"),
+    GATHER("gather", "gather of parameters"),
+    RELEASE("release", "release of parameters"),
+    REDUCE("reduce", "reduction of gradients");
 
     private final String label;
 
-    OpClass(String label) {
+    private final String words;
+
+    OpClass(String label, String words) {
         this.label = label;
+        this.words = words;
     }
 
     static OpClass of(Op op) {
@@ -38,7 +41,18 @@ enum OpClass {
         };
     }
 
+    /** One word, also a CSS class and a category of a trace. */
     String label() {
         return label;
+    }
+
+    /** For the reader of a legend. */
+    String words() {
+        return words;
+    }
+
+    /** Whether it runs beside the computations of its rank. */
+    boolean background() {
+        return this == GATHER || this == RELEASE || this == REDUCE;
     }
 }

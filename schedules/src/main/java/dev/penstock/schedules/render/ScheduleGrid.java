@@ -12,6 +12,7 @@ import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Schedules as aligned text, one row per rank.
@@ -23,30 +24,47 @@ import java.util.Set;
  */
 public final class ScheduleGrid {
     private static final int MAX_COLUMNS = 400;
-    private static final String IDLE = ".";
+    private static final Cell IDLE = new Cell(".", null);
     private static final String CONTINUED = "-";
+
+    /** What is seen of a cell, and what it is coloured as. */
+    private record Cell(String text, @Nullable OpClass kind) {
+        String painted(GridColors colors) {
+            return kind == null ? text : colors.paint(kind, text);
+        }
+    }
 
     private ScheduleGrid() {}
 
     /** The programs as they stand: column i is op i of every rank. */
     public static String order(Schedule schedule) {
-        return order(schedule, List.of());
+        return order(schedule, GridColors.NONE);
+    }
+
+    /** The same in colour; widths are what is seen, without the codes. */
+    public static String order(Schedule schedule, GridColors colors) {
+        return order(schedule, List.of(), colors);
     }
 
     /** The same with some ops marked by an exclamation mark in front. */
     public static String order(Schedule schedule, Collection<OpPlace> marked) {
+        return order(schedule, marked, GridColors.NONE);
+    }
+
+    private static String order(Schedule schedule, Collection<OpPlace> marked, GridColors colors) {
         Set<OpPlace> places = new HashSet<>(marked);
-        var rows = new ArrayList<List<String>>();
+        var rows = new ArrayList<List<Cell>>();
         for (RankProgram program : schedule.programs()) {
-            var row = new ArrayList<String>();
+            var row = new ArrayList<Cell>();
             for (int i = 0; i < program.ops().size(); i++) {
                 Op op = program.ops().get(i);
                 boolean mark = places.contains(new OpPlace(program.rank(), i, op));
-                row.add((mark ? "!" : "") + OpText.print(op, schedule.shape()));
+                String text = (mark ? "!" : "") + OpText.print(op, schedule.shape());
+                row.add(new Cell(text, OpClass.of(op)));
             }
             rows.add(row);
         }
-        return aligned(rows);
+        return aligned(rows, colors);
     }
 
     /**
@@ -55,11 +73,16 @@ public final class ScheduleGrid {
      * columns is scaled down to as many.
      */
     public static String time(Timeline timeline) {
+        return time(timeline, GridColors.NONE);
+    }
+
+    /** The same in colour; widths are what is seen, without the codes. */
+    public static String time(Timeline timeline, GridColors colors) {
         long column = columnNanos(timeline);
         int columns = Math.toIntExact((timeline.makespanNanos() + column - 1) / column);
-        var rows = new ArrayList<List<String>>();
+        var rows = new ArrayList<List<Cell>>();
         for (RankProgram program : timeline.schedule().programs()) {
-            var row = new String[columns];
+            var row = new Cell[columns];
             Arrays.fill(row, IDLE);
             for (int i = 0; i < timeline.opsRun(program.rank()); i++) {
                 Op op = program.ops().get(i);
@@ -69,18 +92,19 @@ public final class ScheduleGrid {
             }
             rows.add(List.of(row));
         }
-        return aligned(rows);
+        return aligned(rows, colors);
     }
 
     private static void draw(
-            String[] row, Timeline timeline, int rank, int position, long column, Op op) {
+            Cell[] row, Timeline timeline, int rank, int position, long column, Op op) {
         long from = timeline.startNanos(rank, position) - timeline.startNanos();
         long to = timeline.endNanos(rank, position) - timeline.startNanos();
         int first = (int) (from / column);
         int end = (int) ((to + column - 1) / column);
         if (first < end) {
-            Arrays.fill(row, first, end, CONTINUED);
-            row[first] = OpText.print(op, timeline.schedule().shape());
+            OpClass kind = OpClass.of(op);
+            Arrays.fill(row, first, end, new Cell(CONTINUED, kind));
+            row[first] = new Cell(OpText.print(op, timeline.schedule().shape()), kind);
         }
     }
 
@@ -102,20 +126,26 @@ public final class ScheduleGrid {
         return b == 0 ? a : gcd(b, a % b);
     }
 
-    private static String aligned(List<List<String>> rows) {
+    private static String aligned(List<List<Cell>> rows, GridColors colors) {
         int width =
-                rows.stream().flatMap(List::stream).mapToInt(String::length).max().orElse(0) + 1;
+                rows.stream().flatMap(List::stream).mapToInt(ScheduleGrid::seen).max().orElse(0);
         int labels = String.valueOf(rows.size() - 1).length();
         var text = new StringBuilder();
         for (int rank = 0; rank < rows.size(); rank++) {
             var line = new StringBuilder("rank ");
             line.append(" ".repeat(labels - String.valueOf(rank).length())).append(rank);
-            line.append(" | ");
-            for (String cell : rows.get(rank)) {
-                line.append(cell).append(" ".repeat(width - cell.length()));
+            line.append(" |");
+            int pad = 1;
+            for (Cell cell : rows.get(rank)) {
+                line.append(" ".repeat(pad)).append(cell.painted(colors));
+                pad = width + 1 - seen(cell);
             }
-            text.append(line.toString().stripTrailing()).append('\n');
+            text.append(line).append('\n');
         }
         return text.toString();
+    }
+
+    private static int seen(Cell cell) {
+        return cell.text.length();
     }
 }

@@ -2,6 +2,7 @@ package dev.penstock.schedules.render;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.penstock.schedules.generate.DualPipeV;
 import dev.penstock.schedules.generate.OneForwardOneBackward;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.OpPlace;
@@ -109,5 +110,50 @@ class ScheduleGridTest {
 
         assertThat(ScheduleGrid.order(schedule).lines().skip(9))
                 .containsExactly("rank  9 | 9F0  9B0", "rank 10 | 10F0 10B0");
+    }
+
+    @Test
+    void colourChangesNothingThatIsSeen() {
+        Schedule lowered = Lowering.lower(SCHEDULE);
+        Schedule pairs = DualPipeV.schedule(new PipelineShape(2, 2, 4, List.of(1)));
+        var timeline = ScheduleSimulator.simulate(pairs, CostModel.split(1, 1, 1, 0));
+
+        String order = ScheduleGrid.order(lowered, GridColors.ANSI);
+        String time = ScheduleGrid.time(timeline, GridColors.ANSI);
+
+        assertThat(seen(order)).isEqualTo(ScheduleGrid.order(lowered)).isNotEqualTo(order);
+        assertThat(seen(time)).isEqualTo(ScheduleGrid.time(timeline)).isNotEqualTo(time);
+    }
+
+    @Test
+    void aCellIsColouredByItselfAndIdleTimeNotAtAll() {
+        var timeline = ScheduleSimulator.simulate(SCHEDULE, CostModel.of(10, 20, 0));
+
+        String rank1 = ScheduleGrid.time(timeline, GridColors.ANSI).lines().toList().getLast();
+
+        assertThat(rank1)
+                .startsWith(
+                        "rank 1 | .   \u001b[38;5;33m1F0\u001b[0m \u001b[1;38;5;172m1B0\u001b[0m"
+                                + " \u001b[1;38;5;172m-\u001b[0m   \u001b[38;5;33m1F1\u001b[0m ")
+                .endsWith(" .   .");
+    }
+
+    @Test
+    void kindsOfComputationsAndTransfersDifferInColour() {
+        assertThat(OpClass.values())
+                .filteredOn(kind -> kind != OpClass.RELEASE)
+                .extracting(kind -> GridColors.ANSI.paint(kind, "op"))
+                .doesNotHaveDuplicates();
+    }
+
+    @Test
+    void aTimelineWithoutLengthHasNoColumns() {
+        var timeline = ScheduleSimulator.simulate(SCHEDULE, CostModel.of(0, 0, 0));
+
+        assertThat(ScheduleGrid.time(timeline, GridColors.ANSI)).isEqualTo("rank 0 |\nrank 1 |\n");
+    }
+
+    private static String seen(String text) {
+        return text.replaceAll("\u001b\\[[0-9;]*m", "");
     }
 }

@@ -155,13 +155,12 @@ class ScheduleSvgGeometryTest {
     }
 
     @Test
-    void theLegendNamesEveryKindAndIdleBesideItsColour() throws Exception {
+    void theLegendNamesWhatIsSeenBesideItsColour() throws Exception {
         SvgPicture picture = picture(panel("a step", 1));
         List<Box> legend = legend(picture);
 
         assertThat(legend.stream().map(Box::style))
-                .contains(Stream.of(OpClass.values()).map(OpClass::label).toArray(String[]::new))
-                .contains("idle");
+                .containsExactly("forward", "backward", "send", "receive", "idle");
         for (int i = 0; i < legend.size(); i++) {
             Box sample = legend.get(i);
             Words name = picture.words(sample.style());
@@ -195,11 +194,21 @@ class ScheduleSvgGeometryTest {
     }
 
     @Test
-    void anOverlappedPairNamesBothMicroBatches() throws Exception {
+    void anOverlappedPairIsItsForwardAboveItsBackwardEachWithItsMicroBatch() throws Exception {
         SvgPicture picture =
                 simulated(ScheduleText.parse(ONE_RANK.formatted("0F0 (0F1;0B0)OVERLAP_F_B 0B1")));
 
-        assertThat(picture.wordsIn(picture.op("(0F1;0B0)OVERLAP_F_B"))).containsExactly("1/0");
+        List<Box> halves =
+                picture.boxes().stream()
+                        .filter(b -> b.name().equals("(0F1;0B0)OVERLAP_F_B"))
+                        .toList();
+
+        assertThat(halves).extracting(Box::style).containsExactly("forward", "backward");
+        assertThat(halves.getFirst().bottom()).isEqualTo(halves.getLast().y());
+        assertThat(halves.getFirst().y()).isEqualTo(picture.rows().getFirst().y());
+        assertThat(halves.getLast().bottom()).isEqualTo(picture.rows().getFirst().bottom());
+        assertThat(picture.wordsIn(halves.getFirst())).containsExactly("1");
+        assertThat(picture.wordsIn(halves.getLast())).containsExactly("0");
     }
 
     @Test

@@ -52,7 +52,7 @@ record SvgPicture(double width, double height, List<Box> boxes, List<Words> word
 
     /** The idle background of every rank, from top to bottom, without the legend's sample. */
     List<Box> rows() {
-        return boxes.stream().filter(b -> b.style.equals("idle") && b.x < 100).toList();
+        return boxes.stream().filter(b -> b.style.equals("idle") && b.height > 15).toList();
     }
 
     Box op(String name) {

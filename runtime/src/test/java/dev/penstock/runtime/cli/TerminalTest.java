@@ -1,0 +1,32 @@
+package dev.penstock.runtime.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.schedules.render.GridColors;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class TerminalTest {
+    @Test
+    void gridsAreColouredOnATerminalOnly() {
+        Map<String, String> environment = Map.of("TERM", "xterm-256color");
+
+        assertThat(Terminal.gridColors(true, environment)).isEqualTo(GridColors.ANSI);
+        assertThat(Terminal.gridColors(false, environment)).isEqualTo(GridColors.NONE);
+    }
+
+    @Test
+    void colourCanBeRefused() {
+        assertThat(Terminal.gridColors(true, Map.of("TERM", "xterm", "NO_COLOR", "1")))
+                .isEqualTo(GridColors.NONE);
+        assertThat(Terminal.gridColors(true, Map.of("TERM", "xterm", "NO_COLOR", "")))
+                .as("an empty value refuses nothing")
+                .isEqualTo(GridColors.ANSI);
+    }
+
+    @Test
+    void aTerminalThatCannotShowColourGetsNone() {
+        assertThat(Terminal.gridColors(true, Map.of("TERM", "dumb"))).isEqualTo(GridColors.NONE);
+        assertThat(Terminal.gridColors(true, Map.of())).isEqualTo(GridColors.NONE);
+    }
+}
