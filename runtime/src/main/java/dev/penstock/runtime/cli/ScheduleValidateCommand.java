@@ -5,6 +5,7 @@ import dev.penstock.schedules.ir.ParsedSchedule;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.TextPosition;
 import dev.penstock.schedules.lower.Lowering;
+import dev.penstock.schedules.lower.LoweringOptions;
 import dev.penstock.schedules.render.FaultGrid;
 import dev.penstock.schedules.simulate.InFlight;
 import dev.penstock.schedules.simulate.MemoryProfile;
@@ -71,7 +72,7 @@ final class ScheduleValidateCommand extends PenstockCommand {
         ValidationReport report = judge(given.order(), Conditions.training());
         Optional<ParsedSchedule> positions = given.file();
         if (report.isValid() && given.order().isComputeOnly()) {
-            Schedule lowered = Lowering.lower(given.order(), given.sharedGroups());
+            Schedule lowered = lowered(given);
             ValidationReport asRun = judge(lowered, Conditions.training().with(inFlight(lowered)));
             if (!asRun.isValid()) {
                 report = asRun;
@@ -91,6 +92,13 @@ final class ScheduleValidateCommand extends PenstockCommand {
     private ValidationReport judge(Schedule schedule, Conditions conditions) {
         return ScheduleValidator.validate(
                 schedule, memory == null ? conditions : conditions.withPeakUnitsLimit(memory));
+    }
+
+    /** With receives early enough for the buffers that are given. */
+    private Schedule lowered(GivenOrder given) {
+        var options = LoweringOptions.plain().withSharedGroups(given.sharedGroups());
+        return Lowering.lower(
+                given.order(), buffers == null ? options : options.withCapacity(buffers));
     }
 
     private InFlight inFlight(Schedule lowered) {

@@ -9,6 +9,8 @@ import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.ScheduleFormat;
 import dev.penstock.schedules.ir.ScheduleTextException;
 import dev.penstock.schedules.ir.TextProblem;
+import dev.penstock.schedules.lower.Lowering;
+import dev.penstock.schedules.lower.LoweringOptions;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -41,6 +43,21 @@ public record ConfiguredSchedule(
                 file.isPresent() ? inTokens(order, config.model().context()) : order,
                 file,
                 config.model().tied() && stages > 1 ? List.of(List.of(0, stages - 1)) : List.of());
+    }
+
+    /** What a training step runs, for the number of tensors that the configuration lets under way. */
+    public Schedule training(LoadedConfig loaded) {
+        return Lowering.lower(order, lowering(loaded));
+    }
+
+    /** The forwards of {@link #training} alone. */
+    public Schedule evaluation(LoadedConfig loaded) {
+        return Lowering.lowerForwardOnly(order, lowering(loaded));
+    }
+
+    private LoweringOptions lowering(LoadedConfig loaded) {
+        var options = LoweringOptions.plain().withSharedGroups(sharedGroups);
+        return loaded.config().dataPlane().inFlight().map(options::withCapacity).orElse(options);
     }
 
     private static Schedule generated(LoadedConfig loaded) {

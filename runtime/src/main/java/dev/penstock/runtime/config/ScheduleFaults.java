@@ -4,7 +4,6 @@ import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.ParsedSchedule;
 import dev.penstock.schedules.ir.Schedule;
-import dev.penstock.schedules.lower.Lowering;
 import dev.penstock.schedules.simulate.InFlight;
 import dev.penstock.schedules.validate.Conditions;
 import dev.penstock.schedules.validate.ScheduleValidator;
@@ -37,8 +36,8 @@ public final class ScheduleFaults {
         if (!beyond.isEmpty()) {
             return beyond;
         }
-        Schedule training = Lowering.lower(order, configured.sharedGroups());
-        Schedule evaluation = Lowering.lowerForwardOnly(order);
+        Schedule training = configured.training(loaded);
+        Schedule evaluation = configured.evaluation(loaded);
         InFlight inFlight =
                 loaded.config()
                         .dataPlane()

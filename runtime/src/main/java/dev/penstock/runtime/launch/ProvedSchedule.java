@@ -8,7 +8,6 @@ import dev.penstock.runtime.config.ScheduleFaults;
 import dev.penstock.runtime.model.StageBudget;
 import dev.penstock.schedules.ir.PassKind;
 import dev.penstock.schedules.ir.Schedule;
-import dev.penstock.schedules.lower.Lowering;
 import dev.penstock.schedules.simulate.InFlight;
 import dev.penstock.schedules.simulate.MemoryProfile;
 import dev.penstock.schedules.simulate.StagePeak;
@@ -41,8 +40,8 @@ public record ProvedSchedule(Schedule training, Schedule evaluation, InFlight in
         if (!faults.isEmpty()) {
             throw new ConfigException(faults);
         }
-        Schedule training = Lowering.lower(configured.order(), configured.sharedGroups());
-        Schedule evaluation = Lowering.lowerForwardOnly(configured.order());
+        Schedule training = configured.training(loaded);
+        Schedule evaluation = configured.evaluation(loaded);
         InFlight inFlight =
                 loaded.config()
                         .dataPlane()

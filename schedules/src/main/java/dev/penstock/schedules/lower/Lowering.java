@@ -36,7 +36,7 @@ public final class Lowering {
         Schedule reduced =
                 InsertReductions.into(
                         gathered(schedule, options), options.sharedGroups(), options.reduction());
-        return InsertTransfers.into(reduced);
+        return withTransfers(reduced, options);
     }
 
     /** The forwards of a training schedule, lowered: what an evaluation runs. */
@@ -46,12 +46,18 @@ public final class Lowering {
 
     /** The same where parameters may be sharded; an evaluation reduces nothing. */
     public static Schedule lowerForwardOnly(Schedule schedule, LoweringOptions options) {
-        return InsertTransfers.into(gathered(ForwardOnly.of(schedule), options));
+        return withTransfers(gathered(ForwardOnly.of(schedule), options), options);
     }
 
     private static Schedule gathered(Schedule schedule, LoweringOptions options) {
         return options.gathers()
                 .map(settings -> InsertParameterGathers.into(schedule, settings))
                 .orElse(schedule);
+    }
+
+    private static Schedule withTransfers(Schedule schedule, LoweringOptions options) {
+        return options.capacity().isPresent()
+                ? InsertTransfers.into(schedule, options.capacity().getAsInt())
+                : InsertTransfers.into(schedule);
     }
 }

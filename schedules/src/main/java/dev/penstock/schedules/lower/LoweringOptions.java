@@ -3,6 +3,7 @@ package dev.penstock.schedules.lower;
 import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalInt;
 
 /**
  * What a run needs beside the computations.
@@ -11,33 +12,49 @@ import java.util.Optional;
  *     a tied embedding over four stages; groups of one stage are ignored
  * @param gathers how sharded parameters come and go; empty where every rank keeps its own
  * @param reduction when replicas sum their gradients
+ * @param capacity most tensors that a channel can hold; empty for as many as the order needs, so
+ *     that transfers cost no time
  */
 public record LoweringOptions(
         List<List<Integer>> sharedGroups,
         Optional<GatherSettings> gathers,
-        GradientReduction reduction) {
+        GradientReduction reduction,
+        OptionalInt capacity) {
     public LoweringOptions {
         sharedGroups = sharedGroups.stream().map(List::copyOf).toList();
+        if (capacity.isPresent() && capacity.getAsInt() < 1) {
+            throw new IllegalArgumentException(
+                    "a channel needs a capacity of at least 1, got " + capacity.getAsInt());
+        }
     }
 
-    /** One replica, nothing shared, nothing sharded. */
+    /** One replica, nothing shared, nothing sharded, as many buffers as it takes. */
     public static LoweringOptions plain() {
-        return new LoweringOptions(List.of(), Optional.empty(), GradientReduction.SHARED_ONLY);
+        return new LoweringOptions(
+                List.of(), Optional.empty(), GradientReduction.SHARED_ONLY, OptionalInt.empty());
     }
 
     /** The same with these groups. */
     public LoweringOptions withSharedGroups(Collection<? extends Collection<Integer>> groups) {
         return new LoweringOptions(
-                groups.stream().<List<Integer>>map(List::copyOf).toList(), gathers, reduction);
+                groups.stream().<List<Integer>>map(List::copyOf).toList(),
+                gathers,
+                reduction,
+                capacity);
     }
 
     /** The same with sharded parameters. */
     public LoweringOptions withGathers(GatherSettings settings) {
-        return new LoweringOptions(sharedGroups, Optional.of(settings), reduction);
+        return new LoweringOptions(sharedGroups, Optional.of(settings), reduction, capacity);
     }
 
     /** The same with replicas. */
     public LoweringOptions withReduction(GradientReduction when) {
-        return new LoweringOptions(sharedGroups, gathers, when);
+        return new LoweringOptions(sharedGroups, gathers, when, capacity);
+    }
+
+    /** The same for channels of this capacity, where a tensor may have to be taken early. */
+    public LoweringOptions withCapacity(int tensors) {
+        return new LoweringOptions(sharedGroups, gathers, reduction, OptionalInt.of(tensors));
     }
 }

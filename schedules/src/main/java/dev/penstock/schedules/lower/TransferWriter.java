@@ -10,37 +10,44 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
-import java.util.function.Consumer;
-import org.jspecify.annotations.Nullable;
 
 /**
- * Runs a schedule of computations with channels of one tensor and writes down the transfers. Work
- * is linear in ops; of several ranks that could move, the order in which they do has no influence
- * on the result until all are stuck, and then the lowest rank is helped.
+ * Runs a schedule of computations with channels of a given capacity and writes down the transfers.
+ * Work is linear in ops; of several ranks that could move, the order in which they do has no
+ * influence on the result until all are stuck, and then the lowest rank is helped.
  */
 final class TransferWriter {
     private final Schedule schedule;
     private final Placement placement;
+    private final Transfers transfers;
+    private final int capacity;
     private final List<ProgramWriter> written = new ArrayList<>();
     private final int[] position;
 
-    /** A rank's sends that wait for their channels to be empty, in order. */
+    /** A rank's sends that wait for room in their channels, in order. */
     private final List<ArrayDeque<Op>> pendingSends = new ArrayList<>();
 
-    /** Receive of the tensor that lies in a channel; see {@link #channel}. */
-    private final @Nullable Op[] inChannel;
+    /** Receives of the tensors that lie in a channel, as they were sent; see {@link #channel}. */
+    private final List<ArrayDeque<Op>> inChannel = new ArrayList<>();
 
     /** Tensors that arrived: activations by unit, then gradients by unit. */
     private final BitSet received = new BitSet();
 
     private final ArrayDeque<Integer> movable = new ArrayDeque<>();
 
-    TransferWriter(Schedule schedule) {
+    /**
+     * @param capacity most tensors in a channel, at least 1
+     */
+    TransferWriter(Schedule schedule, int capacity) {
         this.schedule = schedule;
         this.placement = schedule.placement();
+        this.transfers = new Transfers(placement);
+        this.capacity = capacity;
         int ranks = schedule.shape().ranks();
         this.position = new int[ranks];
-        this.inChannel = new @Nullable Op[2 * schedule.shape().stages()];
+        for (int channel = 0; channel < 2 * schedule.shape().stages(); channel++) {
+            inChannel.add(new ArrayDeque<>());
+        }
         for (int rank = 0; rank < ranks; rank++) {
             int computations = schedule.program(rank).ops().size();
             written.add(new ProgramWriter(rank, 3 * computations));
@@ -80,60 +87,53 @@ final class TransferWriter {
             Op op = ops.get(position[rank]);
             written.get(rank).add(op);
             position[rank]++;
-            addSends(op, sends::add);
+            transfers.sendsAfter(op, sends::add);
         }
     }
 
     private boolean receiveAll(int rank, Op op) {
-        for (Op.Compute part : op.computations()) {
-            @Nullable Op receive = receiveBefore(part);
-            if (receive != null && !received.get(tensor(receive)) && !receive(rank, receive)) {
+        var missing = new ArrayDeque<Op>(2);
+        transfers.receivesBefore(op, missing::add);
+        while (!missing.isEmpty()) {
+            Op receive = missing.remove();
+            if (!received.get(tensor(receive)) && !receive(rank, receive)) {
                 return false;
             }
         }
         return true;
     }
 
-    private void addSends(Op op, Consumer<Op> sends) {
-        for (Op.Compute part : op.computations()) {
-            @Nullable Op send = sendAfter(part);
-            if (send != null) {
-                sends.accept(send);
-            }
-        }
-    }
-
     private boolean send(int rank, Op send) {
         Op receive = pairOf(send);
-        if (inChannel[channel(receive)] != null) {
+        ArrayDeque<Op> lying = inChannel.get(channel(receive));
+        if (lying.size() == capacity) {
             return false;
         }
         written.get(rank).add(send);
-        inChannel[channel(receive)] = receive;
+        lying.add(receive);
         movable.add(placement.rankOf(receive.stage()));
         return true;
     }
 
+    /**
+     * Takes a tensor out of its channel, in whatever order it was sent; false if it is not there.
+     */
     private boolean receive(int rank, Op receive) {
-        if (!receive.equals(inChannel[channel(receive)])) {
+        if (!inChannel.get(channel(receive)).remove(receive)) {
             return false;
         }
         written.get(rank).add(receive);
         received.set(tensor(receive));
-        inChannel[channel(receive)] = null;
         movable.add(placement.rankOf(senderOf(receive)));
         return true;
     }
 
-    /** Everybody waits: empties the channel that the lowest blocked sender waits for. */
+    /** Everybody waits: makes room in the channel that the lowest blocked sender waits for. */
     private boolean receiveEarly() {
         for (ArrayDeque<Op> sends : pendingSends) {
-            @Nullable Op send = sends.peekFirst();
-            if (send != null) {
-                Op lying = inChannel[channel(pairOf(send))];
-                if (lying != null) {
-                    return receive(placement.rankOf(lying.stage()), lying);
-                }
+            if (!sends.isEmpty()) {
+                Op oldest = inChannel.get(channel(pairOf(sends.getFirst()))).getFirst();
+                return receive(placement.rankOf(oldest.stage()), oldest);
             }
         }
         return false;
@@ -144,36 +144,17 @@ final class TransferWriter {
         List<Op> ops = schedule.program(rank).ops();
         ProgramWriter program = written.get(rank);
         pendingSends.get(rank).forEach(program::add);
-        for (int i = position[rank]; i < ops.size(); i++) {
-            for (Op.Compute part : ops.get(i).computations()) {
-                @Nullable Op receive = receiveBefore(part);
-                if (receive != null && !received.get(tensor(receive))) {
-                    program.add(receive);
-                }
-            }
-            program.add(ops.get(i));
-            addSends(ops.get(i), program::add);
+        for (Op op : ops.subList(position[rank], ops.size())) {
+            transfers.receivesBefore(
+                    op,
+                    receive -> {
+                        if (!received.get(tensor(receive))) {
+                            program.add(receive);
+                        }
+                    });
+            program.add(op);
+            transfers.sendsAfter(op, program::add);
         }
-    }
-
-    private @Nullable Op receiveBefore(Op.Compute op) {
-        return switch (op) {
-            case Op.Forward(WorkUnit u) when placement.crossesBefore(u.stage()) ->
-                    new Op.ReceiveActivation(u);
-            case Op.InputGradient backward when placement.crossesAfter(op.stage()) ->
-                    new Op.ReceiveGradient(backward.unit());
-            case Op.Compute _ -> null;
-        };
-    }
-
-    private @Nullable Op sendAfter(Op.Compute op) {
-        return switch (op) {
-            case Op.Forward(WorkUnit u) when placement.crossesAfter(u.stage()) ->
-                    new Op.SendActivation(u);
-            case Op.InputGradient backward when placement.crossesBefore(op.stage()) ->
-                    new Op.SendGradient(backward.unit());
-            case Op.Compute _ -> null;
-        };
     }
 
     private static Op pairOf(Op send) {

@@ -31,7 +31,7 @@ class BackwardPassesTest {
     }
 
     private static void canRun(Schedule order) {
-        Schedule lowered = Lowering.lower(order);
+        Schedule lowered = Lowering.lower(order, LoweringOptions.plain().withCapacity(1));
         ScheduleValidator.validate(lowered, Conditions.training().with(InFlight.uniform(1)))
                 .orThrow();
     }

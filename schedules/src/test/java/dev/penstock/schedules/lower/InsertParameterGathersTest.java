@@ -124,7 +124,7 @@ class InsertParameterGathersTest {
         for (ParameterResidency residency : ParameterResidency.values()) {
             for (int lookAhead = 0; lookAhead < 4; lookAhead++) {
                 var settings = new GatherSettings(residency, lookAhead);
-                var options = LoweringOptions.plain().withGathers(settings);
+                var options = LoweringOptions.plain().withGathers(settings).withCapacity(1);
 
                 Schedule training = Lowering.lower(order, options);
                 Schedule evaluation = Lowering.lowerForwardOnly(order, options);

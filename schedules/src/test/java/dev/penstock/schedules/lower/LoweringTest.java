@@ -10,7 +10,9 @@ import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.ScheduleText;
+import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.InFlight;
+import dev.penstock.schedules.simulate.ScheduleSimulator;
 import dev.penstock.schedules.validate.Conditions;
 import dev.penstock.schedules.validate.ScheduleValidator;
 import java.util.List;
@@ -57,37 +59,91 @@ class LoweringTest {
                         """);
     }
 
+    private static final Schedule BOTH_SEND_FIRST =
+            ScheduleText.parse(
+                    """
+                    ranks: 2
+                    micro-batches: 4
+                    rank 0: 0F0 0F1 0F2 0F3 0B0 0B1 0B2 0B3
+                    rank 1: 1F0 1F1 1B0 1B1 1F2 1F3 1B2 1B3
+                    """);
+
     @Test
-    void twoNeighboursThatBothSendFirstGetTheirReceivesInTime() {
-        Schedule bothSend =
-                ScheduleText.parse(
+    void receivesAreLateWhereEnoughTensorsFitInAChannel() {
+        Schedule lowered = Lowering.lower(BOTH_SEND_FIRST);
+
+        assertThat(programs(lowered))
+                .isEqualTo(
                         """
-                        ranks: 2
-                        micro-batches: 4
-                        rank 0: 0F0 0F1 0F2 0F3 0B0 0B1 0B2 0B3
-                        rank 1: 1F0 1F1 1B0 1B1 1F2 1F3 1B2 1B3
+                        rank 0: 0F0 0SEND_F0 0F1 0SEND_F1 0F2 0SEND_F2 0F3 0SEND_F3 0RECV_B0 0B0 0RECV_B1 0B1 0RECV_B2 0B2 0RECV_B3 0B3
+                        rank 1: 1RECV_F0 1F0 1RECV_F1 1F1 1B0 1SEND_B0 1B1 1SEND_B1 1RECV_F2 1F2 1RECV_F3 1F3 1B2 1SEND_B2 1B3 1SEND_B3
                         """);
+        runsWith(InFlight.auto(lowered), lowered);
+        runsWith(InFlight.uniform(2), lowered);
+        // 0SEND_F3 and 1SEND_B1 would wait for each other
+        assertThat(
+                        ScheduleValidator.validate(
+                                        lowered, Conditions.training().with(InFlight.uniform(1)))
+                                .isValid())
+                .isFalse();
+        assertThat(lowered(BOTH_SEND_FIRST, 2)).isEqualTo(lowered);
+    }
 
-        Schedule lowered = Lowering.lower(bothSend);
+    @Test
+    void twoNeighboursThatBothSendFirstGetTheirReceivesInTimeWhereOneTensorFits() {
+        Schedule lowered = lowered(BOTH_SEND_FIRST, 1);
 
-        // with late receives alone, 0SEND_F3 and 1SEND_B1 would wait for each other
         assertThat(programs(lowered))
                 .isEqualTo(
                         """
                         rank 0: 0F0 0SEND_F0 0F1 0SEND_F1 0F2 0SEND_F2 0F3 0SEND_F3 0RECV_B0 0B0 0RECV_B1 0B1 0RECV_B2 0B2 0RECV_B3 0B3
                         rank 1: 1RECV_F0 1F0 1RECV_F1 1F1 1B0 1SEND_B0 1B1 1RECV_F2 1SEND_B1 1F2 1RECV_F3 1F3 1B2 1SEND_B2 1B3 1SEND_B3
                         """);
-        proveWithOneCredit(lowered);
+        runsWith(InFlight.uniform(1), lowered);
     }
 
     @Test
-    void anyOrderThatCanRunStillCanWithOneCreditPerChannel() {
-        RandomOrders.some(500).map(Lowering::lower).forEach(LoweringTest::proveWithOneCredit);
+    void anyOrderThatCanRunStillCanWithTheCapacityItIsLoweredFor() {
+        int early = 0;
+        for (Schedule order : RandomOrders.some(500).toList()) {
+            Schedule late = Lowering.lower(order);
+            runsWith(InFlight.auto(late), late);
+            for (int capacity = 1; capacity <= 3; capacity++) {
+                Schedule lowered = lowered(order, capacity);
+
+                runsWith(InFlight.uniform(capacity), lowered);
+                early += lowered.equals(late) ? 0 : 1;
+            }
+            assertThat(lowered(order, order.shape().unitsPerStage())).isEqualTo(late);
+        }
+        assertThat(early).isGreaterThan(100);
     }
 
-    private static void proveWithOneCredit(Schedule lowered) {
-        Conditions conditions = Conditions.training().with(InFlight.uniform(1));
-        ScheduleValidator.validate(lowered, conditions).orThrow();
+    @Test
+    void noOrderLosesTimeToWrittenTransfersWhateverOpsCost() {
+        var costs = List.of(CostModel.split(3, 2, 4, 0), CostModel.split(5, 9, 1, 7));
+        for (Schedule order : RandomOrders.some(500).toList()) {
+            for (CostModel model : costs) {
+                assertThat(ScheduleSimulator.simulate(Lowering.lower(order), model).makespanNanos())
+                        .isEqualTo(ScheduleSimulator.simulate(order, model).makespanNanos());
+            }
+        }
+    }
+
+    @Test
+    void aChannelForNothingIsRefused() {
+        assertThatThrownBy(() -> LoweringOptions.plain().withCapacity(0))
+                .hasMessageContaining("at least 1, got 0");
+        assertThatThrownBy(() -> InsertTransfers.into(BOTH_SEND_FIRST, 0))
+                .hasMessageContaining("at least 1, got 0");
+    }
+
+    private static Schedule lowered(Schedule order, int capacity) {
+        return Lowering.lower(order, LoweringOptions.plain().withCapacity(capacity));
+    }
+
+    private static void runsWith(InFlight inFlight, Schedule lowered) {
+        ScheduleValidator.validate(lowered, Conditions.training().with(inFlight)).orThrow();
     }
 
     @Test
@@ -299,10 +355,11 @@ class LoweringTest {
                                         LoweringOptions.plain()
                                                 .withReduction(reduction)
                                                 .withSharedGroups(List.of(List.of(0, lastStage)))
-                                                .withGathers(GatherSettings.defaults());
+                                                .withGathers(GatherSettings.defaults())
+                                                .withCapacity(1);
                                 Schedule lowered = Lowering.lower(order, options);
 
-                                proveWithOneCredit(lowered);
+                                runsWith(InFlight.uniform(1), lowered);
                                 assertThat(Lowering.lower(lowered, options)).isEqualTo(lowered);
                                 assertThat(reductions(lowered))
                                         .isEqualTo(expectedReductions(lowered, reduction));

@@ -13,6 +13,7 @@ import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.ScheduleText;
 import dev.penstock.schedules.lower.Lowering;
+import dev.penstock.schedules.lower.LoweringOptions;
 import dev.penstock.schedules.simulate.CriticalPath.Activity;
 import dev.penstock.schedules.simulate.CriticalPath.Cause;
 import dev.penstock.schedules.simulate.CriticalPath.Step;
@@ -33,10 +34,12 @@ class CriticalPathTest {
     private static void everywhere(Check check) {
         for (int seed = 0; seed < ORDERS; seed++) {
             Schedule order = RandomOrders.schedule(seed);
-            Schedule lowered =
-                    Lowering.lower(order, List.of(List.of(0, order.shape().stages() - 1)));
+            int capacity = 1 + seed % 2;
+            var options = LoweringOptions.plain().withCapacity(capacity);
+            var tied = options.withSharedGroups(List.of(List.of(0, order.shape().stages() - 1)));
+            Schedule lowered = Lowering.lower(order, tied);
             var costs = new WildCosts(seed);
-            InFlight few = InFlight.uniform(1 + seed % 2);
+            InFlight few = InFlight.uniform(capacity);
             check.of(order, costs, InFlight.unbounded());
             check.of(lowered, costs, few);
             check.of(RandomOrders.withParameterOps(order, seed), costs, few);
@@ -45,7 +48,10 @@ class CriticalPathTest {
             if (ScheduleSimulator.stuck(pairs, few).isEmpty()) {
                 check.of(pairs, costs, few);
             }
-            check.of(RandomOrders.withParameterOps(Lowering.lower(order), seed), costs, few);
+            check.of(
+                    RandomOrders.withParameterOps(Lowering.lower(order, options), seed),
+                    costs,
+                    few);
         }
     }
 

@@ -67,7 +67,8 @@ class JudgeIsJudgedTest {
                         .withReduction(
                                 stages % 2 == 0
                                         ? GradientReduction.PER_STEP
-                                        : GradientReduction.PER_MICRO_BATCH);
+                                        : GradientReduction.PER_MICRO_BATCH)
+                        .withCapacity(1);
         return new Case(
                 Lowering.lower(schedule, options),
                 Conditions.training().with(InFlight.uniform(1)).withReplicas());
@@ -75,13 +76,17 @@ class JudgeIsJudgedTest {
 
     private static Stream<Case> cases(Schedule schedule) {
         int lastStage = schedule.shape().stages() - 1;
-        Schedule lowered = Lowering.lower(schedule, List.of(List.of(0, lastStage)));
+        var tied =
+                LoweringOptions.plain()
+                        .withSharedGroups(List.of(List.of(0, lastStage)))
+                        .withCapacity(1);
+        Schedule lowered = Lowering.lower(schedule, tied);
         return Stream.of(
                 new Case(schedule, Conditions.training()),
                 new Case(lowered, Conditions.training().with(InFlight.uniform(1))),
                 new Case(ForwardOnly.of(schedule), Conditions.forwardOnly()),
                 new Case(
-                        Lowering.lowerForwardOnly(schedule),
+                        Lowering.lowerForwardOnly(schedule, tied),
                         Conditions.forwardOnly().with(InFlight.uniform(1))));
     }
 
@@ -343,9 +348,18 @@ class JudgeIsJudgedTest {
                 .forEach(
                         order -> {
                             ScheduleValidator.validate(order).orThrow();
+                            for (int capacity = 1; capacity <= 2; capacity++) {
+                                var options = LoweringOptions.plain().withCapacity(capacity);
+                                ScheduleValidator.validate(
+                                                Lowering.lower(order, options),
+                                                Conditions.training()
+                                                        .with(InFlight.uniform(capacity)))
+                                        .orThrow();
+                            }
+                            Schedule lowered = Lowering.lower(order);
                             ScheduleValidator.validate(
-                                            Lowering.lower(order),
-                                            Conditions.training().with(InFlight.uniform(1)))
+                                            lowered,
+                                            Conditions.training().with(InFlight.auto(lowered)))
                                     .orThrow();
                         });
         assertThat(
