@@ -69,7 +69,7 @@ final class ScheduleValidateCommand extends PenstockCommand {
         requirePositive("--buffers", buffers);
         requirePositive("--memory", memory);
         GivenOrder given = order.read();
-        ValidationReport report = judge(given.order(), Conditions.training());
+        ValidationReport report = judge(given.order(), asGiven());
         Optional<ParsedSchedule> positions = given.file();
         if (report.isValid() && given.order().isComputeOnly()) {
             Schedule lowered = lowered(given);
@@ -92,6 +92,12 @@ final class ScheduleValidateCommand extends PenstockCommand {
     private ValidationReport judge(Schedule schedule, Conditions conditions) {
         return ScheduleValidator.validate(
                 schedule, memory == null ? conditions : conditions.withPeakUnitsLimit(memory));
+    }
+
+    /** An order that has its transfers already must do with the buffers that are given. */
+    private Conditions asGiven() {
+        Conditions conditions = Conditions.training();
+        return buffers == null ? conditions : conditions.with(InFlight.uniform(buffers));
     }
 
     /** With receives early enough for the buffers that are given. */

@@ -45,7 +45,9 @@ public record ConfiguredSchedule(
                 config.model().tied() && stages > 1 ? List.of(List.of(0, stages - 1)) : List.of());
     }
 
-    /** What a training step runs, for the number of tensors that the configuration lets under way. */
+    /**
+     * What a training step runs, for the number of tensors that the configuration lets under way.
+     */
     public Schedule training(LoadedConfig loaded) {
         return Lowering.lower(order, lowering(loaded));
     }

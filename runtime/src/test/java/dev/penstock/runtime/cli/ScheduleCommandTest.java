@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -272,6 +273,32 @@ class ScheduleCommandTest {
         assertThat(draw.exitCode()).isEqualTo(ExitCode.OK);
         assertThat(Files.readString(svg)).startsWith("<svg").contains("1F0");
         assertThat(JSON.readTree(trace.out()).get("traceEvents")).isNotEmpty();
+    }
+
+    @Test
+    void validateLowersForTheBuffersThatAreGiven() throws IOException {
+        String[] shape = {"--kind=breadth-first", "--ranks=2", "--chunks=2", "--micro-batches=8"};
+        Path lowered = folder.resolve("lowered.txt");
+        Cli.run(
+                "schedule",
+                "generate",
+                "breadth-first",
+                shape[1],
+                shape[2],
+                shape[3],
+                "-o",
+                "" + lowered);
+
+        for (String buffers : List.of("--buffers=1", "--buffers=3", "--buffers=100")) {
+            assertThat(
+                            Cli.run(join(new String[] {"schedule", "validate", buffers}, shape))
+                                    .exitCode())
+                    .isEqualTo(ExitCode.OK);
+        }
+        assertThat(Cli.run(join(new String[] {"schedule", "validate"}, shape)).exitCode())
+                .isEqualTo(ExitCode.OK);
+        assertThat(Cli.run("schedule", "validate", "" + lowered).exitCode()).isEqualTo(ExitCode.OK);
+        assertThat(badInput("validate", "" + lowered, "--buffers=1")).contains("deadlock: rank 0");
     }
 
     @Test

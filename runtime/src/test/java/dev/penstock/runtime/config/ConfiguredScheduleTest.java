@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.lower.Lowering;
 import dev.penstock.schedules.validate.ScheduleValidator;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -156,6 +157,27 @@ class ConfiguredScheduleTest {
         LoadedConfig loaded = loaded("data-plane.in-flight=1");
 
         assertThat(ScheduleFaults.of(loaded, ConfiguredSchedule.of(loaded))).isEmpty();
+    }
+
+    @Test
+    void anOrderThatWouldHangWithItsReceivesLateTakesThemEarlyWhereOneTensorFits()
+            throws IOException {
+        for (String capacity : List.of("1", "2", "auto")) {
+            LoadedConfig loaded =
+                    loaded(
+                            "schedule={kind=breadth-first, slices=2}",
+                            "pipeline={stages=2, chunks=2}",
+                            "batch.micro-batches=4",
+                            "model.layers=4",
+                            "data-plane.in-flight=" + capacity);
+            ConfiguredSchedule configured = ConfiguredSchedule.of(loaded);
+
+            assertThat(ScheduleFaults.of(loaded, configured)).isEmpty();
+            Schedule late = Lowering.lower(configured.order(), configured.sharedGroups());
+            assertThat(configured.training(loaded).equals(late))
+                    .as(capacity)
+                    .isEqualTo(capacity.equals("auto"));
+        }
     }
 
     private void order(String text) throws IOException {
