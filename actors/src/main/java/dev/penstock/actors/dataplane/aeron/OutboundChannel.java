@@ -65,14 +65,22 @@ final class OutboundChannel {
         return position;
     }
 
-    /** A chunk is in the log; the first one uses a credit. Returns whether it was the last. */
-    boolean advance(FrameKey tensor, long bytes, int chunk) {
+    /**
+     * A chunk is about to enter the log; the first one uses a credit. Counted before it is seen by
+     * anybody, since the receiver may take the tensor and return its credit before the sender's
+     * thread goes on.
+     */
+    void begin(FrameKey tensor, long bytes) {
         if (sending == null) {
             total = bytes;
             sending = tensor;
             long sentBefore = sent;
             sent = sentBefore + 1;
         }
+    }
+
+    /** A chunk is in the log. Returns whether it was the last. */
+    boolean advance(long bytes, int chunk) {
         boolean complete = position + chunk == bytes;
         if (complete) {
             sending = null;

@@ -73,8 +73,9 @@ final class PeerLink {
                 int chunk = (int) Math.min(longestChunk, bytes - channel.position());
                 long result = publication.tryClaim(TensorFrame.HEADER_BYTES + chunk, claim);
                 if (result > 0) {
+                    channel.begin(key, bytes);
                     write(channel, key, tensor, chunk);
-                    complete = channel.advance(key, bytes, chunk);
+                    complete = channel.advance(bytes, chunk);
                     wakeReceiver.run(); // it copies out while this thread copies in
                 } else if (result == Publication.BACK_PRESSURED && patience-- > 0) {
                     wakeReceiver.run();
