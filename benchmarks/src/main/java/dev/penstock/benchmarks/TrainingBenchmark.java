@@ -41,7 +41,7 @@ public final class TrainingBenchmark {
                     new Row(GPT2, 2, false, 0, 450, 5),
                     new Row(SMALL, 1, true, 12_190, 15_000, 120),
                     new Row(MEDIUM, 1, true, 2_084, 2_800, 30),
-                    new Row(GPT2, 1, true, 516, 750, 8));
+                    new Row(GPT2, 1, true, 516, 750, 20));
 
     private TrainingBenchmark() {}
 
