@@ -12,5 +12,10 @@ import java.util.Optional;
  * @param file where its ops stand, if it was read from a file
  * @param sharedGroups stages that hold the same parameters
  */
-record GivenOrder(
-        Schedule order, Optional<ParsedSchedule> file, List<List<Integer>> sharedGroups) {}
+record GivenOrder(Schedule order, Optional<ParsedSchedule> file, List<List<Integer>> sharedGroups) {
+
+    /** One whose stages share nothing. */
+    static GivenOrder of(Schedule order) {
+        return new GivenOrder(order, Optional.empty(), List.of());
+    }
+}

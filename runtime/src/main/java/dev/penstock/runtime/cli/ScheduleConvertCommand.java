@@ -1,8 +1,6 @@
 package dev.penstock.runtime.cli;
 
-import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.ScheduleFormat;
-import dev.penstock.schedules.lower.Lowering;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -17,6 +15,7 @@ import picocli.CommandLine.Parameters;
         footer = {
             "  penstock schedule convert order.csv --to text --output order.txt",
             "  penstock schedule convert order.txt --to torch-csv --pad",
+            "  penstock schedule convert order.csv --to text --split-backward --gathers per-pass",
         })
 final class ScheduleConvertCommand extends PenstockCommand {
     @Parameters(paramLabel = "FILE", description = "The order; - for the standard input.")
@@ -36,20 +35,14 @@ final class ScheduleConvertCommand extends PenstockCommand {
     @Option(names = "--lowered", description = "With the transfers that it lacks.")
     private boolean lowered;
 
+    @Mixin private LoweringArguments lowering = new LoweringArguments();
+
     @Mixin private WrittenOrder written = new WrittenOrder();
 
     @Override
     public Integer call() {
-        Schedule schedule = OrderFile.read(file, from).schedule();
-        written.write(lowered ? lower(schedule) : schedule, out());
+        var given = GivenOrder.of(OrderFile.read(file, from).schedule());
+        written.write(lowered ? lowering.lowered(given) : lowering.applied(given), out());
         return ExitCode.OK;
-    }
-
-    private static Schedule lower(Schedule schedule) {
-        try {
-            return Lowering.lower(schedule);
-        } catch (IllegalArgumentException e) {
-            throw new BadInputException(String.valueOf(e.getMessage()));
-        }
     }
 }

@@ -24,6 +24,7 @@ import picocli.CommandLine.Option;
         footer = {
             "  penstock schedule draw --kind zb-h1 --ranks 4 --output zb-h1.svg",
             "  penstock schedule draw my-order.csv --as trace --output my-order.json",
+            "  penstock schedule draw --kind 1f1b --split-backward --recompute full -o r.svg",
         })
 final class ScheduleDrawCommand extends PenstockCommand {
     /** What is drawn. */
@@ -37,6 +38,8 @@ final class ScheduleDrawCommand extends PenstockCommand {
     }
 
     @Mixin private OrderArguments order = new OrderArguments();
+
+    @Mixin private LoweringArguments lowering = new LoweringArguments();
 
     @Mixin private CostArguments costs = new CostArguments();
 
@@ -54,7 +57,7 @@ final class ScheduleDrawCommand extends PenstockCommand {
 
     @Override
     public Integer call() {
-        Schedule schedule = order.read().order();
+        Schedule schedule = lowering.applied(order.read());
         ScheduleValidator.validate(schedule).orThrow();
         Timeline timeline = ScheduleSimulator.simulate(schedule, costs.model(schedule));
         TimelinePanel panel =

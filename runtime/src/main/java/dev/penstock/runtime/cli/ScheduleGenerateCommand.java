@@ -1,7 +1,5 @@
 package dev.penstock.runtime.cli;
 
-import dev.penstock.schedules.ir.Schedule;
-import dev.penstock.schedules.lower.Lowering;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -14,6 +12,9 @@ import picocli.CommandLine.Parameters;
         footer = {
             "  penstock schedule generate 1f1b --ranks 4 --micro-batches 8 --compute-only",
             "  penstock schedule generate gpipe --ranks 4 --format torch-csv --pad",
+            "  penstock schedule generate breadth-first --ranks 4 --chunks 2 --slices 1 \\",
+            "    --gathers per-pass --look-ahead 1 --reduce per-step",
+            "  penstock schedule generate 1f1b --split-backward --recompute full",
         })
 final class ScheduleGenerateCommand extends PenstockCommand {
     @Parameters(
@@ -24,15 +25,23 @@ final class ScheduleGenerateCommand extends PenstockCommand {
 
     @Mixin private ShapeArguments shape = new ShapeArguments();
 
-    @Option(names = "--compute-only", description = "Computations alone, as generators make them.")
+    @Option(
+            names = "--compute-only",
+            description = "Computations alone: no transfers, gathers and reductions.")
     private boolean computeOnly;
+
+    @Mixin private LoweringArguments lowering = new LoweringArguments();
 
     @Mixin private WrittenOrder written = new WrittenOrder();
 
     @Override
     public Integer call() {
-        Schedule schedule = shape.generate(kind);
-        written.write(computeOnly ? schedule : Lowering.lower(schedule), out());
+        var given = GivenOrder.of(shape.generate(kind));
+        if (computeOnly && lowering.addsOps()) {
+            throw new BadInputException(
+                    "expected --compute-only or --gathers and --reduce, got both");
+        }
+        written.write(computeOnly ? lowering.applied(given) : lowering.lowered(given), out());
         return ExitCode.OK;
     }
 }

@@ -4,7 +4,6 @@ import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.ScheduleText;
-import dev.penstock.schedules.lower.Lowering;
 import dev.penstock.schedules.render.ScheduleGrid;
 import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.InFlight;
@@ -24,6 +23,7 @@ import picocli.CommandLine.Option;
             "  penstock schedule show sample-configs/quickstart.conf",
             "  penstock schedule show --kind seq1f1b --ranks 2 --micro-batches 4 --slices 2",
             "  penstock schedule show --kind gpipe --view text > my-order.txt",
+            "  penstock schedule show --kind breadth-first --gathers per-pass --view order",
         })
 final class ScheduleShowCommand extends PenstockCommand {
     /** What is shown of an order. */
@@ -58,6 +58,8 @@ final class ScheduleShowCommand extends PenstockCommand {
 
     @Mixin private OrderArguments order = new OrderArguments();
 
+    @Mixin private LoweringArguments lowering = new LoweringArguments();
+
     @Option(
             names = "--view",
             defaultValue = "TIME",
@@ -73,8 +75,7 @@ final class ScheduleShowCommand extends PenstockCommand {
     @Override
     public Integer call() {
         GivenOrder given = order.read();
-        Schedule schedule =
-                lowered ? Lowering.lower(given.order(), given.sharedGroups()) : given.order();
+        Schedule schedule = lowered ? lowering.lowered(given) : lowering.applied(given);
         if (json) {
             printJson(Answer.of(schedule));
         } else {

@@ -35,6 +35,8 @@ final class ScheduleSimulateCommand extends PenstockCommand {
 
     @Mixin private OrderArguments order = new OrderArguments();
 
+    @Mixin private LoweringArguments lowering = new LoweringArguments();
+
     @Mixin private CostArguments costs = new CostArguments();
 
     @Option(names = "--json", description = "Print one JSON document.")
@@ -42,7 +44,7 @@ final class ScheduleSimulateCommand extends PenstockCommand {
 
     @Override
     public Integer call() {
-        Schedule schedule = order.read().order();
+        Schedule schedule = lowering.applied(order.read());
         ScheduleValidator.validate(schedule).orThrow();
         CostModel costModel = costs.model(schedule);
         BubbleReport bubble = ScheduleSimulator.simulate(schedule, costModel).bubble();

@@ -4,7 +4,6 @@ import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.ParsedSchedule;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.TextPosition;
-import dev.penstock.schedules.lower.Lowering;
 import dev.penstock.schedules.lower.LoweringOptions;
 import dev.penstock.schedules.render.FaultGrid;
 import dev.penstock.schedules.simulate.InFlight;
@@ -30,6 +29,7 @@ import picocli.CommandLine.Option;
         footer = {
             "  penstock schedule validate sample-configs/orders/hand-written.txt",
             "  penstock schedule validate my-order.csv --buffers 1 --memory 4",
+            "  penstock schedule validate my-order.csv --gathers per-pass --reduce per-step",
         })
 final class ScheduleValidateCommand extends PenstockCommand {
     /** A violation for programs; line and column where the order was read from a file. */
@@ -46,6 +46,8 @@ final class ScheduleValidateCommand extends PenstockCommand {
     record Answer(boolean valid, List<Finding> violations, List<Integer> peakActivations) {}
 
     @Mixin private OrderArguments order = new OrderArguments();
+
+    @Mixin private LoweringArguments lowering = new LoweringArguments();
 
     @Option(
             names = "--buffers",
@@ -69,12 +71,17 @@ final class ScheduleValidateCommand extends PenstockCommand {
         requirePositive("--buffers", buffers);
         requirePositive("--memory", memory);
         GivenOrder given = order.read();
-        ValidationReport report = judge(given.order(), asGiven());
+        boolean changes = !lowering.options().equals(LoweringOptions.plain());
+        // what it holds is judged when it is as it will run
+        ValidationReport report =
+                changes
+                        ? ScheduleValidator.validate(given.order(), asGiven())
+                        : judge(given.order(), asGiven());
         Optional<ParsedSchedule> positions = given.file();
-        if (report.isValid() && given.order().isComputeOnly()) {
-            Schedule lowered = lowered(given);
+        if (report.isValid() && (changes || given.order().isComputeOnly())) {
+            Schedule lowered = lowering.lowered(given, buffers);
             ValidationReport asRun = judge(lowered, Conditions.training().with(inFlight(lowered)));
-            if (!asRun.isValid()) {
+            if (changes || !asRun.isValid()) {
                 report = asRun;
                 positions = Optional.empty();
             }
@@ -98,13 +105,6 @@ final class ScheduleValidateCommand extends PenstockCommand {
     private Conditions asGiven() {
         Conditions conditions = Conditions.training();
         return buffers == null ? conditions : conditions.with(InFlight.uniform(buffers));
-    }
-
-    /** With receives early enough for the buffers that are given. */
-    private Schedule lowered(GivenOrder given) {
-        var options = LoweringOptions.plain().withSharedGroups(given.sharedGroups());
-        return Lowering.lower(
-                given.order(), buffers == null ? options : options.withCapacity(buffers));
     }
 
     private InFlight inFlight(Schedule lowered) {

@@ -52,8 +52,10 @@ public final class InsertParameterGathers {
             int stage = stay.stage();
             int free = released.getOrDefault(stage, 0);
             int gathered = Math.max(free, stay.first() - settings.lookAhead());
-            add(before, gathered, new Op.GatherParameters(stage, LayerRange.ALL));
-            add(after, stay.last(), new Op.ReleaseParameters(stage, LayerRange.ALL));
+            for (LayerRange layers : settings.ranges()) {
+                add(before, gathered, new Op.GatherParameters(stage, layers));
+                add(after, stay.last(), new Op.ReleaseParameters(stage, layers));
+            }
             released.put(stage, stay.last() + 1);
         }
         var ops = new ArrayList<Op>();

@@ -6,8 +6,9 @@ import java.util.List;
 
 /**
  * The passes in their order: from the computations of a generator or a hand-written file to what
- * the ranks run. First gathers and releases, then reductions, then sends and receives. A pass adds
- * only what is missing, so a schedule that has such ops keeps them.
+ * the ranks run. First backwards in one op or two and recomputes, then gathers and releases, then
+ * reductions, then sends and receives. A pass adds only what is missing, so a schedule that has
+ * such ops keeps them.
  *
  * <p>All entries throw {@link IllegalArgumentException} for an op of a unit that does not exist;
  * everything else that may be wrong with an order passes through for the judge to name.
@@ -35,7 +36,9 @@ public final class Lowering {
     public static Schedule lower(Schedule schedule, LoweringOptions options) {
         Schedule reduced =
                 InsertReductions.into(
-                        gathered(schedule, options), options.sharedGroups(), options.reduction());
+                        gathered(computations(schedule, options), options),
+                        options.sharedGroups(),
+                        options.reduction());
         return withTransfers(reduced, options);
     }
 
@@ -47,6 +50,20 @@ public final class Lowering {
     /** The same where parameters may be sharded; an evaluation reduces nothing. */
     public static Schedule lowerForwardOnly(Schedule schedule, LoweringOptions options) {
         return withTransfers(gathered(ForwardOnly.of(schedule), options), options);
+    }
+
+    /**
+     * The passes that change computations alone: an order of nothing else stays one, and its
+     * tensors travel by themselves.
+     */
+    public static Schedule computations(Schedule schedule, LoweringOptions options) {
+        Schedule parted =
+                switch (options.backward()) {
+                    case AS_WRITTEN -> schedule;
+                    case SPLIT -> SplitBackward.in(schedule);
+                    case MERGED -> MergeBackward.in(schedule);
+                };
+        return options.recompute() ? InsertRecompute.into(parted) : parted;
     }
 
     private static Schedule gathered(Schedule schedule, LoweringOptions options) {

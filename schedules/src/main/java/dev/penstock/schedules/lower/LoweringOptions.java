@@ -6,8 +6,10 @@ import java.util.Optional;
 import java.util.OptionalInt;
 
 /**
- * What a run needs beside the computations.
+ * What a run needs beside the computations, and how it runs these.
  *
+ * @param backward in how many ops backwards run
+ * @param recompute whether every unit keeps its input alone and runs its forward again
  * @param sharedGroups groups of stages that hold the same parameters, such as {@code [[0, 3]]} for
  *     a tied embedding over four stages; groups of one stage are ignored
  * @param gathers how sharded parameters come and go; empty where every rank keeps its own
@@ -16,6 +18,8 @@ import java.util.OptionalInt;
  *     that transfers cost no time
  */
 public record LoweringOptions(
+        BackwardParts backward,
+        boolean recompute,
         List<List<Integer>> sharedGroups,
         Optional<GatherSettings> gathers,
         GradientReduction reduction,
@@ -28,15 +32,35 @@ public record LoweringOptions(
         }
     }
 
-    /** One replica, nothing shared, nothing sharded, as many buffers as it takes. */
+    /**
+     * Computations as they are, one replica, nothing shared, nothing sharded, as many buffers as it
+     * takes.
+     */
     public static LoweringOptions plain() {
         return new LoweringOptions(
-                List.of(), Optional.empty(), GradientReduction.SHARED_ONLY, OptionalInt.empty());
+                BackwardParts.AS_WRITTEN,
+                false,
+                List.of(),
+                Optional.empty(),
+                GradientReduction.SHARED_ONLY,
+                OptionalInt.empty());
+    }
+
+    /** The same with backwards in so many ops. */
+    public LoweringOptions withBackward(BackwardParts parts) {
+        return new LoweringOptions(parts, recompute, sharedGroups, gathers, reduction, capacity);
+    }
+
+    /** The same with all activations computed a second time. */
+    public LoweringOptions withRecompute() {
+        return new LoweringOptions(backward, true, sharedGroups, gathers, reduction, capacity);
     }
 
     /** The same with these groups. */
     public LoweringOptions withSharedGroups(Collection<? extends Collection<Integer>> groups) {
         return new LoweringOptions(
+                backward,
+                recompute,
                 groups.stream().<List<Integer>>map(List::copyOf).toList(),
                 gathers,
                 reduction,
@@ -45,16 +69,18 @@ public record LoweringOptions(
 
     /** The same with sharded parameters. */
     public LoweringOptions withGathers(GatherSettings settings) {
-        return new LoweringOptions(sharedGroups, Optional.of(settings), reduction, capacity);
+        return new LoweringOptions(
+                backward, recompute, sharedGroups, Optional.of(settings), reduction, capacity);
     }
 
     /** The same with replicas. */
     public LoweringOptions withReduction(GradientReduction when) {
-        return new LoweringOptions(sharedGroups, gathers, when, capacity);
+        return new LoweringOptions(backward, recompute, sharedGroups, gathers, when, capacity);
     }
 
     /** The same for channels of this capacity, where a tensor may have to be taken early. */
     public LoweringOptions withCapacity(int tensors) {
-        return new LoweringOptions(sharedGroups, gathers, reduction, OptionalInt.of(tensors));
+        return new LoweringOptions(
+                backward, recompute, sharedGroups, gathers, reduction, OptionalInt.of(tensors));
     }
 }

@@ -7,6 +7,7 @@ import dev.penstock.schedules.RandomOrders;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
@@ -102,6 +103,25 @@ class InsertParameterGathersTest {
         String own = "0UNSHARD,0F0,0B0\n";
 
         assertThat(gathered(own, ParameterResidency.PER_OP, 0)).isEqualTo(own);
+    }
+
+    @Test
+    void layersAreGatheredOneAfterAnother() {
+        Schedule order = TorchCsv.parse("0F0,0B0\n");
+        var settings = new GatherSettings(ParameterResidency.PER_STEP, 0).byLayer(2);
+
+        Schedule gathered = InsertParameterGathers.into(order, settings);
+
+        assertThat(gathered.program(0).ops())
+                .map(op -> OpText.print(op, order.shape()))
+                .containsExactly(
+                        "0UNSHARD[0-0]",
+                        "0UNSHARD[1-1]",
+                        "0F0",
+                        "0B0",
+                        "0RESHARD[0-0]",
+                        "0RESHARD[1-1]");
+        assertThatThrownBy(() -> settings.byLayer(0)).hasMessageContaining("got 0");
     }
 
     @Test
