@@ -40,6 +40,10 @@ final class ConfigCheckCommand extends PenstockCommand {
             } else {
                 out().print(resolved);
                 out().flush();
+                SliceNote.of(
+                                parts.schedule().sliceTokens(),
+                                parts.config().device().reductionBlock())
+                        .ifPresent(note -> err().println("note: " + note));
                 err().println(config.file() + ": no problems");
             }
             return ExitCode.OK;

@@ -4,6 +4,7 @@ import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.metrics.Quantities;
 import dev.penstock.runtime.metrics.RunDirectory;
 import java.io.PrintWriter;
+import java.util.List;
 
 /** The first lines of a run: what is trained, on what, in which order, and where its files are. */
 final class RunBanner {
@@ -29,6 +30,12 @@ final class RunBanner {
                 assembly.plan().training().name(),
                 config.batch().microBatches(),
                 config.batch().sequencesPerMicroBatch());
+        List<Integer> slices = assembly.plan().training().shape().sliceLengths();
+        if (slices.size() > 1) {
+            out.printf("token slices: %s%n", slices);
+            SliceNote.of(slices, config.device().reductionBlock())
+                    .ifPresent(note -> out.printf("note: %s%n", note));
+        }
         out.printf("run directory: %s%n", directory.path());
         out.flush();
     }

@@ -77,7 +77,7 @@ public record ConfiguredSchedule(
                             config.pipeline().stages(),
                             config.chunks(),
                             config.batch().microBatches(),
-                            section.tokensPerSlice(config.model().context()));
+                            section.tokensPerSlice(config.model()));
             return Generators.generate(
                     kind, shape, GenerateOptions.defaults().withBackwardOrder(backward));
         } catch (IllegalArgumentException e) {

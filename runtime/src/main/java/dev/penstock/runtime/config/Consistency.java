@@ -120,8 +120,7 @@ final class Consistency {
         if (!schedule.kind().sliced() || schedule.file().isPresent()) {
             return;
         }
-        if (schedule.sliceLengths().isPresent()) {
-            List<Integer> lengths = schedule.sliceLengths().get();
+        if (schedule.sliceLengths() instanceof SliceLengths.Given(List<Integer> lengths)) {
             require(
                     sum(lengths) == context,
                     "lengths that add up to model.context = " + context,

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.config;
 
 import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.generate.SliceBalance;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -10,9 +11,9 @@ import java.util.stream.IntStream;
  * Section {@code schedule}: the order in which ranks work.
  *
  * @param backward order of the backward passes (gpipe)
- * @param slices how many equal token slices a sequence is cut into, for a kind that can; empty: 4
- *     for a kind that lives on them, else 1
- * @param sliceLengths tokens of each slice instead of equal ones
+ * @param slices how many token slices a sequence is cut into, for a kind that can; empty: 4 for a
+ *     kind that lives on them, else 1
+ * @param sliceLengths how long they are; given lengths also say how many
  * @param file an order written by hand; it takes the place of {@code kind} and its options
  */
 public record ScheduleSection(
@@ -22,14 +23,13 @@ public record ScheduleSection(
                         is = "auto",
                         word = "auto",
                         range = "[1, )",
-                        doc = "equal token slices; auto: 4 where the kind lives on them, else 1")
+                        doc = "token slices; auto: 4 where the kind lives on them, else 1")
                 Optional<Integer> slices,
         @Setting(
                         is = "equal",
-                        word = "equal",
                         range = "[1, )",
-                        doc = "tokens of each slice, such as [96, 88, 72]")
-                Optional<List<Integer>> sliceLengths,
+                        doc = "of equal tokens, balanced FLOPs, or tokens such as [96, 88, 72]")
+                SliceLengths sliceLengths,
         @Setting(
                         is = "none",
                         word = "none",
@@ -109,22 +109,27 @@ public record ScheduleSection(
     }
 
     /**
-     * Tokens of every slice of a sequence, first slice first: one entry for a kind that does not
-     * cut sequences. Equal slices differ by at most one token.
+     * Tokens of every slice of the model's sequences, first slice first: one entry for a kind that
+     * does not cut sequences. Equal slices differ by at most one token.
      */
-    public List<Integer> tokensPerSlice(int context) {
+    public List<Integer> tokensPerSlice(ModelSection model) {
+        int context = model.context();
         if (!kind.sliced()) {
             return List.of(context);
         }
         int count = sliceCount();
-        return sliceLengths.orElseGet(
-                () ->
-                        IntStream.range(0, count)
-                                .mapToObj(i -> context / count + (i < context % count ? 1 : 0))
-                                .toList());
+        return switch (sliceLengths) {
+            case SliceLengths.Given(List<Integer> tokens) -> tokens;
+            case SliceLengths.Rule.EQUAL ->
+                    IntStream.range(0, count)
+                            .mapToObj(i -> context / count + (i < context % count ? 1 : 0))
+                            .toList();
+            case SliceLengths.Rule.BALANCED ->
+                    SliceBalance.ofWidth(model.width()).lengths(context, count);
+        };
     }
 
-    /** How many equal slices a kind that can cut sequences cuts them into. */
+    /** How many slices a kind that can cut sequences cuts them into, unless they are given. */
     int sliceCount() {
         return slices.orElse(kind.usualSlices());
     }

@@ -43,6 +43,7 @@ record ValueType<T>(
             case "java.lang.String" -> TEXT;
             case "java.time.Duration" -> ranged(DURATION, setting);
             case "dev.penstock.runtime.config.Bytes" -> ranged(BYTES, setting);
+            case "dev.penstock.runtime.config.SliceLengths" -> sliceLengths(setting);
             case "java.nio.file.Path" -> setting.output() ? OUTPUT_PATH : INPUT_PATH;
             default -> choice(((Class<?>) type).getEnumConstants());
         };
@@ -143,6 +144,23 @@ record ValueType<T>(
                         values.stream()
                                 .map(inner.write)
                                 .collect(Collectors.joining(", ", "[", "]")));
+    }
+
+    private static ValueType<SliceLengths> sliceLengths(Setting setting) {
+        ValueType<Object> rule = choice(SliceLengths.Rule.values());
+        ValueType<List<Integer>> given = list(ranged(INTEGER, setting));
+        return new ValueType<>(
+                rule.noun + ", or " + given.noun,
+                (value, places) ->
+                        value instanceof com.typesafe.config.ConfigList
+                                ? new SliceLengths.Given(given.read.apply(value, places))
+                                : (SliceLengths) rule.read.apply(value, places),
+                lengths ->
+                        switch (lengths) {
+                            case SliceLengths.Rule r -> rule.write.apply(r);
+                            case SliceLengths.Given(List<Integer> tokens) ->
+                                    given.write.apply(tokens);
+                        });
     }
 
     private static ValueType<Object> choice(Object[] constants) {

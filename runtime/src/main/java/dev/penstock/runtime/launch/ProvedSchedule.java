@@ -58,7 +58,7 @@ public record ProvedSchedule(Schedule training, Schedule evaluation, InFlight in
     }
 
     /** Tokens of each slice of a sequence. */
-    List<Integer> sliceTokens() {
+    public List<Integer> sliceTokens() {
         return training.shape().sliceLengths();
     }
 

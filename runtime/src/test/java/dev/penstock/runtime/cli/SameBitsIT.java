@@ -1,6 +1,7 @@
 package dev.penstock.runtime.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
 
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.schedules.generate.Generators;
@@ -182,6 +183,28 @@ class SameBitsIT {
 
         assertThat(many.lossBits()).isEqualTo(single.lossBits());
         assertThat(many.validationBits()).isEqualTo(single.validationBits());
+    }
+
+    @Test
+    void balancedSlicesGiveTheBitsOfWholeSequencesWhereTheyEndOnTheGrid() {
+        String[] shape = {"run.steps=4", "model.context=128", "checkpoint.every=0"};
+        String balanced = "schedule={kind=seq1f1b, slices=2, slice-lengths=balanced}";
+        Trained whole = onText("whole", with(shape, "device.reduction-block=8"));
+
+        Trained onGrid = onText("on-grid", with(shape, "device.reduction-block=8", balanced));
+        Trained offGrid = onText("off-grid", with(shape, "device.reduction-block=16", balanced));
+
+        assertThat(onGrid.out()).contains("token slices: [72, 56]").doesNotContain("note:");
+        assertThat(onGrid.lossBits()).isEqualTo(whole.lossBits());
+        assertThat(offGrid.out()).contains("end at token [72] are off the blocks of 16");
+        for (int step = 0; step < 4; step++) {
+            assertThat(offGrid.losses().get(step))
+                    .isCloseTo(whole.losses().get(step), within(1e-4));
+        }
+    }
+
+    private static String[] with(String[] settings, String... more) {
+        return Stream.concat(Stream.of(settings), Stream.of(more)).toArray(String[]::new);
     }
 
     /** Of the tied golden model on a grid of four tokens, in two stages unless told otherwise. */

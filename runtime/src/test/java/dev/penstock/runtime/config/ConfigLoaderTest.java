@@ -1,7 +1,9 @@
 package dev.penstock.runtime.config;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import dev.penstock.schedules.generate.SliceBalance;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -45,7 +47,7 @@ class ConfigLoaderTest {
                                         ScheduleSection.Kind.ONE_FORWARD_ONE_BACKWARD,
                                         ScheduleSection.Backward.FIFO,
                                         Optional.empty(),
-                                        Optional.empty(),
+                                        SliceLengths.Rule.EQUAL,
                                         Optional.empty()),
                                 new OptimizerSection(
                                         6e-4,
@@ -136,7 +138,7 @@ class ConfigLoaderTest {
                                         ScheduleSection.Kind.SEQ1F1B,
                                         ScheduleSection.Backward.REVERSE,
                                         Optional.of(3),
-                                        Optional.of(List.of(40, 32, 24)),
+                                        new SliceLengths.Given(List.of(40, 32, 24)),
                                         Optional.of(folder.resolve("corpus.txt"))),
                                 new OptimizerSection(
                                         0.01, Optional.of(1e-5), 3, 0.8, 0.99, 1e-6, 0, true, 0),
@@ -243,9 +245,32 @@ class ConfigLoaderTest {
         RunConfig config =
                 load("data.source = corpus.txt", "schedule.kind=terapipe", "schedule.slices=3");
 
-        assertThat(config.schedule().tokensPerSlice(256)).containsExactly(86, 85, 85);
-        assertThat(load("data.source = corpus.txt").schedule().tokensPerSlice(256))
-                .containsExactly(256);
+        assertThat(config.schedule().tokensPerSlice(config.model())).containsExactly(86, 85, 85);
+        RunConfig whole = load("data.source = corpus.txt");
+        assertThat(whole.schedule().tokensPerSlice(whole.model())).containsExactly(256);
+    }
+
+    @Test
+    void balancedSlicesHaveTheWorkOfTheModelsWidth() throws IOException {
+        RunConfig config =
+                load(
+                        "data.source = corpus.txt, model { context = 1024, width = 64 }",
+                        "schedule { kind = seq1f1b, slices = 3, slice-lengths = balanced }");
+
+        List<Integer> lengths = config.schedule().tokensPerSlice(config.model());
+
+        assertThat(lengths).isEqualTo(SliceBalance.ofWidth(64).lengths(1024, 3, 8));
+        assertThat(lengths.getFirst()).isGreaterThan(lengths.getLast());
+        assertThat(reloaded(config)).isEqualTo(config);
+    }
+
+    @Test
+    void aWordThatIsNoRuleOfSlicesIsAnsweredWithTheRules() {
+        assertThatExceptionOfType(ConfigException.class)
+                .isThrownBy(
+                        () -> load("data.source = corpus.txt", "schedule.slice-lengths=balancd"))
+                .withMessageContaining("one of equal, balanced, or a list [..]")
+                .withMessageContaining("did you mean balanced?");
     }
 
     private RunConfig load(String text, String... overrides) throws IOException {

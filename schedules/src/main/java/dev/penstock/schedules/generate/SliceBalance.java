@@ -17,6 +17,9 @@ import java.util.List;
  * @param perPair FLOPs of a token's attention to one token; 4 x width for the forward of a layer
  */
 public record SliceBalance(long perToken, long perPair) {
+    /** Tokens that lengths are multiples of where nobody says another number, as in TeraPipe. */
+    public static final int GRID = 8;
+
     public SliceBalance {
         if (perToken < 0 || perPair < 0 || perToken + perPair == 0) {
             throw new IllegalArgumentException(
@@ -63,6 +66,15 @@ public record SliceBalance(long perToken, long perPair) {
         lengths.add(rest);
         Collections.reverse(lengths);
         return lengths;
+    }
+
+    /**
+     * The same on a grid of {@value #GRID} tokens, as far as it fits the sequence; else to the
+     * token.
+     */
+    public List<Integer> lengths(int tokens, int slices) {
+        boolean fits = tokens % GRID == 0 && (long) slices * GRID <= tokens;
+        return lengths(tokens, slices, fits ? GRID : 1);
     }
 
     /** Where the last slice of {@code rest} tokens begins, with {@code before} slices before it. */
