@@ -14,8 +14,7 @@ import dev.penstock.actors.shard.RankResources;
 import dev.penstock.actors.stage.StageActor;
 
 /**
- * One per process: announces itself to the cluster and hosts the ranks that the supervisor places
- * here.
+ * Announces a process to the run's supervisor and hosts the ranks that the supervisor places here.
  */
 public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
     /** What a node understands. */
@@ -45,9 +44,6 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
     /** This node does not host that rank. */
     public record HostingRefused(int rank, String reason) implements HostAnswer {}
 
-    /** Where the receptionist lists all nodes. */
-    public static final ServiceKey<Command> KEY = ServiceKey.create(Command.class, "penstock-node");
-
     private final NodeInfo info;
     private final RankResources resources;
 
@@ -55,7 +51,14 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
         super(context);
         this.info = info;
         this.resources = resources;
-        context.getSystem().receptionist().tell(Receptionist.register(KEY, context.getSelf()));
+        context.getSystem()
+                .receptionist()
+                .tell(Receptionist.register(key(resources.plan().runId()), context.getSelf()));
+    }
+
+    /** Where the receptionist lists the nodes of a run; a cluster may have several runs. */
+    public static ServiceKey<Command> key(String runId) {
+        return ServiceKey.create(Command.class, "penstock-node-of-" + runId);
     }
 
     /** A node that gives its ranks these resources. */

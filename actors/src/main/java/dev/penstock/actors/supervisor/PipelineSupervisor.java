@@ -8,6 +8,7 @@ import akka.actor.typed.javadsl.Behaviors;
 import akka.actor.typed.javadsl.Receive;
 import akka.actor.typed.javadsl.TimerScheduler;
 import akka.actor.typed.receptionist.Receptionist;
+import akka.actor.typed.receptionist.ServiceKey;
 import dev.penstock.actors.node.NodeActor;
 import dev.penstock.actors.shard.RankEvent;
 import dev.penstock.actors.shard.RankOrder;
@@ -76,6 +77,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     private final RunListener listener;
     private final CheckpointStore checkpoints;
     private final CompletableFuture<RunOutcome> outcome;
+    private final ServiceKey<NodeActor.Command> nodes;
     private final ActorRef<RankEvent> events;
     private final ActorRef<NodeActor.HostAnswer> hostAnswers;
     private final ActorRef<NodeActor.Introduction> introductions;
@@ -119,8 +121,9 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
         this.events = context.messageAdapter(RankEvent.class, Reported::new);
         this.hostAnswers = context.messageAdapter(NodeActor.HostAnswer.class, HostAnswered::new);
         this.introductions = context.messageAdapter(NodeActor.Introduction.class, Introduced::new);
+        this.nodes = NodeActor.key(plan.runId());
         var listings = context.messageAdapter(Receptionist.Listing.class, NodesListed::new);
-        context.getSystem().receptionist().tell(Receptionist.subscribe(NodeActor.KEY, listings));
+        context.getSystem().receptionist().tell(Receptionist.subscribe(nodes, listings));
         timers.startTimerWithFixedDelay(new Tick(), TICK);
     }
 
@@ -170,7 +173,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     // ---- placing --------------------------------------------------------------------------------
 
     private void onNodesListed(Receptionist.Listing listing) {
-        listing.getServiceInstances(NodeActor.KEY)
+        listing.getServiceInstances(nodes)
                 .forEach(node -> node.tell(new NodeActor.Introduce(introductions)));
     }
 
