@@ -5,6 +5,7 @@ import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.actors.dataplane.Endpoint;
 import dev.penstock.actors.dataplane.FrameKey;
 import dev.penstock.actors.dataplane.OfferResult;
+import dev.penstock.actors.fault.RankFaults;
 import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.Op;
@@ -33,6 +34,7 @@ final class OpInterpreter {
     private final Map<Integer, List<GradientExchange>> exchanges;
     private final BoundaryBuffers buffers;
     private final Endpoint endpoint;
+    private final RankFaults faults;
     private final long[] startNanos;
     private final long[] endNanos;
 
@@ -56,7 +58,8 @@ final class OpInterpreter {
             Map<Integer, StageProgram> stages,
             Map<Integer, List<GradientExchange>> exchanges,
             BoundaryBuffers buffers,
-            Endpoint endpoint) {
+            Endpoint endpoint,
+            RankFaults faults) {
         this.program = schedule.program(rank);
         this.topology = new Topology(schedule);
         this.trains = BufferNeeds.trains(program);
@@ -64,6 +67,7 @@ final class OpInterpreter {
         this.exchanges = exchanges;
         this.buffers = buffers;
         this.endpoint = endpoint;
+        this.faults = faults;
         this.startNanos = new long[program.ops().size()];
         this.endNanos = new long[program.ops().size()];
     }
@@ -104,6 +108,7 @@ final class OpInterpreter {
     Progress advance() {
         Op op = program.ops().get(position);
         if (startNanos[position] == 0) {
+            faults.beforeOp(op);
             startNanos[position] = System.nanoTime();
         }
         Progress progress =
@@ -125,6 +130,9 @@ final class OpInterpreter {
                                     "a stage neither recomputes nor gathers, got " + op);
                 };
         if (progress == Progress.DONE) {
+            if (!op.computations().isEmpty()) {
+                faults.afterComputation(op, startNanos[position]);
+            }
             endNanos[position] = System.nanoTime();
             position++;
         }
@@ -139,7 +147,10 @@ final class OpInterpreter {
         int stage = unit.stage();
         Held input = inputs.get(unit);
         Tensor output = topology.isLast(stage) ? null : buffers.takeOutput(stage, unit.slice());
-        stage(stage).forward(unit, input == null ? null : input.tensor(), output);
+        Tensor in = input == null ? null : input.tensor();
+        faults.beforeForward(unit, in);
+        stage(stage).forward(unit, in, output);
+        faults.afterForward(unit, output);
         if (output != null) {
             if (topology.isLocal(stage, stage + 1)) {
                 inputs.put(unit.onStage(stage + 1), new Held(output, null, -1));

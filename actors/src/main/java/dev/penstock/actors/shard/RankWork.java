@@ -4,6 +4,8 @@ import dev.penstock.actors.dataplane.Endpoint;
 import dev.penstock.actors.dataplane.FrameListener;
 import dev.penstock.actors.dataplane.Inbound;
 import dev.penstock.actors.dataplane.Outbound;
+import dev.penstock.actors.fault.RankFaults;
+import dev.penstock.actors.fault.StepMoment;
 import dev.penstock.actors.spi.CheckpointStore;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.SharedGradient;
@@ -29,6 +31,7 @@ import java.util.TreeMap;
 final class RankWork implements AutoCloseable {
     private final RunPlan plan;
     private final CheckpointStore checkpoints;
+    private final RankFaults faults;
     private final Device device;
     private final Map<Integer, StageProgram> stages = new TreeMap<>();
     private final DeviceScope boundary;
@@ -42,9 +45,11 @@ final class RankWork implements AutoCloseable {
     RankWork(int rank, RankResources resources, FrameListener listener) {
         this.plan = resources.plan();
         this.checkpoints = resources.checkpoints();
+        List<Integer> held = plan.training().placement().stagesOf(rank);
+        this.faults = resources.faults().forRank(rank, held);
         try {
             this.device = opened(resources.devices().open(rank));
-            for (int stage : plan.training().placement().stagesOf(rank)) {
+            for (int stage : held) {
                 stages.put(stage, opened(resources.programs().create(stage, device)));
             }
             this.boundary = opened(device.memory().child("boundary", Long.MAX_VALUE));
@@ -57,7 +62,13 @@ final class RankWork implements AutoCloseable {
                 interpreters.put(
                         each,
                         new OpInterpreter(
-                                plan.schedule(each), rank, stages, exchanges, buffers, endpoint));
+                                plan.schedule(each),
+                                rank,
+                                stages,
+                                exchanges,
+                                buffers,
+                                endpoint,
+                                faults));
             }
             this.interpreter = interpreterOf(StepKind.TRAIN);
         } catch (RuntimeException e) {
@@ -136,6 +147,7 @@ final class RankWork implements AutoCloseable {
         kind = newKind;
         step = newStep;
         interpreter = interpreterOf(newKind);
+        faults.beginPass(newKind, newStep);
         interpreter.begin(pass);
         stages.values().forEach(stage -> stage.beginStep(newKind, newStep));
     }
@@ -160,17 +172,29 @@ final class RankWork implements AutoCloseable {
             loss = result.loss().isPresent() ? result.loss() : loss;
             norms.addAll(result.norms());
         }
+        if (kind == StepKind.TRAIN) {
+            faults.at(StepMoment.READY, step);
+        }
         return new StepResult(loss, norms);
     }
 
     void update(long committedStep, double clipFactor) {
+        faults.at(StepMoment.OPTIMIZER, committedStep);
         stages.values().forEach(stage -> stage.update(committedStep, clipFactor));
+        faults.at(StepMoment.UPDATED, committedStep);
     }
 
     List<CheckpointStore.ShardFile> save(long savedStep) {
-        return stages.values().stream()
-                .map(stage -> checkpoints.writeShard(savedStep, stage.stage(), stage.state()))
-                .toList();
+        faults.at(StepMoment.CHECKPOINT, savedStep);
+        List<CheckpointStore.ShardFile> files =
+                stages.values().stream()
+                        .map(
+                                stage ->
+                                        checkpoints.writeShard(
+                                                savedStep, stage.stage(), stage.state()))
+                        .toList();
+        faults.at(StepMoment.SAVED, savedStep);
+        return files;
     }
 
     long[] opStartNanos() {
