@@ -10,32 +10,25 @@ import akka.actor.typed.javadsl.TimerScheduler;
 import akka.actor.typed.receptionist.Receptionist;
 import akka.actor.typed.receptionist.ServiceKey;
 import dev.penstock.actors.node.NodeActor;
+import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.shard.RankEvent;
-import dev.penstock.actors.shard.RankOrder;
 import dev.penstock.actors.spi.CheckpointStore;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunPlan;
-import dev.penstock.actors.spi.StepKind;
-import dev.penstock.actors.spi.StepReport;
+import dev.penstock.actors.stage.StageActor;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.function.Function;
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
- * Runs a plan: places ranks on nodes, drives two-phase steps (all ranks report their gradients,
- * then the commit, then the optimizers), evaluations and checkpoints, watches leases and explains
- * stalls.
- *
- * <pre>
- *   PLACING --all ranks open--> RUNNING --last step, stop or failure--> STOPPING --all stopped--> outcome
- * </pre>
+ * Runs a plan: tells a {@link RunCoordinator} what happens and does what it answers. Finds nodes,
+ * carries orders to ranks, publishes checkpoints; decides nothing.
  */
 public final class PipelineSupervisor extends AbstractBehavior<PipelineSupervisor.Command> {
     /** What a supervisor understands; never leaves its process. */
@@ -58,49 +51,23 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
 
     private record Reported(RankEvent event) implements Command {}
 
-    private record Published(long step, long bytes, long nanos, Optional<String> failure)
-            implements Command {}
+    private record Published(Publication publication) implements Command {}
 
     private record Tick() implements Command {}
 
-    private enum Phase {
-        PLACING,
-        RUNNING,
-        STOPPING
-    }
-
-    private static final Logger LOG = LoggerFactory.getLogger(PipelineSupervisor.class);
-    private static final int EPOCH = 1;
     private static final Duration TICK = Duration.ofMillis(200);
 
     private final RunPlan plan;
     private final RunListener listener;
     private final CheckpointStore checkpoints;
     private final CompletableFuture<RunOutcome> outcome;
-    private final ServiceKey<NodeActor.Command> nodes;
+    private final ServiceKey<NodeActor.Command> key;
     private final ActorRef<RankEvent> events;
     private final ActorRef<NodeActor.HostAnswer> hostAnswers;
     private final ActorRef<NodeActor.Introduction> introductions;
-    private final RankTable ranks;
-    private final Placer placer;
-    private final StallWatch stalls;
-    private final long startedNanos = System.nanoTime();
-
-    private Phase phase = Phase.PLACING;
-    private @Nullable PassRound pass;
-    private @Nullable CommitRound commit;
-    private @Nullable SaveRound save;
-    private @Nullable Evaluation evaluation;
-    private boolean publishing;
-    private boolean interrupted;
-    private @Nullable String failure;
-    private long passes;
-    private long completed;
-    private long evaluatedAfter = -1;
-    private long savedAfter = -1;
-    private long stepStartNanos;
-    private long stoppingSinceNanos;
-    private long lastTickNanos = System.nanoTime();
+    private final Map<NodeInfo, ActorRef<NodeActor.Command>> nodes = new HashMap<>();
+    private final Map<Integer, ActorRef<StageActor.Command>> stages = new HashMap<>();
+    private final RunCoordinator coordinator;
 
     private PipelineSupervisor(
             ActorContext<Command> context,
@@ -114,16 +81,13 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
         this.listener = listener;
         this.checkpoints = checkpoints;
         this.outcome = outcome;
-        this.completed = plan.steps().completed();
-        this.ranks = new RankTable(plan.ranks());
-        this.placer = new Placer(plan.ranks());
-        this.stalls = new StallWatch(plan);
+        this.coordinator = new RunCoordinator(plan, System.nanoTime());
+        this.key = NodeActor.key(plan.runId());
         this.events = context.messageAdapter(RankEvent.class, Reported::new);
         this.hostAnswers = context.messageAdapter(NodeActor.HostAnswer.class, HostAnswered::new);
         this.introductions = context.messageAdapter(NodeActor.Introduction.class, Introduced::new);
-        this.nodes = NodeActor.key(plan.runId());
         var listings = context.messageAdapter(Receptionist.Listing.class, NodesListed::new);
-        context.getSystem().receptionist().tell(Receptionist.subscribe(nodes, listings));
+        context.getSystem().receptionist().tell(Receptionist.subscribe(key, listings));
         timers.startTimerWithFixedDelay(new Tick(), TICK);
     }
 
@@ -156,341 +120,78 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     }
 
     private Behavior<Command> onCommand(Command command) {
-        switch (command) {
-            case NodesListed(Receptionist.Listing listing) -> onNodesListed(listing);
-            case Introduced(NodeActor.Introduction introduction) -> onIntroduced(introduction);
-            case HostAnswered(NodeActor.HostAnswer answer) -> onHostAnswered(answer);
-            case Reported(RankEvent event) -> onRankEvent(event);
-            case Published published -> onPublished(published);
-            case Interrupt _ -> onInterrupt();
-            case RankDied(int rank, String how) -> onRankDied(rank, how);
-            case LinkDied(String how) -> fail("the media driver died: " + how);
-            case Tick _ -> onTick();
+        for (Effect effect : effectsOf(command, System.nanoTime())) {
+            perform(effect);
         }
         return outcome.isDone() ? Behaviors.stopped() : this;
     }
 
-    // ---- placing --------------------------------------------------------------------------------
+    // ---- what happened --------------------------------------------------------------------------
 
-    private void onNodesListed(Receptionist.Listing listing) {
-        listing.getServiceInstances(nodes)
+    private List<Effect> effectsOf(Command command, long now) {
+        return switch (command) {
+            case NodesListed(Receptionist.Listing listing) -> onNodesListed(listing);
+            case Introduced(NodeActor.Introduction introduction) -> {
+                nodes.put(introduction.info(), introduction.node());
+                yield coordinator.onNode(introduction.info(), now);
+            }
+            case HostAnswered(NodeActor.Hosting(int rank, var stage)) -> {
+                stages.put(rank, stage);
+                yield coordinator.onHosted(rank, now);
+            }
+            case HostAnswered(NodeActor.HostingRefused(int rank, String reason)) ->
+                    coordinator.onHostRefused(rank, reason, now);
+            case Reported(RankEvent event) -> coordinator.onRankEvent(event, now);
+            case Published(Publication publication) -> coordinator.onPublished(publication, now);
+            case Interrupt _ -> coordinator.onInterrupt(now);
+            case RankDied(int rank, String how) -> coordinator.onRankDied(rank, how, now);
+            case LinkDied(String how) -> coordinator.onLinkDied(how, now);
+            case Tick _ -> coordinator.onTick(now);
+        };
+    }
+
+    private List<Effect> onNodesListed(Receptionist.Listing listing) {
+        listing.getServiceInstances(key)
                 .forEach(node -> node.tell(new NodeActor.Introduce(introductions)));
+        return List.of();
     }
 
-    private void onIntroduced(NodeActor.Introduction introduction) {
-        if (phase != Phase.PLACING) {
-            return;
-        }
-        for (int rank : placer.place(introduction.info())) {
-            ranks.placed(rank, introduction.info());
-            introduction
-                    .node()
-                    .tell(new NodeActor.HostRank(rank, EPOCH, plan.hash(), events, hostAnswers));
-        }
-    }
+    // ---- what is to be done ---------------------------------------------------------------------
 
-    private void onHostAnswered(NodeActor.HostAnswer answer) {
-        switch (answer) {
-            case NodeActor.Hosting(int rank, var stage) -> {
-                ranks.hosted(rank, stage);
-                if (phase == Phase.STOPPING) {
-                    ranks.tell(rank, new RankOrder.Stop(EPOCH));
-                }
-            }
-            case NodeActor.HostingRefused(int rank, String reason) -> {
-                ranks.stopped(rank);
-                fail(reason);
-                finishIfStopped();
-            }
-        }
-        startWhenAllOpen();
-    }
-
-    private void startWhenAllOpen() {
-        if (phase == Phase.PLACING && ranks.allOpen()) {
-            Optional<String> mixed = ranks.mixedFingerprints();
-            if (mixed.isPresent()) {
-                fail(mixed.get());
-                return;
-            }
-            phase = Phase.RUNNING;
-            LOG.info("run {}: {} ranks open", plan.runId(), plan.ranks());
-            listener.onOpened(ranks.devices(), ranks.fingerprint());
-            proceed();
+    private void perform(Effect effect) {
+        switch (effect) {
+            case Effect.HostRank host ->
+                    Objects.requireNonNull(nodes.get(host.node()))
+                            .tell(
+                                    new NodeActor.HostRank(
+                                            host.rank(),
+                                            host.epoch(),
+                                            plan.hash(),
+                                            events,
+                                            hostAnswers));
+            case Effect.TellRank(int rank, var order) ->
+                    Objects.requireNonNull(stages.get(rank)).tell(new StageActor.Order(order));
+            case Effect.Publish publish -> publish(publish);
+            case Effect.Abandon(long step) -> checkpoints.abandon(step);
+            case Effect.Notify(var call) -> call.accept(listener);
+            case Effect.Finish(RunOutcome end) -> outcome.complete(end);
         }
     }
 
-    // ---- running
-    // ----------------------------------------------------------------------------------
-
-    private void onRankEvent(RankEvent event) {
-        ranks.heardFrom(event.rank());
-        switch (event) {
-            case RankEvent.Opened opened -> {
-                ranks.opened(opened);
-                startWhenAllOpen();
-            }
-            case RankEvent.PassDone done -> onPassDone(done);
-            case RankEvent.StepDone done -> onStepDone(done);
-            case RankEvent.Saved saved -> onSaveAnswer(saved.step(), r -> r.saved(saved));
-            case RankEvent.SaveFailed failed -> onSaveAnswer(failed.step(), r -> r.failed(failed));
-            case RankEvent.Lease lease -> ranks.activity(lease.rank(), lease.activity());
-            case RankEvent.Failed(_, String reason) -> fail(reason);
-            case RankEvent.Stopped(int rank) -> onStopped(rank);
-        }
-    }
-
-    /** Starts whatever is due next. */
-    private void proceed() {
-        var steps = plan.steps();
-        if (phase != Phase.RUNNING) {
-            return;
-        }
-        if (!interrupted && steps.evaluatesAfter(completed) && evaluatedAfter != completed) {
-            evaluatedAfter = completed;
-            evaluation = new Evaluation(steps.evaluationBatches());
-            beginPass(StepKind.EVALUATE, 0);
-        } else if (saveIsDue() && savedAfter != completed) {
-            beginSave();
-        } else if (interrupted || completed >= steps.last()) {
-            stop();
-        } else {
-            stepStartNanos = System.nanoTime();
-            beginPass(StepKind.TRAIN, completed + 1);
-        }
-    }
-
-    private boolean saveIsDue() {
-        var steps = plan.steps();
-        boolean interruptedWithWork =
-                interrupted && steps.checkpointEvery() > 0 && completed > steps.completed();
-        return steps.savesAfter(completed) || interruptedWithWork;
-    }
-
-    private void beginPass(StepKind kind, long step) {
-        passes++;
-        pass = new PassRound(plan.ranks(), passes, kind, step);
-        ranks.tellAll(new RankOrder.BeginPass(EPOCH, passes, kind, step));
-    }
-
-    private void onPassDone(RankEvent.PassDone done) {
-        PassRound round = pass;
-        if (phase != Phase.RUNNING || round == null || !round.accept(done)) {
-            return;
-        }
-        pass = null;
-        switch (round.kind()) {
-            case TRAIN -> commit(round);
-            case EVALUATE -> onEvaluated(round);
-        }
-    }
-
-    private void commit(PassRound round) {
-        GradientSummary gradients = round.gradients();
-        Optional<String> broken = gradients.problem(round.step(), round.loss());
-        if (broken.isPresent()) {
-            fail(broken.get());
-            return;
-        }
-        double clipFactor = gradients.clipFactor(plan.steps().clipNorm());
-        commit =
-                new CommitRound(
-                        plan.ranks(), round.step(), round.loss(), gradients.norm(), clipFactor);
-        ranks.tellAll(new RankOrder.Commit(EPOCH, round.step(), clipFactor));
-    }
-
-    private void onStepDone(RankEvent.StepDone done) {
-        CommitRound round = commit;
-        if (phase != Phase.RUNNING || round == null || !round.accept(done)) {
-            return;
-        }
-        commit = null;
-        completed = round.step();
-        StepReport report = round.report(stepStartNanos, System.nanoTime());
-        stalls.learn(report);
-        listener.onStep(report);
-        proceed();
-    }
-
-    private void onEvaluated(PassRound round) {
-        Evaluation under = evaluation;
-        if (under == null) {
-            throw new IllegalStateException("an evaluation pass without an evaluation");
-        }
-        under.add(round.loss());
-        if (interrupted && !under.isComplete()) {
-            evaluation = null; // a resumed run evaluates after this step again
-            proceed();
-        } else if (under.isComplete()) {
-            evaluation = null;
-            listener.onEvaluation(completed, under.meanLoss());
-            proceed();
-        } else {
-            beginPass(StepKind.EVALUATE, under.batchesDone());
-        }
-    }
-
-    // ---- checkpoints
-    // --------------------------------------------------------------------------------
-
-    private void beginSave() {
-        if (publishing) {
-            return; // onPublished goes on
-        }
-        savedAfter = completed;
-        save = new SaveRound(plan.ranks(), completed, System.nanoTime());
-        ranks.tellAll(new RankOrder.Save(EPOCH, completed));
-    }
-
-    private void onSaveAnswer(long step, Function<SaveRound, Boolean> accept) {
-        SaveRound round = save;
-        if (phase != Phase.RUNNING
-                || round == null
-                || round.step() != step
-                || !accept.apply(round)) {
-            return;
-        }
-        save = null;
-        if (round.failure().isPresent()) {
-            checkpoints.abandon(step);
-            listener.onCheckpointFailed(step, round.failure().get());
-        } else {
-            publish(round);
-        }
-        proceed();
-    }
-
-    /** Verifying and renaming goes on beside the next steps. */
-    private void publish(SaveRound round) {
-        publishing = true;
+    private void publish(Effect.Publish publish) {
         CompletionStage<Void> published =
-                CompletableFuture.runAsync(() -> checkpoints.publish(round.step(), round.files()));
+                CompletableFuture.runAsync(
+                        () -> checkpoints.publish(publish.step(), publish.files()));
         getContext()
                 .pipeToSelf(
                         published,
                         (_, error) ->
                                 new Published(
-                                        round.step(),
-                                        round.bytes(),
-                                        System.nanoTime() - round.startNanos(),
-                                        Optional.ofNullable(error).map(SaveRound::reason)));
-    }
-
-    private void onPublished(Published published) {
-        publishing = false;
-        published
-                .failure()
-                .ifPresentOrElse(
-                        reason -> listener.onCheckpointFailed(published.step(), reason),
-                        () ->
-                                listener.onCheckpoint(
-                                        published.step(), published.bytes(), published.nanos()));
-        if (pass == null && commit == null && save == null && evaluation == null) {
-            proceed();
-        }
-    }
-
-    // ---- the end
-    // --------------------------------------------------------------------------------------
-
-    private void onInterrupt() {
-        interrupted = true;
-        if (phase == Phase.PLACING) {
-            stop();
-        }
-    }
-
-    private void onRankDied(int rank, String how) {
-        ranks.died(rank);
-        if (phase == Phase.STOPPING) {
-            onStopped(rank);
-        } else {
-            fail("%s died: %s, after step %d".formatted(ranks.name(rank), how, completed));
-        }
-    }
-
-    private void fail(String reason) {
-        if (failure == null && phase != Phase.STOPPING) {
-            failure = reason;
-            LOG.error("run {} failed: {}", plan.runId(), reason);
-        }
-        stop();
-    }
-
-    private void stop() {
-        if (phase == Phase.STOPPING) {
-            return;
-        }
-        if (publishing && failure == null) {
-            return; // onPublished goes on
-        }
-        phase = Phase.STOPPING;
-        stoppingSinceNanos = System.nanoTime();
-        ranks.tellAll(new RankOrder.Stop(EPOCH));
-        finishIfStopped();
-    }
-
-    private void onStopped(int rank) {
-        ranks.stopped(rank);
-        if (phase != Phase.STOPPING) {
-            fail("%s stopped by itself".formatted(ranks.name(rank)));
-        }
-        finishIfStopped();
-    }
-
-    private void finishIfStopped() {
-        if (phase == Phase.STOPPING && ranks.allStopped()) {
-            outcome.complete(outcomeNow());
-        }
-    }
-
-    private RunOutcome outcomeNow() {
-        if (failure != null) {
-            return new RunOutcome.Failed(completed, failure);
-        }
-        return interrupted && completed < plan.steps().last()
-                ? new RunOutcome.Interrupted(completed)
-                : new RunOutcome.Completed(completed);
-    }
-
-    // ---- deadlines
-    // --------------------------------------------------------------------------------------
-
-    private void onTick() {
-        long now = System.nanoTime();
-        boolean slept = now - lastTickNanos > plan.timeouts().lease().dividedBy(2).toNanos();
-        lastTickNanos = now;
-        if (slept) {
-            ranks.renewLeases(); // this process was suspended: renewals may still be in the mailbox
-        }
-        switch (phase) {
-            case PLACING -> {
-                if (now - startedNanos > plan.timeouts().start().toNanos()) {
-                    fail(
-                            "the ranks did not open within %d s: %s"
-                                    .formatted(
-                                            plan.timeouts().start().toSeconds(), ranks.missing()));
-                }
-            }
-            case RUNNING -> watch(now);
-            case STOPPING -> {
-                if (now - stoppingSinceNanos > plan.timeouts().stop().toNanos()) {
-                    LOG.warn("run {}: not stopped in time: {}", plan.runId(), ranks.missing());
-                    outcome.complete(outcomeNow());
-                }
-            }
-        }
-    }
-
-    private void watch(long now) {
-        Optional<String> silent = ranks.silent(now, plan.timeouts().lease());
-        if (silent.isPresent()) {
-            fail(silent.get());
-            return;
-        }
-        List<RankTable.Row> rows = ranks.rows();
-        boolean roundOpen = pass != null || commit != null;
-        stalls.report(rows, roundOpen, now).ifPresent(listener::onStall);
-        stalls.hopeless(rows, roundOpen).ifPresent(this::fail);
+                                        new Publication(
+                                                publish.step(),
+                                                publish.bytes(),
+                                                System.nanoTime() - publish.startNanos(),
+                                                Optional.ofNullable(error)
+                                                        .map(SaveRound::reason))));
     }
 }

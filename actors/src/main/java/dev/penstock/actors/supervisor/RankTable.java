@@ -1,11 +1,8 @@
 package dev.penstock.actors.supervisor;
 
-import akka.actor.typed.ActorRef;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.shard.RankActivity;
 import dev.penstock.actors.shard.RankEvent;
-import dev.penstock.actors.shard.RankOrder;
-import dev.penstock.actors.stage.StageActor;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
@@ -15,16 +12,16 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/** What the supervisor knows of every rank. Not thread-safe: the supervisor's own. */
+/** What the coordinator knows of every rank. */
 final class RankTable {
     /** One rank. */
     static final class Row {
         private final int rank;
         private @Nullable NodeInfo node;
-        private @Nullable ActorRef<StageActor.Command> stage;
+        private boolean hosted;
         private RankEvent.@Nullable Opened opened;
         private @Nullable RankActivity activity;
-        private long heardNanos = System.nanoTime();
+        private long heardNanos;
         private boolean stopped;
 
         private Row(int rank) {
@@ -41,6 +38,7 @@ final class RankTable {
     }
 
     private final Row[] rows;
+    private int epoch = 1;
 
     RankTable(int ranks) {
         rows = IntStream.range(0, ranks).mapToObj(Row::new).toArray(Row[]::new);
@@ -50,28 +48,37 @@ final class RankTable {
         return Arrays.asList(rows);
     }
 
-    void placed(int rank, NodeInfo node) {
-        rows[rank].node = node;
-        heardFrom(rank);
+    int size() {
+        return rows.length;
     }
 
-    void hosted(int rank, ActorRef<StageActor.Command> stage) {
-        rows[rank].stage = stage;
-        heardFrom(rank);
+    /** The run's epoch: counts its recoveries, from 1. */
+    int epoch() {
+        return epoch;
+    }
+
+    void placed(int rank, NodeInfo node, long now) {
+        rows[rank].node = node;
+        heardFrom(rank, now);
+    }
+
+    void hosted(int rank, long now) {
+        rows[rank].hosted = true;
+        heardFrom(rank, now);
     }
 
     void opened(RankEvent.Opened opened) {
         rows[opened.rank()].opened = opened;
     }
 
-    void heardFrom(int rank) {
-        rows[rank].heardNanos = System.nanoTime();
+    void heardFrom(int rank, long now) {
+        rows[rank].heardNanos = now;
     }
 
     /** As if every rank had just been heard from. */
-    void renewLeases() {
+    void renewLeases(long now) {
         for (Row row : rows) {
-            heardFrom(row.rank);
+            row.heardNanos = now;
         }
     }
 
@@ -85,25 +92,16 @@ final class RankTable {
 
     void died(int rank) {
         rows[rank].stopped = true;
-        rows[rank].stage = null;
+        rows[rank].hosted = false;
     }
 
-    void tellAll(RankOrder order) {
-        for (Row row : rows) {
-            tell(row.rank, order);
-        }
-    }
-
-    /** Tells a rank that is hosted and not stopped. */
-    void tell(int rank, RankOrder order) {
-        Row row = rows[rank];
-        if (row.stage != null && !row.stopped) {
-            row.stage.tell(new StageActor.Order(order));
-        }
+    /** Whether an order would reach this rank. */
+    boolean listens(int rank) {
+        return rows[rank].hosted && !rows[rank].stopped;
     }
 
     boolean allOpen() {
-        return Arrays.stream(rows).allMatch(row -> row.stage != null && row.opened != null);
+        return Arrays.stream(rows).allMatch(row -> row.hosted && row.opened != null);
     }
 
     /** Ranks that were never placed have nothing to stop. */
@@ -122,7 +120,7 @@ final class RankTable {
     /** Which ranks are not open, and why. */
     String missing() {
         return Arrays.stream(rows)
-                .filter(row -> row.opened == null || row.stage == null)
+                .filter(row -> row.opened == null || !row.hosted)
                 .map(row -> name(row.rank) + (row.node == null ? " has no node" : " is opening"))
                 .collect(Collectors.joining(", "));
     }

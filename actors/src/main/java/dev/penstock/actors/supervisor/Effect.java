@@ -1,0 +1,42 @@
+package dev.penstock.actors.supervisor;
+
+import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.shard.RankOrder;
+import dev.penstock.actors.spi.CheckpointStore.ShardFile;
+import dev.penstock.actors.spi.RunListener;
+import dev.penstock.actors.spi.RunOutcome;
+import java.util.List;
+import java.util.function.Consumer;
+
+/**
+ * What a {@link RunCoordinator} wants done. Its caller performs effects in the order of their list,
+ * each complete before the next.
+ */
+public sealed interface Effect {
+    /** Ask a node to open a rank; the answer is {@code onHosted} or {@code onHostRefused}. */
+    record HostRank(NodeInfo node, int rank, int epoch) implements Effect {}
+
+    /** Hand an order to a hosted rank. */
+    record TellRank(int rank, RankOrder order) implements Effect {}
+
+    /**
+     * Publish a checkpoint beside everything else; the answer is {@code onPublished}.
+     *
+     * @param startNanos when its first shard was asked for
+     */
+    record Publish(long step, List<ShardFile> files, long bytes, long startNanos)
+            implements Effect {
+        public Publish {
+            files = List.copyOf(files);
+        }
+    }
+
+    /** Remove what was written of a checkpoint that failed. */
+    record Abandon(long step) implements Effect {}
+
+    /** Tell the listener. */
+    record Notify(Consumer<RunListener> call) implements Effect {}
+
+    /** The run is over; nothing follows. */
+    record Finish(RunOutcome outcome) implements Effect {}
+}

@@ -1,0 +1,46 @@
+package dev.penstock.actors.supervisor;
+
+import dev.penstock.actors.shard.RankOrder;
+import dev.penstock.actors.spi.RunListener;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+
+/** Collects the effects of one input, in order. */
+final class Outbox {
+    private final RankTable ranks;
+    private List<Effect> effects = new ArrayList<>();
+
+    Outbox(RankTable ranks) {
+        this.ranks = ranks;
+    }
+
+    void add(Effect effect) {
+        effects.add(effect);
+    }
+
+    void notify(Consumer<RunListener> call) {
+        add(new Effect.Notify(call));
+    }
+
+    /** To every rank that is there to listen. */
+    void tellAll(RankOrder order) {
+        for (int rank = 0; rank < ranks.size(); rank++) {
+            tell(rank, order);
+        }
+    }
+
+    /** To a rank, if it is there to listen. */
+    void tell(int rank, RankOrder order) {
+        if (ranks.listens(rank)) {
+            add(new Effect.TellRank(rank, order));
+        }
+    }
+
+    /** Everything since the last call. */
+    List<Effect> drain() {
+        List<Effect> drained = effects;
+        effects = new ArrayList<>();
+        return drained;
+    }
+}

@@ -1,0 +1,209 @@
+package dev.penstock.actors.supervisor;
+
+import dev.penstock.actors.shard.RankEvent;
+import dev.penstock.actors.shard.RankOrder;
+import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.StepKind;
+import dev.penstock.actors.spi.StepReport;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a run does while all its ranks are open: two-phase steps (all ranks report their gradients,
+ * then the commit, then the optimizers), evaluations and checkpoints, one round of answers at a
+ * time.
+ */
+final class StepDriver {
+    private final RunPlan plan;
+    private final RankTable ranks;
+    private final Outbox out;
+    private final StallWatch stalls;
+
+    private @Nullable PassRound pass;
+    private @Nullable CommitRound commit;
+    private @Nullable SaveRound save;
+    private @Nullable Evaluation evaluation;
+    private boolean publishing;
+    private boolean interrupted;
+    private long passes;
+    private long completed;
+    private long evaluatedAfter = -1;
+    private long savedAfter = -1;
+    private long stepStartNanos;
+
+    StepDriver(RunPlan plan, RankTable ranks, Outbox out, StallWatch stalls) {
+        this.plan = plan;
+        this.ranks = ranks;
+        this.out = out;
+        this.stalls = stalls;
+        this.completed = plan.steps().completed();
+    }
+
+    /** The last step that was applied everywhere. */
+    long completed() {
+        return completed;
+    }
+
+    boolean publishing() {
+        return publishing;
+    }
+
+    boolean interrupted() {
+        return interrupted;
+    }
+
+    /** Finish what is under way, save, and end. */
+    void interrupt() {
+        interrupted = true;
+    }
+
+    /** Whether ranks that stand still keep this run from going on. */
+    boolean waitsForRanks() {
+        return pass != null || commit != null;
+    }
+
+    /** Starts whatever is due next. */
+    Turn proceed(long now) {
+        var steps = plan.steps();
+        if (!interrupted && steps.evaluatesAfter(completed) && evaluatedAfter != completed) {
+            evaluatedAfter = completed;
+            evaluation = new Evaluation(steps.evaluationBatches());
+            beginPass(StepKind.EVALUATE, 0);
+        } else if (saveIsDue() && savedAfter != completed) {
+            beginSave(now);
+        } else if (interrupted || completed >= steps.last()) {
+            return publishing ? Turn.GO_ON : Turn.FINISHED;
+        } else {
+            stepStartNanos = now;
+            beginPass(StepKind.TRAIN, completed + 1);
+        }
+        return Turn.GO_ON;
+    }
+
+    private boolean saveIsDue() {
+        var steps = plan.steps();
+        boolean interruptedWithWork =
+                interrupted && steps.checkpointEvery() > 0 && completed > steps.completed();
+        return steps.savesAfter(completed) || interruptedWithWork;
+    }
+
+    private void beginPass(StepKind kind, long step) {
+        passes++;
+        pass = new PassRound(plan.ranks(), passes, kind, step);
+        out.tellAll(new RankOrder.BeginPass(ranks.epoch(), passes, kind, step));
+    }
+
+    Turn onPassDone(RankEvent.PassDone done, long now) {
+        PassRound round = pass;
+        if (round == null || !round.accept(done)) {
+            return Turn.GO_ON;
+        }
+        pass = null;
+        return switch (round.kind()) {
+            case TRAIN -> commit(round);
+            case EVALUATE -> onEvaluated(round, now);
+        };
+    }
+
+    private Turn commit(PassRound round) {
+        GradientSummary gradients = round.gradients();
+        Optional<String> broken = gradients.problem(round.step(), round.loss());
+        if (broken.isPresent()) {
+            return new Turn.Broken(broken.get());
+        }
+        double clipFactor = gradients.clipFactor(plan.steps().clipNorm());
+        commit =
+                new CommitRound(
+                        plan.ranks(), round.step(), round.loss(), gradients.norm(), clipFactor);
+        out.tellAll(new RankOrder.Commit(ranks.epoch(), round.step(), clipFactor));
+        return Turn.GO_ON;
+    }
+
+    Turn onStepDone(RankEvent.StepDone done, long now) {
+        CommitRound round = commit;
+        if (round == null || !round.accept(done)) {
+            return Turn.GO_ON;
+        }
+        commit = null;
+        completed = round.step();
+        StepReport report = round.report(stepStartNanos, now);
+        stalls.learn(report);
+        out.notify(listener -> listener.onStep(report));
+        return proceed(now);
+    }
+
+    private Turn onEvaluated(PassRound round, long now) {
+        Evaluation under = Objects.requireNonNull(evaluation);
+        under.add(round.loss());
+        if (!under.isComplete() && !interrupted) {
+            beginPass(StepKind.EVALUATE, under.batchesDone());
+            return Turn.GO_ON;
+        }
+        evaluation = null;
+        if (under.isComplete()) { // else a resumed run evaluates after this step again
+            long step = completed;
+            out.notify(listener -> listener.onEvaluation(step, under.meanLoss()));
+        }
+        return proceed(now);
+    }
+
+    // ---- checkpoints ----------------------------------------------------------------------------
+
+    private void beginSave(long now) {
+        if (publishing) {
+            return; // onPublished goes on
+        }
+        savedAfter = completed;
+        save = new SaveRound(plan.ranks(), completed, now);
+        out.tellAll(new RankOrder.Save(ranks.epoch(), completed));
+    }
+
+    Turn onSaved(RankEvent.Saved saved, long now) {
+        return onSaveAnswer(saved.step(), round -> round.saved(saved), now);
+    }
+
+    Turn onSaveFailed(RankEvent.SaveFailed failed, long now) {
+        return onSaveAnswer(failed.step(), round -> round.failed(failed), now);
+    }
+
+    private Turn onSaveAnswer(long step, Predicate<SaveRound> accept, long now) {
+        SaveRound round = save;
+        if (round == null || round.step() != step || !accept.test(round)) {
+            return Turn.GO_ON;
+        }
+        save = null;
+        Optional<String> failure = round.failure();
+        if (failure.isPresent()) {
+            out.add(new Effect.Abandon(step));
+            out.notify(listener -> listener.onCheckpointFailed(step, failure.get()));
+        } else {
+            publishing = true; // verifying and renaming goes on beside the next steps
+            out.add(new Effect.Publish(step, round.files(), round.bytes(), round.startNanos()));
+        }
+        return proceed(now);
+    }
+
+    /**
+     * A checkpoint was published, or could not be.
+     *
+     * @return whether nothing else is under way, so that it is time to proceed
+     */
+    boolean onPublished(Publication publication) {
+        publishing = false;
+        long step = publication.step();
+        publication
+                .failure()
+                .ifPresentOrElse(
+                        reason -> out.notify(l -> l.onCheckpointFailed(step, reason)),
+                        () ->
+                                out.notify(
+                                        l ->
+                                                l.onCheckpoint(
+                                                        step,
+                                                        publication.bytes(),
+                                                        publication.nanos())));
+        return pass == null && commit == null && save == null && evaluation == null;
+    }
+}

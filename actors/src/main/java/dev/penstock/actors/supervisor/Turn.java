@@ -1,0 +1,16 @@
+package dev.penstock.actors.supervisor;
+
+/** What becomes of a run after one of its events. */
+sealed interface Turn {
+    Turn GO_ON = new GoOn();
+    Turn FINISHED = new Finished();
+
+    /** It waits for answers. */
+    record GoOn() implements Turn {}
+
+    /** Nothing is left to do. */
+    record Finished() implements Turn {}
+
+    /** It cannot go on. */
+    record Broken(String reason) implements Turn {}
+}
