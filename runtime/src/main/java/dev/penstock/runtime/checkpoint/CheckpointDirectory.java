@@ -1,5 +1,7 @@
 package dev.penstock.runtime.checkpoint;
 
+import dev.penstock.actors.fault.SaveFaults;
+import dev.penstock.actors.fault.SavePoint;
 import dev.penstock.actors.spi.CheckpointStore;
 import dev.penstock.actors.spi.NamedTensor;
 import java.io.IOException;
@@ -32,6 +34,7 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
     private final Path root;
     private final CheckpointIdentity identity;
     private final int retained;
+    private final SaveFaults faults;
     private final ExecutorService housekeeper =
             Executors.newSingleThreadExecutor(
                     Thread.ofPlatform().name("checkpoint-housekeeper").daemon().factory());
@@ -41,6 +44,12 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
      * @param retained newest checkpoints to keep, at least 1
      */
     public CheckpointDirectory(Path root, CheckpointIdentity identity, int retained) {
+        this(root, identity, retained, SaveFaults.NONE);
+    }
+
+    /** As the other, with what is made to go wrong on purpose. */
+    public CheckpointDirectory(
+            Path root, CheckpointIdentity identity, int retained, SaveFaults faults) {
         if (retained < 1) {
             throw new IllegalArgumentException(
                     "expected at least 1 retained checkpoint, got " + retained);
@@ -48,6 +57,7 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
         this.root = root;
         this.identity = identity;
         this.retained = retained;
+        this.faults = faults;
     }
 
     /**
@@ -84,7 +94,10 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
             Files.createDirectories(folder);
             Files.deleteIfExists(file); // of an earlier attempt at this step
             DiskSpace.require(file, bytes);
-            SafetensorsWriter.Written written = SafetensorsWriter.write(file, metadata, tensors);
+            SafetensorsWriter.Written written =
+                    SafetensorsWriter.write(
+                            file, metadata, tensors, new HarmedShard(faults, step, bytes));
+            faults.at(SavePoint.SHARD_FLUSHED, step);
             return new ShardFile(
                     stage, file.getFileName().toString(), written.bytes(), written.sha256());
         } catch (IOException e) {
@@ -132,8 +145,10 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
                 Path replaced = CheckpointFolders.of(root, step, CheckpointFolders.REPLACED);
                 DurableFiles.delete(replaced);
                 DurableFiles.move(whole, replaced);
+                faults.at(SavePoint.OLD_SET_ASIDE, step);
             }
             DurableFiles.move(partial, whole);
+            faults.at(SavePoint.RENAMED, step);
         } catch (IOException e) {
             throw given(partial, CheckpointException.of(whole, "publish the checkpoint", e));
         } catch (CheckpointException e) {
@@ -169,6 +184,7 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
                         Sha256.of(config),
                         shards);
         DurableFiles.write(partial.resolve(Manifest.FILE), manifest.toJson());
+        faults.at(SavePoint.MANIFEST_WRITTEN, step);
     }
 
     private void keepHouse(long step) {

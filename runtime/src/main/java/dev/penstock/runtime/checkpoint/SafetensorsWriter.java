@@ -24,6 +24,12 @@ public final class SafetensorsWriter {
 
     private SafetensorsWriter() {}
 
+    /** Sees a file grow; what it throws is as if the disk had. */
+    interface Progress {
+        /** This many bytes are written and so many follow; at the end none does. */
+        void beforeWrite(long written, long count) throws IOException;
+    }
+
     /**
      * A file that is on disk.
      *
@@ -48,12 +54,22 @@ public final class SafetensorsWriter {
      */
     public static Written write(
             Path path, Map<String, String> metadata, List<StoredTensor> tensors) {
+        return write(path, metadata, tensors, (_, _) -> {});
+    }
+
+    /** As the other, telling how far it is. */
+    static Written write(
+            Path path,
+            Map<String, String> metadata,
+            List<StoredTensor> tensors,
+            Progress progress) {
         List<MemorySegment> parts = parts(metadata, ordered(tensors));
         try (BackgroundHash hash = BackgroundHash.start(path.getFileName().toString(), parts);
                 FileChannel channel = FileChannel.open(path, WRITE, CREATE_NEW)) {
             for (MemorySegment part : parts) {
-                write(channel, part);
+                write(channel, part, progress);
             }
+            progress.beforeWrite(channel.position(), 0);
             channel.force(true);
             return new Written(channel.size(), hash.join());
         } catch (IOException e) {
@@ -78,9 +94,11 @@ public final class SafetensorsWriter {
         return parts;
     }
 
-    private static void write(FileChannel channel, MemorySegment part) throws IOException {
+    private static void write(FileChannel channel, MemorySegment part, Progress progress)
+            throws IOException {
         for (long at = 0; at < part.byteSize(); at += CHUNK_BYTES) {
             ByteBuffer chunk = chunk(part, at);
+            progress.beforeWrite(channel.position(), chunk.remaining());
             while (chunk.hasRemaining()) {
                 channel.write(chunk);
             }

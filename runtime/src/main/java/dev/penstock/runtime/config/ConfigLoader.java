@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.SortedMap;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -59,11 +60,48 @@ public final class ConfigLoader {
         reportUnknownKeys();
         Map<String, @Nullable Object> values = new HashMap<>();
         Keys.all().forEach(key -> values.put(key.path(), valueOf(key)));
+        SortedMap<Integer, FaultEntry> faults = faults();
         text.reportUnresolvedElsewhere();
-        RunConfig config = Keys.assemble(key -> values.get(key.path()));
+        RunConfig config = Keys.assemble(key -> values.get(key.path()), faults.values());
         reportConflicts(config);
+        reportImpossible(config, faults);
         return new DraftConfig(
                 new LoadedConfig(config, written, places), problems.sorted(), broken);
+    }
+
+    private SortedMap<Integer, FaultEntry> faults() {
+        ConfigValue list = written.get(FaultEntries.NAME);
+        if (list != null && !ConfigText.isResolved(list)) {
+            broken.add(FaultEntries.NAME);
+            text.reportUnresolved(FaultEntries.NAME, list);
+        }
+        int before = problems.count();
+        SortedMap<Integer, FaultEntry> sound = new FaultEntries(problems, places).read(written);
+        if (problems.count() > before) {
+            broken.add(FaultEntries.NAME);
+        }
+        return sound;
+    }
+
+    /** What is wrong with a fault leaves all that it was compared with as it is. */
+    private void reportImpossible(RunConfig config, SortedMap<Integer, FaultEntry> faults) {
+        List<Conflict> conflicts =
+                FaultChecks.of(config, faults).stream()
+                        .filter(conflict -> conflict.keys().stream().noneMatch(this::isBroken))
+                        .toList();
+        conflicts.forEach(this::report);
+        if (!conflicts.isEmpty()) {
+            broken.add(FaultEntries.NAME);
+        }
+    }
+
+    private void report(Conflict conflict) {
+        problems.atKey(
+                written,
+                conflict.keys().getFirst(),
+                conflict.expected(),
+                conflict.got(),
+                conflict.advice());
     }
 
     private void reportUnknownKeys() {
@@ -71,6 +109,9 @@ public final class ConfigLoader {
         written.forEach(
                 (name, value) -> {
                     List<Key> keys = sections.get(name);
+                    if (name.equals(FaultEntries.NAME)) {
+                        return; // a list, read by itself
+                    }
                     if (keys == null) {
                         String known = String.join(", ", sections.keySet());
                         unknown(name, "one of the sections " + known, value);
@@ -175,18 +216,14 @@ public final class ConfigLoader {
                 .forEach(
                         conflict -> {
                             inConflict.addAll(conflict.keys());
-                            problems.atKey(
-                                    written,
-                                    conflict.keys().getFirst(),
-                                    conflict.expected(),
-                                    conflict.got(),
-                                    conflict.advice());
+                            report(conflict);
                         });
         broken.addAll(inConflict);
     }
 
     private boolean isBroken(String key) {
-        return broken.contains(key) || broken.contains(key.substring(0, key.indexOf('.')));
+        int dot = key.indexOf('.');
+        return broken.contains(key) || (dot > 0 && broken.contains(key.substring(0, dot)));
     }
 
     private static String shown(ConfigValue value) {

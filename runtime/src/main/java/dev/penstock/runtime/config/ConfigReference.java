@@ -16,7 +16,7 @@ public final class ConfigReference {
                                         .collect(
                                                 Collectors.joining(
                                                         "\n", section.getKey() + " {\n", "\n}\n")))
-                .collect(Collectors.joining("\n"));
+                .collect(Collectors.joining("\n", "", "\n" + FaultEntries.reference()));
     }
 
     private static String entry(Key key) {

@@ -15,12 +15,16 @@ import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** From a file and overrides to one tree of values; what they mean is not looked at here. */
 final class ConfigText {
     private static final String A_KNOWN_NAME =
             "every ${..} to name another key or an environment variable";
+
+    private static final Pattern IN_LIST = Pattern.compile("(\\w+)\\[(\\d{1,6})]\\.(.+)");
 
     private final Path file;
     private final Problems problems;
@@ -102,13 +106,28 @@ final class ConfigText {
         }
     }
 
-    /** The value at a path {@code section.name}, or null. */
+    /** The value at a path {@code section.name} or {@code list[0].name}, or null. */
     static @Nullable ConfigValue valueAt(ConfigObject written, String path) {
+        Matcher inList = IN_LIST.matcher(path);
+        if (inList.matches()) {
+            return valueInList(written, inList);
+        }
         int dot = path.indexOf('.');
         return written.get(path.substring(0, dot)) instanceof ConfigObject section
                         && isResolved(section)
                 ? section.get(path.substring(dot + 1))
                 : null;
+    }
+
+    /** The entry itself where the key in it is not written. */
+    private static @Nullable ConfigValue valueInList(ConfigObject written, Matcher path) {
+        int index = Integer.parseInt(path.group(2));
+        if (written.get(path.group(1)) instanceof ConfigList list
+                && index < list.size()
+                && list.get(index) instanceof ConfigObject entry) {
+            return entry.getOrDefault(path.group(3), entry);
+        }
+        return null;
     }
 
     private Config parseFile() {

@@ -3,17 +3,19 @@ package dev.penstock.runtime.config;
 import java.lang.reflect.RecordComponent;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** Every key of the configuration, derived from the records' declarations. */
 final class Keys {
     private static final List<Key> ALL =
-            Arrays.stream(RunConfig.class.getRecordComponents())
+            sections()
                     .flatMap(
                             section ->
                                     Arrays.stream(section.getType().getRecordComponents())
@@ -21,6 +23,12 @@ final class Keys {
                     .toList();
 
     private Keys() {}
+
+    /** All parts of a configuration but the list of faults. */
+    private static Stream<RecordComponent> sections() {
+        return Arrays.stream(RunConfig.class.getRecordComponents())
+                .filter(part -> part.getType().isRecord());
+    }
 
     /** All keys, in the order of declaration. */
     static List<Key> all() {
@@ -36,9 +44,10 @@ final class Keys {
     }
 
     /** A configuration of the given values. */
-    static RunConfig assemble(Function<Key, @Nullable Object> values) {
+    static RunConfig assemble(
+            Function<Key, @Nullable Object> values, Collection<FaultEntry> faults) {
         List<Object> sections = new ArrayList<>();
-        for (RecordComponent section : RunConfig.class.getRecordComponents()) {
+        for (RecordComponent section : sections().toList()) {
             sections.add(
                     construct(
                             section.getType(),
@@ -51,6 +60,7 @@ final class Keys {
                                     .map(values)
                                     .toArray()));
         }
+        sections.add(List.copyOf(faults));
         return (RunConfig) construct(RunConfig.class, sections.toArray());
     }
 

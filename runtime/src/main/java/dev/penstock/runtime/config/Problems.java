@@ -38,6 +38,10 @@ final class Problems {
         }
     }
 
+    int count() {
+        return found.size();
+    }
+
     /** All problems by file and line. */
     List<Problem> sorted() {
         return found.stream()

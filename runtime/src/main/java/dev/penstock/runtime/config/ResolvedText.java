@@ -20,6 +20,6 @@ final class ResolvedText {
                                         .collect(
                                                 Collectors.joining(
                                                         "\n", section.getKey() + " {\n", "\n}\n")))
-                .collect(Collectors.joining());
+                .collect(Collectors.joining("", "", FaultEntries.written(config.fault())));
     }
 }

@@ -1,8 +1,12 @@
 package dev.penstock.runtime.config;
 
+import java.util.List;
+
 /**
  * Everything that decides a run. Made by {@link ConfigLoader}, which accepts only values that fit
  * together; immutable.
+ *
+ * @param fault what goes wrong on purpose; the last, for it alone is no section
  */
 public record RunConfig(
         RunSection run,
@@ -17,7 +21,11 @@ public record RunConfig(
         CheckpointSection checkpoint,
         DataPlaneSection dataPlane,
         TimeoutSection timeouts,
-        ReportSection report) {
+        ReportSection report,
+        List<FaultEntry> fault) {
+    public RunConfig {
+        fault = List.copyOf(fault);
+    }
 
     /** Stages on each rank; an order from a file is for one unless the configuration says more. */
     public int chunks() {

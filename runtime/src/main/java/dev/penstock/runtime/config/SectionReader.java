@@ -86,7 +86,13 @@ final class SectionReader {
         }
     }
 
-    private static String nameOf(RecordComponent component) {
+    /** The key of a component. */
+    static String nameOf(RecordComponent component) {
+        String given = component.getAnnotation(Setting.class).name();
+        return given.isEmpty() ? kebab(component) : given;
+    }
+
+    private static String kebab(RecordComponent component) {
         return component.getName().replaceAll("([A-Z])", "-$1").toLowerCase(Locale.ROOT);
     }
 

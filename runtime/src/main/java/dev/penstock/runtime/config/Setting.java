@@ -21,6 +21,9 @@ import java.lang.annotation.Target;
      */
     String range() default "";
 
+    /** The key's name where the component cannot have it; empty: the component's. */
+    String name() default "";
+
     /** What an empty {@link java.util.Optional} is called in a file, such as {@code auto}. */
     String word() default "";
 

@@ -39,6 +39,7 @@ final class Suggestion {
                                                                                         "."
                                                                                                 + nearest))
                                                                 .findFirst()))
+                .or(() -> among(List.of(FaultEntries.NAME), path))
                 .or(() -> among(Keys.bySection().keySet(), path));
     }
 

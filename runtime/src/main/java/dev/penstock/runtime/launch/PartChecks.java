@@ -48,6 +48,7 @@ final class PartChecks {
         this.start = start();
         requireMemory();
         requireHeldOut();
+        requireFaultsAtKnownOps();
         start.ifPresent(this::requireStepsToGo);
         requireReachableDump();
     }
@@ -169,6 +170,12 @@ final class PartChecks {
                             "held-out text to evaluate on",
                             "none",
                             "try --set data.validation-fraction=0.05"));
+        }
+    }
+
+    private void requireFaultsAtKnownOps() {
+        if (schedule.isPresent() && draft.sound("fault")) {
+            problems.addAll(ConfiguredFaults.problems(loaded, schedule.get().training()));
         }
     }
 

@@ -2,6 +2,7 @@ package dev.penstock.runtime.launch;
 
 import dev.penstock.actors.dataplane.DataPlane;
 import dev.penstock.actors.dataplane.aeron.DriverSettings;
+import dev.penstock.actors.fault.FaultInjector;
 import dev.penstock.actors.shard.BoundaryMemory;
 import dev.penstock.actors.shard.RankResources;
 import dev.penstock.actors.spi.DeviceFactory;
@@ -41,6 +42,7 @@ public final class RunAssembly implements AutoCloseable {
     private final RunParts parts;
     private final RunOptions options;
     private final RunPlan plan;
+    private final FaultInjector faults;
     private final GptStageFactory stages;
     private final CheckpointDirectory checkpoints;
     private final ConfiguredDataPlane dataPlane;
@@ -54,6 +56,7 @@ public final class RunAssembly implements AutoCloseable {
         this.parts = parts;
         this.options = options;
         this.plan = ConfiguredPlan.of(parts, options);
+        this.faults = ConfiguredFaults.injector(config(), options.directory());
         this.stages =
                 new GptStageFactory(
                         parts.model(),
@@ -67,7 +70,8 @@ public final class RunAssembly implements AutoCloseable {
                                 ConfiguredModel.gpt2Config(config()),
                                 plan.hash(),
                                 config().run().seed()),
-                        config().checkpoint().retain());
+                        config().checkpoint().retain(),
+                        faults.forSaves());
         this.dataPlane = new ConfiguredDataPlane(config().dataPlane(), options.runId());
     }
 
@@ -178,7 +182,7 @@ public final class RunAssembly implements AutoCloseable {
 
     /** What this process gives to the ranks that it hosts. */
     RankResources resources(DataPlane joined) {
-        return new RankResources(plan, devices(), programs(), joined, checkpoints);
+        return new RankResources(plan, devices(), programs(), joined, checkpoints, faults);
     }
 
     CheckpointDirectory checkpoints() {

@@ -80,7 +80,8 @@ class ConfigLoaderTest {
                                         Duration.ofSeconds(5),
                                         Duration.ofSeconds(60),
                                         Duration.ofSeconds(30)),
-                                new ReportSection(List.of(5, 20, 50))));
+                                new ReportSection(List.of(5, 20, 50)),
+                                List.of()));
     }
 
     private static final String EVERY_KEY =
@@ -163,7 +164,8 @@ class ConfigLoaderTest {
                                         Duration.ofMinutes(1),
                                         Duration.ofSeconds(2),
                                         Duration.ofSeconds(3)),
-                                new ReportSection(List.of())));
+                                new ReportSection(List.of()),
+                                List.of()));
     }
 
     @Test

@@ -1,0 +1,23 @@
+package dev.penstock.runtime.checkpoint;
+
+import dev.penstock.actors.fault.SaveFaults;
+import dev.penstock.actors.fault.SavePoint;
+import java.io.IOException;
+
+/**
+ * Asks, while a shard is written, whether something is to go wrong.
+ *
+ * @param bytes that the shard will have
+ */
+record HarmedShard(SaveFaults faults, long step, long bytes) implements SafetensorsWriter.Progress {
+    @Override
+    public void beforeWrite(long written, long count) throws IOException {
+        if (written < bytes / 2 && written + count >= bytes / 2) {
+            faults.at(SavePoint.SHARD_HALF_WRITTEN, step);
+        }
+        if (written == bytes) {
+            faults.at(SavePoint.SHARD_WRITTEN, step);
+        }
+        faults.beforeWrite(step, written, count);
+    }
+}

@@ -1,0 +1,158 @@
+package dev.penstock.runtime.launch;
+
+import dev.penstock.actors.fault.Fault;
+import dev.penstock.actors.fault.Fault.Place;
+import dev.penstock.actors.fault.FaultInjector;
+import dev.penstock.actors.fault.FaultMarkers;
+import dev.penstock.actors.fault.FaultPlan;
+import dev.penstock.actors.fault.FrameHarm;
+import dev.penstock.actors.fault.ProcessHarm;
+import dev.penstock.actors.fault.SavePoint;
+import dev.penstock.actors.fault.StepMoment;
+import dev.penstock.actors.fault.StepSpan;
+import dev.penstock.runtime.config.FaultEntry;
+import dev.penstock.runtime.config.LoadedConfig;
+import dev.penstock.runtime.config.PipelineSection.Processes;
+import dev.penstock.runtime.config.Problem;
+import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.OpText;
+import dev.penstock.schedules.ir.RankProgram;
+import dev.penstock.schedules.ir.Schedule;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+
+/** What a configuration makes go wrong on purpose. */
+public final class ConfiguredFaults {
+    /** The folder in a run's directory that remembers which faults have happened. */
+    private static final String FOLDER = "faults";
+
+    private ConfiguredFaults() {}
+
+    /** The faults, in the order of the configuration. */
+    public static FaultPlan plan(RunConfig config) {
+        long last = config.run().steps();
+        return new FaultPlan(config.fault().stream().map(entry -> fault(entry, last)).toList());
+    }
+
+    /** Which faults of the run in this directory have happened, and when. */
+    public static FaultMarkers markers(Path runDirectory) {
+        return new FaultMarkers(runDirectory.resolve(FOLDER), InstantSource.system());
+    }
+
+    /** Makes them happen in this process. */
+    static FaultInjector injector(RunConfig config, Path runDirectory) {
+        FaultPlan plan = plan(config);
+        if (plan.isEmpty()) {
+            return FaultInjector.NONE;
+        }
+        boolean ownProcess = config.pipeline().processes() == Processes.PER_STAGE;
+        return new FaultInjector(
+                plan,
+                markers(runDirectory),
+                ownProcess ? ProcessHarm.WHOLE_PROCESS : ProcessHarm.ONE_THREAD);
+    }
+
+    /** Faults at ops that their rank does not have. */
+    static List<Problem> problems(LoadedConfig loaded, Schedule training) {
+        List<FaultEntry> entries = loaded.config().fault();
+        List<Problem> problems = new ArrayList<>();
+        for (int i = 0; i < entries.size(); i++) {
+            String key = "fault[%d].op".formatted(i);
+            switch (entries.get(i)) {
+                case FaultEntry.KillRank kill ->
+                        kill.op()
+                                .flatMap(op -> problem(loaded, key, op, kill.killRank(), training))
+                                .ifPresent(problems::add);
+                case FaultEntry.PauseRank pause ->
+                        pause.op()
+                                .flatMap(
+                                        op -> problem(loaded, key, op, pause.pauseRank(), training))
+                                .ifPresent(problems::add);
+                case FaultEntry.DropFrames _,
+                        FaultEntry.DelayFrames _,
+                        FaultEntry.DuplicateFrames _,
+                        FaultEntry.CorruptFrames _,
+                        FaultEntry.FailDisk _,
+                        FaultEntry.TearCheckpoint _,
+                        FaultEntry.InjectNan _,
+                        FaultEntry.SlowStage _ -> {}
+            }
+        }
+        return problems;
+    }
+
+    private static Optional<Problem> problem(
+            LoadedConfig loaded, String key, String text, int rank, Schedule training) {
+        Op op = OpText.parse(text).orElseThrow();
+        RankProgram program = training.program(rank);
+        boolean has =
+                program.ops().stream()
+                        .flatMap(each -> Stream.concat(Stream.of(each), parts(each)))
+                        .anyMatch(op::equals);
+        if (has) {
+            return Optional.empty();
+        }
+        return Optional.of(
+                loaded.problem(
+                        key,
+                        "an op of rank %d, which holds stages %s"
+                                .formatted(rank, training.placement().stagesOf(rank)),
+                        "\"" + text + "\"",
+                        "its first is %s; see all with penstock schedule show"
+                                .formatted(
+                                        OpText.print(program.ops().getFirst(), training.shape()))));
+    }
+
+    private static Stream<Op> parts(Op op) {
+        return op.computations().stream().map(Op.class::cast);
+    }
+
+    private static Fault fault(FaultEntry entry, long last) {
+        return switch (entry) {
+            case FaultEntry.KillRank(int rank, int step, var op, var at) ->
+                    new Fault.KillRank(rank, step, place(op, at));
+            case FaultEntry.PauseRank(int rank, Duration length, int step, var op, var at) ->
+                    new Fault.PauseRank(rank, length, step, place(op, at));
+            case FaultEntry.DropFrames(double rate, long seed, int from, var to) ->
+                    frames(FrameHarm.DROP, rate, seed, Duration.ZERO, span(from, to, last));
+            case FaultEntry.DelayFrames(double rate, Duration delay, long seed, int from, var to) ->
+                    frames(FrameHarm.DELAY, rate, seed, delay, span(from, to, last));
+            case FaultEntry.DuplicateFrames(double rate, long seed, int from, var to) ->
+                    frames(FrameHarm.DUPLICATE, rate, seed, Duration.ZERO, span(from, to, last));
+            case FaultEntry.CorruptFrames(double rate, long seed, int from, var to) ->
+                    frames(FrameHarm.CORRUPT, rate, seed, Duration.ZERO, span(from, to, last));
+            case FaultEntry.FailDisk(var bytes, int step) ->
+                    new Fault.FailDisk(step, bytes.bytes());
+            case FaultEntry.TearCheckpoint(var point, int step) ->
+                    new Fault.TearCheckpoint(step, SavePoint.valueOf(point.name()));
+            case FaultEntry.InjectNan(int stage, int microBatch, int step) ->
+                    new Fault.InjectNan(stage, microBatch, step);
+            case FaultEntry.SlowStage(int stage, double factor, int from, var to) ->
+                    new Fault.SlowStage(stage, factor, span(from, to, last));
+        };
+    }
+
+    private static Fault frames(
+            FrameHarm harm, double rate, long seed, Duration delay, StepSpan steps) {
+        return new Fault.HarmFrames(harm, rate, seed, delay, steps);
+    }
+
+    private static StepSpan span(int from, Optional<Integer> to, long last) {
+        return new StepSpan(from, to.map(Integer::longValue).orElse(last));
+    }
+
+    private static Place place(Optional<String> op, FaultEntry.Moment at) {
+        return op.<Place>map(text -> new Place.BeforeOp(OpText.parse(text).orElseThrow()))
+                .orElseGet(
+                        () ->
+                                at == FaultEntry.Moment.BEGIN
+                                        ? new Place.Begin()
+                                        : new Place.At(StepMoment.valueOf(at.name())));
+    }
+}
