@@ -9,5 +9,10 @@ public enum FrameKind {
     /**
      * A part of a gradient whose parameter both stages hold; the slice field carries the sender.
      */
-    SHARED_GRADIENT
+    SHARED_GRADIENT,
+    /**
+     * A block of what a rank's mirror keeps equal: both stages are the rank's lowest; the
+     * micro-batch field carries the block, the slice field what it is a part of.
+     */
+    MIRROR
 }

@@ -6,6 +6,9 @@ import dev.penstock.actors.dataplane.Inbound;
 import dev.penstock.actors.dataplane.Outbound;
 import dev.penstock.actors.fault.RankFaults;
 import dev.penstock.actors.fault.StepMoment;
+import dev.penstock.actors.mirror.HeldMirror;
+import dev.penstock.actors.mirror.MirrorExchange;
+import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.spi.CheckpointStore;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.SharedGradient;
@@ -21,8 +24,10 @@ import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.OptionalDouble;
 import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A rank's device, stages, buffers, endpoint and interpreters: opened together, closed together in
@@ -34,29 +39,52 @@ final class RankWork implements AutoCloseable {
     private final RankFaults faults;
     private final Device device;
     private final Map<Integer, StageProgram> stages = new TreeMap<>();
+    private final List<HeldMirror> held = new ArrayList<>();
     private final DeviceScope boundary;
+    private final MirrorExchange mirrors;
     private final Endpoint endpoint;
     private final Map<StepKind, OpInterpreter> interpreters = new EnumMap<>(StepKind.class);
     private final List<AutoCloseable> open = new ArrayList<>();
     private OpInterpreter interpreter;
     private StepKind kind = StepKind.TRAIN;
     private long step;
+    private long pass;
+
+    /** What the ops of the pass came to; null before they are done. */
+    private @Nullable StepResult result;
+
+    private boolean mirrored;
 
     RankWork(int rank, RankResources resources, FrameListener listener) {
         this.plan = resources.plan();
         this.checkpoints = resources.checkpoints();
-        List<Integer> held = plan.training().placement().stagesOf(rank);
-        this.faults = resources.faults().forRank(rank, held);
+        List<Integer> own = plan.training().placement().stagesOf(rank);
+        this.faults = resources.faults().forRank(rank, own);
         try {
             this.device = opened(resources.devices().open(rank));
-            for (int stage : held) {
+            for (int stage : own) {
                 stages.put(stage, opened(resources.programs().create(stage, device)));
+            }
+            var layout = MirrorLayout.of(plan);
+            for (int other : layout.heldBy(rank)) {
+                held.add(opened(HeldMirror.build(other, plan, resources.programs(), device)));
             }
             this.boundary = opened(device.memory().child("boundary", Long.MAX_VALUE));
             var buffers = new BoundaryBuffers(rank, plan, stages, boundary);
             List<Inbound> inbound = new ArrayList<>(buffers.inbound());
             List<Outbound> outbound = new ArrayList<>(buffers.outbound());
             Map<Integer, List<GradientExchange>> exchanges = exchanges(inbound, outbound);
+            this.mirrors =
+                    new MirrorExchange(
+                            rank,
+                            plan,
+                            layout,
+                            stages.values().stream().map(StageProgram::trained).toList(),
+                            held,
+                            boundary,
+                            device.kernels());
+            inbound.addAll(mirrors.inbound());
+            outbound.addAll(mirrors.outbound());
             this.endpoint = opened(resources.dataPlane().open(rank, inbound, outbound, listener));
             for (StepKind each : StepKind.values()) {
                 interpreters.put(
@@ -143,34 +171,65 @@ final class RankWork implements AutoCloseable {
         return device.fingerprint();
     }
 
-    void begin(StepKind newKind, long newStep, long pass) {
+    void begin(StepKind newKind, long newStep, long newPass) {
         kind = newKind;
         step = newStep;
+        pass = newPass;
+        result = null;
         interpreter = interpreterOf(newKind);
         faults.beginPass(newKind, newStep);
-        interpreter.begin(pass);
+        interpreter.begin(newPass);
         stages.values().forEach(stage -> stage.beginStep(newKind, newStep));
     }
 
+    /** Whether the ops are done and, in a training step, every mirror concerned has its part. */
     boolean isFinished() {
-        return interpreter.isFinished();
+        return result != null && mirrored;
     }
 
     int position() {
         return interpreter.position();
     }
 
+    /** Tries the op at the program counter, or what comes after the last one. */
     Progress advance() {
-        return interpreter.advance();
+        if (!interpreter.isFinished()) {
+            return interpreter.advance();
+        }
+        if (result == null) {
+            result = finishOps();
+            mirrored = kind == StepKind.EVALUATE;
+            if (!mirrored) {
+                mirrors.begin(pass, step);
+            }
+        }
+        return mirrored ? Progress.DONE : mirror();
     }
 
-    StepResult finishPass() {
+    private Progress mirror() {
+        return switch (mirrors.advance(endpoint)) {
+            case DONE -> {
+                mirrored = true;
+                yield Progress.DONE;
+            }
+            case MOVED -> Progress.AGAIN;
+            case WAITS_FOR_PEER -> Progress.WAITS_FOR_FRAME;
+            case WAITS_FOR_LINK -> Progress.WAITS_FOR_LINK;
+        };
+    }
+
+    /** What the finished pass came to. */
+    StepResult result() {
+        return Objects.requireNonNull(result, "the pass is not finished");
+    }
+
+    private StepResult finishOps() {
         var loss = OptionalDouble.empty();
         List<TensorNorm> norms = new ArrayList<>();
         for (StageProgram stage : stages.values()) {
-            StepResult result = stage.finishStep();
-            loss = result.loss().isPresent() ? result.loss() : loss;
-            norms.addAll(result.norms());
+            StepResult part = stage.finishStep();
+            loss = part.loss().isPresent() ? part.loss() : loss;
+            norms.addAll(part.norms());
         }
         if (kind == StepKind.TRAIN) {
             faults.at(StepMoment.READY, step);
@@ -181,6 +240,7 @@ final class RankWork implements AutoCloseable {
     void update(long committedStep, double clipFactor) {
         faults.at(StepMoment.OPTIMIZER, committedStep);
         stages.values().forEach(stage -> stage.update(committedStep, clipFactor));
+        held.forEach(mirror -> mirror.update(committedStep, clipFactor));
         faults.at(StepMoment.UPDATED, committedStep);
     }
 

@@ -210,7 +210,7 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
     }
 
     private Behavior<Command> finish(RankOrder.BeginPass begin) {
-        var result = work.finishPass();
+        var result = work.result();
         heapBytesOfPass = threads.getCurrentThreadAllocatedBytes() - heapBytesAtBegin;
         passUnderWay = null;
         if (begin.kind() == StepKind.TRAIN) {

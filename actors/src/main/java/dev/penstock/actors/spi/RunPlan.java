@@ -13,6 +13,7 @@ import java.util.Map;
  * @param training the lowered, proved schedule of a training step
  * @param evaluation the lowered, proved forward-only schedule
  * @param inFlight the proved capacity of every channel between ranks, in tensors
+ * @param mirrors whether every rank's state is kept a second time by another rank
  */
 public record RunPlan(
         String runId,
@@ -21,7 +22,8 @@ public record RunPlan(
         Schedule evaluation,
         Map<ChannelKey, Integer> inFlight,
         RunSteps steps,
-        Timeouts timeouts) {
+        Timeouts timeouts,
+        boolean mirrors) {
     public RunPlan {
         inFlight = Map.copyOf(inFlight);
     }

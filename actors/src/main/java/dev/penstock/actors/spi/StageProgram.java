@@ -103,6 +103,9 @@ public interface StageProgram extends AutoCloseable {
      */
     List<NamedTensor> gradients();
 
+    /** What a mirror of this stage keeps equal. */
+    TrainedState trained();
+
     @Override
     void close();
 }

@@ -10,4 +10,14 @@ public interface StageProgramFactory {
      * @param device the device that the shard actor owns; the program allocates in its memory
      */
     StageProgram create(int stage, Device device);
+
+    /**
+     * Builds a mirror of a stage, from the same first values.
+     *
+     * @param stage global stage index
+     * @param device of the rank that holds the mirror
+     */
+    default StageMirror mirror(int stage, Device device) {
+        throw new UnsupportedOperationException("these stages cannot be mirrored");
+    }
 }

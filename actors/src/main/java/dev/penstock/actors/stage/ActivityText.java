@@ -13,6 +13,9 @@ final class ActivityText {
 
     static String of(RunPlan plan, int rank, RankStatus.Moment moment) {
         Schedule schedule = plan.schedule(moment.kind());
+        if (moment.position() == schedule.program(rank).ops().size()) {
+            return afterTheLastOp(moment);
+        }
         return switch (moment.state()) {
             case IDLE -> "idle";
             case UPDATING -> "applies the optimizer";
@@ -30,6 +33,18 @@ final class ActivityText {
                 Op op = op(schedule, rank, moment);
                 yield text(schedule, op) + " waits for the link to " + peer(schedule, op);
             }
+        };
+    }
+
+    private static String afterTheLastOp(RankStatus.Moment moment) {
+        return switch (moment.state()) {
+            case IDLE -> "idle";
+            case UPDATING -> "applies the optimizer";
+            case SAVING -> "writes its checkpoint";
+            case COMPUTING -> "sums its gradients up and sends them to its mirror";
+            case WAITING_FOR_FRAME, WAITING_FOR_CREDIT ->
+                    "waits for the ranks that it exchanges mirrored gradients with";
+            case WAITING_FOR_LINK -> "waits for the link to its mirror";
         };
     }
 

@@ -66,6 +66,9 @@ final class ChainPipeline implements RunListener, CheckpointStore {
     RunSteps runSteps = new RunSteps(0, 5, 0, 0, 0, 0);
     Timeouts timeouts = Timeouts.DEFAULT;
 
+    /** Whether every rank's state is kept by the next one as well. */
+    boolean mirrors;
+
     /** Told the supervisor once it runs. */
     java.util.function.Consumer<ActorSystem<PipelineSupervisor.Command>> onStart = _ -> {};
 
@@ -109,7 +112,8 @@ final class ChainPipeline implements RunListener, CheckpointStore {
                     new ChannelKey(FrameKind.GRADIENT, s, s - 1),
                     inFlight.capacity(new Channel(s, s - 1)));
         }
-        return new RunPlan("chain", "hash", training, evaluation, capacities, runSteps, timeouts);
+        return new RunPlan(
+                "chain", "hash", training, evaluation, capacities, runSteps, timeouts, mirrors);
     }
 
     List<Double> losses() {

@@ -6,6 +6,7 @@ import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepResult;
 import dev.penstock.actors.spi.TensorNorm;
+import dev.penstock.actors.spi.TrainedState;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceScope;
@@ -177,6 +178,24 @@ final class ChainStage implements StageProgram {
     @Override
     public List<NamedTensor> gradients() {
         return List.of(new NamedTensor("w" + stage, List.of(1), gradient));
+    }
+
+    @Override
+    public TrainedState trained() {
+        return new TrainedState() {
+            @Override
+            public List<NamedTensor> gradients() {
+                return ChainStage.this.gradients();
+            }
+
+            @Override
+            public List<NamedTensor> tensors() {
+                return state();
+            }
+
+            @Override
+            public void replaced() {}
+        };
     }
 
     @Override

@@ -5,6 +5,7 @@ import dev.penstock.actors.spi.SharedGradient;
 import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepResult;
+import dev.penstock.actors.spi.TrainedState;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.List;
@@ -89,6 +90,11 @@ class ForwardingStage implements StageProgram {
     @Override
     public List<NamedTensor> gradients() {
         return real.gradients();
+    }
+
+    @Override
+    public TrainedState trained() {
+        return real.trained();
     }
 
     @Override

@@ -21,6 +21,7 @@ public record RunConfig(
         CheckpointSection checkpoint,
         DataPlaneSection dataPlane,
         TimeoutSection timeouts,
+        RecoverySection recovery,
         ReportSection report,
         List<FaultEntry> fault) {
     public RunConfig {

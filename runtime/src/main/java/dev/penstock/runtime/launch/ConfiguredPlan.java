@@ -52,7 +52,8 @@ final class ConfiguredPlan {
                         timeouts.stallReport(),
                         STALL_LIMIT,
                         timeouts.start(),
-                        timeouts.stop()));
+                        timeouts.stop()),
+                config.recovery().mirror() && !options.evaluateOnly());
     }
 
     private RunSteps steps() {

@@ -5,6 +5,7 @@ import dev.penstock.actors.spi.SharedGradient;
 import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepResult;
+import dev.penstock.actors.spi.TrainedState;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.checkpoint.SafetensorsFile;
 import dev.penstock.runtime.checkpoint.SafetensorsWriter;
@@ -155,6 +156,11 @@ final class GradientDump implements StageProgram {
     @Override
     public List<NamedTensor> gradients() {
         return stage.gradients();
+    }
+
+    @Override
+    public TrainedState trained() {
+        return stage.trained();
     }
 
     @Override

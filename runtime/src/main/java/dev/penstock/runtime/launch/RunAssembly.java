@@ -3,10 +3,14 @@ package dev.penstock.runtime.launch;
 import dev.penstock.actors.dataplane.DataPlane;
 import dev.penstock.actors.dataplane.aeron.DriverSettings;
 import dev.penstock.actors.fault.FaultInjector;
+import dev.penstock.actors.mirror.MirrorLayout;
+import dev.penstock.actors.mirror.MirrorMemory;
 import dev.penstock.actors.shard.BoundaryMemory;
 import dev.penstock.actors.shard.RankResources;
 import dev.penstock.actors.spi.DeviceFactory;
 import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.StageMirror;
+import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StageProgramFactory;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.runtime.checkpoint.CheckpointDirectory;
@@ -27,6 +31,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.ToLongFunction;
 
 /**
  * A configuration made into everything a run needs. Every process of a run builds its own from the
@@ -133,9 +138,30 @@ public final class RunAssembly implements AutoCloseable {
             for (int stage : plan.training().placement().stagesOf(rank)) {
                 bytes += predictedMemory(stage).total();
             }
-            planned.add(bytes);
+            planned.add(bytes + plannedMirrorBytes(rank));
         }
         return planned;
+    }
+
+    /** The mirrors that a rank holds, and the blocks in which they and its own gradients travel. */
+    private long plannedMirrorBytes(int rank) {
+        MirrorLayout layout = MirrorLayout.of(plan);
+        long bytes =
+                MirrorMemory.blockBytes(
+                        rank,
+                        layout,
+                        other -> mirrorBytes(other, StageMemory::gradients) / Float.BYTES);
+        for (int mirrored : layout.heldBy(rank)) {
+            bytes += mirrorBytes(mirrored, StageMemory::total);
+        }
+        return bytes;
+    }
+
+    private long mirrorBytes(int rank, ToLongFunction<StageMemory> use) {
+        return plan.training().placement().stagesOf(rank).stream()
+                .map(stages::predictedMirrorMemory)
+                .mapToLong(use)
+                .sum();
     }
 
     /** Whether the tokens are text, so that a model can be asked to write some. */
@@ -203,12 +229,22 @@ public final class RunAssembly implements AutoCloseable {
         return ConfiguredDevices.of(config().device(), plan.ranks());
     }
 
+    private record DumpingStages(StageProgramFactory stages, RunOptions.DumpRequest dump)
+            implements StageProgramFactory {
+        @Override
+        public StageProgram create(int stage, Device device) {
+            return new GradientDump(stages.create(stage, device), dump);
+        }
+
+        @Override
+        public StageMirror mirror(int stage, Device device) {
+            return stages.mirror(stage, device);
+        }
+    }
+
     private StageProgramFactory programs() {
         return options.dump()
-                .<StageProgramFactory>map(
-                        dump ->
-                                (stage, device) ->
-                                        new GradientDump(stages.create(stage, device), dump))
+                .<StageProgramFactory>map(dump -> new DumpingStages(stages, dump))
                 .orElse(stages);
     }
 }

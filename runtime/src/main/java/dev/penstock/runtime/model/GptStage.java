@@ -7,6 +7,7 @@ import dev.penstock.actors.spi.SharedGradient;
 import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepResult;
+import dev.penstock.actors.spi.TrainedState;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
@@ -304,6 +305,11 @@ public final class GptStage implements StageProgram {
     @Override
     public List<NamedTensor> gradients() {
         return gradients.tensors();
+    }
+
+    @Override
+    public TrainedState trained() {
+        return new StageTrained(buffers.parameters().all(), kernels);
     }
 
     private @Nullable Tensor tokens(WorkUnit unit) {

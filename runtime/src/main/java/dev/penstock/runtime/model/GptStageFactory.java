@@ -1,5 +1,6 @@
 package dev.penstock.runtime.model;
 
+import dev.penstock.actors.spi.StageMirror;
 import dev.penstock.actors.spi.StageProgramFactory;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.runtime.data.BatchSource;
@@ -38,11 +39,23 @@ public final class GptStageFactory implements StageProgramFactory {
         return GptStage.build(settings, stage, budgets.get(stage), device, batches, source);
     }
 
+    @Override
+    public StageMirror mirror(int stage, Device device) {
+        return GptMirror.build(settings, stage, device, source);
+    }
+
     /** Device memory that a stage will hold from its creation to its end; nothing is allocated. */
     public StageMemory predictedMemory(int stage) {
         StageRole role = settings.partition().role(stage);
         StageScopes scopes = new StageScopes(new CountingScope("prediction"), "stage " + stage);
         StageBuffers.allocate(scopes, settings, role, budgets.get(stage));
+        return scopes.memory();
+    }
+
+    /** Device memory that a mirror of a stage will hold; nothing is allocated. */
+    public StageMemory predictedMirrorMemory(int stage) {
+        StageScopes scopes = new StageScopes(new CountingScope("prediction"), "mirror");
+        GptMirror.allocate(scopes, settings, stage);
         return scopes.memory();
     }
 }

@@ -14,6 +14,7 @@ import org.assertj.core.data.Percentage;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** What a rank holds at most is what was planned before the run. */
@@ -54,6 +55,32 @@ class PlannedMemoryIT {
             assertThat(measured.get(rank))
                     .as("peak bytes of rank %d", rank)
                     .isCloseTo(planned.get(rank), TOLERANCE);
+        }
+    }
+
+    /** The mirror of the previous rank, blocks on their way, and a rank of two stages. */
+    @ParameterizedTest(name = "{0}, {1} ranks, {2}")
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "kind=1f1b | 3 | float32",
+                "kind=zb-v | 2 | float32",
+                "kind=seq1f1b, slices=2 | 2 | bf16"
+            })
+    void mirrorsArePlannedAsWell(String order, int ranks, String precision) throws Exception {
+        Training training =
+                Training.onText(folder)
+                        .set("run.steps=3", "model.layers=3", "model.width=64")
+                        .set("schedule={" + order + "}", "pipeline.stages=" + ranks)
+                        .set("device.precision=" + precision, "recovery.mirror=on");
+
+        List<Long> measured = training.complete().peakBytes();
+
+        List<Long> planned = planned(training);
+        for (int rank = 0; rank < ranks; rank++) {
+            assertThat(measured.get(rank))
+                    .as("peak bytes of rank %d", rank)
+                    .isCloseTo(planned.get(rank), Percentage.withPercentage(5));
         }
     }
 

@@ -14,6 +14,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What the same configuration and seed compute does not depend on how the run is laid out. */
@@ -70,6 +71,33 @@ class SameBitsIT {
                         "pipeline.chunks=" + chunks);
 
         assertThat(family).isEqualTo(losses("base"));
+    }
+
+    /** Every order there is, with one stage on a rank and with two where it can. */
+    @ParameterizedTest
+    @MethodSource("allKinds")
+    void mirrorsDoNotChangeABit(String name) {
+        ScheduleKind kind = Generators.kind(name);
+        String chunks = kind.chunks() == ScheduleKind.Chunks.ONE ? "1" : "2";
+        String slices = kind.sliced() ? "2" : "1";
+        String[] order = {
+            "schedule={kind=" + name + ", slices=" + slices + "}", "pipeline.chunks=" + chunks
+        };
+
+        List<String> plain = losses("plain", order);
+        List<String> mirrored =
+                Training.golden(folder.resolve("mirrored"), true)
+                        .set("run.steps=10", "device.reduction-block=4", "pipeline.stages=2")
+                        .set(order)
+                        .set("recovery.mirror=on")
+                        .complete()
+                        .lossBits();
+
+        assertThat(mirrored).isEqualTo(plain);
+    }
+
+    static Stream<String> allKinds() {
+        return Generators.kinds().stream();
     }
 
     @ParameterizedTest
@@ -205,6 +233,20 @@ class SameBitsIT {
 
     private static String[] with(String[] settings, String... more) {
         return Stream.concat(Stream.of(settings), Stream.of(more)).toArray(String[]::new);
+    }
+
+    @Test
+    void mirrorsInOtherProcessesDoNotChangeABit() {
+        Trained plain = onText("plain", "pipeline.stages=3");
+
+        Trained mirrored =
+                onText(
+                        "mirrored",
+                        "pipeline={stages=3, processes=per-stage}",
+                        "recovery.mirror=on");
+
+        assertThat(mirrored.lossBits()).isEqualTo(plain.lossBits());
+        assertThat(mirrored.validationBits()).isEqualTo(plain.validationBits());
     }
 
     /** Of the tied golden model on a grid of four tokens, in two stages unless told otherwise. */

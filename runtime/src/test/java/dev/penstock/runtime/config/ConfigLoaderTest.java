@@ -80,6 +80,7 @@ class ConfigLoaderTest {
                                         Duration.ofSeconds(5),
                                         Duration.ofSeconds(60),
                                         Duration.ofSeconds(30)),
+                                new RecoverySection(false),
                                 new ReportSection(List.of(5, 20, 50)),
                                 List.of()));
     }
@@ -111,6 +112,7 @@ class ConfigLoaderTest {
             checkpoint { every = 7, retain = 5 }
             data-plane { term-length = 64 KiB, mtu = 8192, in-flight = 9, poller = spinning, crc = true }
             timeouts { lease = 500 ms, stall-report = 1 minute, start = 2 s, stop = 3 s }
+            recovery { mirror = on }
             report { trace-steps = [] }
             """;
 
@@ -164,6 +166,7 @@ class ConfigLoaderTest {
                                         Duration.ofMinutes(1),
                                         Duration.ofSeconds(2),
                                         Duration.ofSeconds(3)),
+                                new RecoverySection(true),
                                 new ReportSection(List.of()),
                                 List.of()));
     }

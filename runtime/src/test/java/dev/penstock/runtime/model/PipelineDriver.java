@@ -28,6 +28,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalDouble;
 import java.util.TreeMap;
+import java.util.function.BiConsumer;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -39,6 +40,7 @@ final class PipelineDriver implements AutoCloseable {
     private final DeviceScope boundaries;
     private final Map<WorkUnit, Tensor> inputs = new HashMap<>();
     private final Map<WorkUnit, Tensor> outputGradients = new HashMap<>();
+    private BiConsumer<Long, Double> beforeUpdate = (_, _) -> {};
     private double clipNorm;
     private double gradientNorm;
     private Map<String, float[]> gradients = Map.of();
@@ -89,6 +91,11 @@ final class PipelineDriver implements AutoCloseable {
         return this;
     }
 
+    /** Tells a step and its clip factor when its gradients are complete and not yet applied. */
+    void beforeUpdates(BiConsumer<Long, Double> listener) {
+        beforeUpdate = listener;
+    }
+
     /** Runs a training step; its loss. */
     double train(long step) {
         stages.forEach(stage -> stage.beginStep(StepKind.TRAIN, step));
@@ -98,6 +105,7 @@ final class PipelineDriver implements AutoCloseable {
         gradientNorm = norm(results);
         gradients = copy(GptStage::gradients);
         double clip = clipNorm > 0 ? Math.min(1, clipNorm / (gradientNorm + 1e-6)) : 1;
+        beforeUpdate.accept(step, clip);
         stages.forEach(stage -> stage.update(step, clip));
         return loss(results);
     }

@@ -1,0 +1,147 @@
+package dev.penstock.actors.mirror;
+
+import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.StageMirror;
+import dev.penstock.actors.spi.StageProgramFactory;
+import dev.penstock.actors.spi.TrainedState;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.cuda.device.Kernels;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.OptionalLong;
+
+/**
+ * The mirror of a rank: of all its stages, rising, and the step that they are after.
+ *
+ * <p>Owned by the shard that holds it: only its thread moves gradients in, updates and closes. A
+ * rank that takes over in the same process copies the state out from its own thread, while the
+ * holder is between passes. Both go through the lock.
+ */
+public final class HeldMirror implements AutoCloseable {
+    private static final long NOTHING = -1;
+
+    private final int rank;
+    private final List<StageMirror> stages;
+    private long committedStep;
+    private long readyStep = NOTHING;
+    private boolean closed;
+
+    /**
+     * @param rank the mirrored one
+     * @param stages closed with this
+     * @param committedStep the step that their first values are after; -1 if they must be filled
+     *     before they are worth anything
+     */
+    public HeldMirror(int rank, List<StageMirror> stages, long committedStep) {
+        this.rank = rank;
+        this.stages = List.copyOf(stages);
+        this.committedStep = committedStep;
+    }
+
+    /**
+     * Builds the mirror of a rank, from the first values that the rank itself starts from.
+     *
+     * @param device of the rank that holds it
+     */
+    public static HeldMirror build(
+            int rank, RunPlan plan, StageProgramFactory programs, Device device) {
+        List<StageMirror> stages = new ArrayList<>();
+        try {
+            for (int stage : plan.training().placement().stagesOf(rank)) {
+                stages.add(programs.mirror(stage, device));
+            }
+            return new HeldMirror(rank, stages, plan.steps().completed());
+        } catch (RuntimeException e) {
+            stages.reversed().forEach(StageMirror::close);
+            throw e;
+        }
+    }
+
+    /** The mirrored rank. */
+    public int rank() {
+        return rank;
+    }
+
+    /** The step that the state is after; empty if it is not whole. */
+    public synchronized OptionalLong committedStep() {
+        return closed || committedStep == NOTHING
+                ? OptionalLong.empty()
+                : OptionalLong.of(committedStep);
+    }
+
+    /** The step whose gradients lie here, all of them and not yet applied. */
+    public synchronized OptionalLong readyStep() {
+        return readyStep == NOTHING ? OptionalLong.empty() : OptionalLong.of(readyStep);
+    }
+
+    List<TrainedState> states() {
+        return stages.stream().map(StageMirror::trained).toList();
+    }
+
+    synchronized void incomplete(MirrorPart part) {
+        switch (part) {
+            case GRADIENTS -> readyStep = NOTHING;
+            case STATE -> committedStep = NOTHING;
+        }
+    }
+
+    synchronized void arrived(MirrorPart part, long step) {
+        switch (part) {
+            case GRADIENTS -> readyStep = step;
+            case STATE -> {
+                committedStep = step;
+                readyStep = NOTHING;
+            }
+        }
+    }
+
+    /** Applies a commit; one that was applied before changes nothing. */
+    public synchronized void update(long step, double clipFactor) {
+        if (committedStep == step) {
+            return;
+        }
+        if (readyStep != step || committedStep != step - 1) {
+            throw new IllegalStateException(
+                    "commit of step %d: the mirror of rank %d is after step %d and has gradients of step %d (-1: none)"
+                            .formatted(step, rank, committedStep, readyStep));
+        }
+        committedStep = NOTHING; // half of it, should an exception end this
+        readyStep = NOTHING;
+        stages.forEach(stage -> stage.update(step, clipFactor));
+        committedStep = step;
+    }
+
+    /**
+     * Copies the state into a rank that takes over. From any thread.
+     *
+     * @param step that the state is expected to be after
+     * @param into the new rank's stages, rising
+     * @param kernels of the new rank's device
+     */
+    public synchronized void copyInto(long step, List<TrainedState> into, Kernels kernels) {
+        if (closed || committedStep != step) {
+            throw new IllegalStateException(
+                    "rank %d cannot start from its mirror: expected it after step %d, got %s"
+                            .formatted(
+                                    rank, step, closed ? "a closed one" : "step " + committedStep));
+        }
+        List<TrainedState> from = states();
+        for (int i = 0; i < from.size(); i++) {
+            List<NamedTensor> tensors = from.get(i).tensors();
+            for (int t = 0; t < tensors.size(); t++) {
+                kernels.copy(tensors.get(t).tensor(), into.get(i).tensors().get(t).tensor());
+            }
+            into.get(i).replaced();
+        }
+    }
+
+    /** Frees the mirror; nobody can start from it any more. */
+    @Override
+    public synchronized void close() {
+        if (!closed) {
+            closed = true;
+            stages.reversed().forEach(StageMirror::close);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+package dev.penstock.actors.mirror;
+
+import dev.penstock.actors.spi.RunPlan;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.stream.IntStream;
+
+/**
+ * Who holds whose mirror.
+ *
+ * @param holders entry r is the rank that holds the mirror of rank r, or {@link #NOBODY}
+ */
+public record MirrorLayout(List<Integer> holders) {
+    /** Holds nothing. */
+    public static final int NOBODY = -1;
+
+    public MirrorLayout {
+        holders = List.copyOf(holders);
+        for (int rank = 0; rank < holders.size(); rank++) {
+            int holder = holders.get(rank);
+            if (holder < NOBODY || holder >= holders.size() || holder == rank) {
+                throw new IllegalArgumentException(
+                        "mirror of rank %d: expected another of %d ranks or nobody (-1), got %d"
+                                .formatted(rank, holders.size(), holder));
+            }
+        }
+    }
+
+    /** As a run begins: every rank with the next one, if the plan has mirrors. */
+    public static MirrorLayout of(RunPlan plan) {
+        return plan.mirrors() ? ring(plan.ranks()) : none(plan.ranks());
+    }
+
+    /** No mirrors at all. */
+    public static MirrorLayout none(int ranks) {
+        return new MirrorLayout(Collections.nCopies(ranks, NOBODY));
+    }
+
+    /** Every rank's mirror lives with the next rank, the last one's with the first. */
+    public static MirrorLayout ring(int ranks) {
+        return across(IntStream.range(0, ranks).boxed().toList());
+    }
+
+    /**
+     * Every rank's mirror lives with the next rank that a death of its own process spares.
+     *
+     * <pre>
+     *   process of rank   a b b c        rank 2 took over rank 1, say
+     *   mirror held by    1 3 3 0
+     * </pre>
+     *
+     * @param places entry r names the process of rank r; equal names are one process
+     */
+    public static MirrorLayout across(List<?> places) {
+        int ranks = places.size();
+        List<Integer> holders = new ArrayList<>();
+        for (int rank = 0; rank < ranks; rank++) {
+            int holder = NOBODY;
+            for (int ahead = 1; ahead < ranks && holder == NOBODY; ahead++) {
+                int other = (rank + ahead) % ranks;
+                holder = places.get(other).equals(places.get(rank)) ? NOBODY : other;
+            }
+            holders.add(holder);
+        }
+        return new MirrorLayout(holders);
+    }
+
+    /** The rank that holds this rank's mirror, or {@link #NOBODY}. */
+    public int holderOf(int rank) {
+        return holders.get(rank);
+    }
+
+    /** The ranks whose mirrors this rank holds, rising. */
+    public List<Integer> heldBy(int rank) {
+        return IntStream.range(0, holders.size())
+                .filter(other -> holders.get(other) == rank)
+                .boxed()
+                .toList();
+    }
+}

@@ -1,0 +1,62 @@
+package dev.penstock.actors.mirror;
+
+import dev.penstock.actors.dataplane.DataPlaneException;
+import dev.penstock.actors.dataplane.Endpoint;
+import dev.penstock.actors.dataplane.OfferResult;
+import dev.penstock.actors.dataplane.Outbound;
+import dev.penstock.cuda.device.DeviceBuffer;
+import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.cuda.device.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/** Sends a rank's tensors to its mirror, block by block. The shard's thread only. */
+final class MirrorSender {
+    private final MirrorChannel channel;
+    private final Outbound outbound;
+    private final DeviceBuffer scratch;
+    private MirrorPart part = MirrorPart.GRADIENTS;
+    private long pass;
+    private int sent;
+    private int total;
+
+    /** The block under way: gathered once, however often it is offered. */
+    private @Nullable Tensor block;
+
+    MirrorSender(int holder, MirrorChannel channel, DeviceScope scope) {
+        this.channel = channel;
+        this.outbound = new Outbound(channel.key(), holder, MirrorChannel.CREDITS);
+        this.scratch = scope.allocate("block to the mirror", channel.blockBytes());
+    }
+
+    Outbound outbound() {
+        return outbound;
+    }
+
+    void begin(MirrorPart newPart, long newPass) {
+        part = newPart;
+        pass = newPass;
+        sent = 0;
+        total = channel.blocks(newPart).count();
+        block = null;
+    }
+
+    /** Offers at most one block. */
+    MirrorProgress advance(Endpoint endpoint) {
+        if (sent == total) {
+            return MirrorProgress.DONE;
+        }
+        Tensor next = block == null ? channel.blocks(part).gather(sent, scratch) : block;
+        block = next;
+        return switch (endpoint.offer(channel.frame(part, pass, sent), next.segment())) {
+            case OfferResult.Sent _ -> {
+                sent++;
+                block = null;
+                yield sent == total ? MirrorProgress.DONE : MirrorProgress.MOVED;
+            }
+            case OfferResult.NoCredit _ -> MirrorProgress.WAITS_FOR_PEER;
+            case OfferResult.BackPressured _ -> MirrorProgress.WAITS_FOR_LINK;
+            case OfferResult.Failed(String reason) ->
+                    throw new DataPlaneException("the data plane failed: " + reason);
+        };
+    }
+}

@@ -1,0 +1,22 @@
+package dev.penstock.actors.spi;
+
+import java.util.List;
+
+/**
+ * Everything that a stage's optimizer reads and writes, of every parameter that the stage holds:
+ * also of those that another stage counts. A stage and its {@link StageMirror} list the same names
+ * and shapes in the same order. Dense F32 tensors.
+ */
+public interface TrainedState {
+    /** The gradients, one per parameter; complete after {@link StageProgram#finishStep}. */
+    List<NamedTensor> gradients();
+
+    /** Weights and both moments of every parameter. */
+    List<NamedTensor> tensors();
+
+    /**
+     * To be called after {@link #tensors} were overwritten from outside: brings along what follows
+     * from them, such as rounded copies.
+     */
+    void replaced();
+}

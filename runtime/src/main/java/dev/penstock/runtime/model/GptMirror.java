@@ -1,0 +1,69 @@
+package dev.penstock.runtime.model;
+
+import dev.penstock.actors.spi.StageMirror;
+import dev.penstock.actors.spi.TrainedState;
+import dev.penstock.cuda.device.Device;
+
+/**
+ * A second copy of a stage's parameters and moments, updated by the code that updates the stage.
+ * Nothing multiplies with it, so it has no BF16 copies.
+ */
+final class GptMirror implements StageMirror {
+    private final int stage;
+    private final StageScopes scopes;
+    private final StageTrained trained;
+    private final StageOptimizer optimizer;
+
+    private GptMirror(
+            int stage, StageScopes scopes, StageTrained trained, StageOptimizer optimizer) {
+        this.stage = stage;
+        this.scopes = scopes;
+        this.trained = trained;
+        this.optimizer = optimizer;
+    }
+
+    /** Allocates and fills a mirror; frees what it allocated if that fails. */
+    static GptMirror build(GptSettings settings, int stage, Device device, ParameterSource source) {
+        StageScopes scopes = new StageScopes(device.memory(), "mirror of stage " + stage);
+        try {
+            var parameters = allocate(scopes, settings, stage).all();
+            new ParameterInit(source, settings.seed(), settings.shape().layers())
+                    .fill(parameters, device.kernels());
+            return new GptMirror(
+                    stage,
+                    scopes,
+                    new StageTrained(parameters, device.kernels()),
+                    new StageOptimizer(device.kernels(), settings.optimizer(), parameters));
+        } catch (RuntimeException e) {
+            scopes.close();
+            throw e;
+        }
+    }
+
+    static StageParameters allocate(StageScopes scopes, GptSettings settings, int stage) {
+        return StageParameters.allocate(
+                new ParameterAllocator(scopes, Precision.FLOAT32, true),
+                settings.shape(),
+                settings.partition().role(stage));
+    }
+
+    @Override
+    public int stage() {
+        return stage;
+    }
+
+    @Override
+    public TrainedState trained() {
+        return trained;
+    }
+
+    @Override
+    public void update(long step, double clipFactor) {
+        optimizer.update(step, clipFactor);
+    }
+
+    @Override
+    public void close() {
+        scopes.close();
+    }
+}

@@ -1,0 +1,33 @@
+package dev.penstock.runtime.model;
+
+import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.TrainedState;
+import dev.penstock.cuda.device.Kernels;
+import java.util.List;
+
+/**
+ * All parameters of a stage as its mirror has them.
+ *
+ * @param parameters in the model's order, shared ones on every stage that holds them
+ */
+record StageTrained(List<Parameter> parameters, Kernels kernels) implements TrainedState {
+
+    @Override
+    public List<NamedTensor> gradients() {
+        return parameters.stream().map(p -> p.named(p.name(), p.gradient())).toList();
+    }
+
+    @Override
+    public List<NamedTensor> tensors() {
+        return parameters.stream().flatMap(p -> p.state().stream()).toList();
+    }
+
+    @Override
+    public void replaced() {
+        for (Parameter p : parameters) {
+            if (p.hasCopy()) {
+                kernels.copy(p.weight(), p.factor());
+            }
+        }
+    }
+}
