@@ -5,12 +5,14 @@ import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.InvalidCostsException;
 import dev.penstock.schedules.simulate.ProfileCosts;
 import dev.penstock.schedules.simulate.ProfileText;
+import dev.penstock.schedules.simulate.Traffic;
 import dev.penstock.schedules.simulate.UnitCosts;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
@@ -57,17 +59,39 @@ final class CostArguments {
             })
     private String model = "";
 
+    @Option(
+            names = "--straggler",
+            paramLabel = "RANK=FACTOR",
+            description =
+                    "All ops of a rank take FACTOR times as long; may be repeated for other ranks.")
+    private List<String> stragglers = new ArrayList<>();
+
     /** Whether times are nanoseconds and not units. */
     boolean measured() {
         return profile != null || hardware != null;
     }
 
     /**
-     * The costs of what the schedule computes.
+     * The costs of what the schedule computes, on ranks that may be slow.
      *
      * @throws BadInputException with everything that is wrong with them
      */
     CostModel model(Schedule schedule) {
+        return Stragglers.among(stragglers, schedule.shape().ranks(), usual(schedule));
+    }
+
+    /** Whether some rank is slow. */
+    boolean hasStragglers() {
+        return !stragglers.isEmpty();
+    }
+
+    /** Bytes of the tensors, where the model is known. */
+    Optional<Traffic.TensorBytes> tensorBytes(Schedule schedule) {
+        return Optional.ofNullable(hardware).map(file -> HardwareModel.of(file, model, schedule));
+    }
+
+    /** The costs if no rank is slow. */
+    CostModel usual(Schedule schedule) {
         long given =
                 Stream.of(!costs.isEmpty(), profile != null, hardware != null)
                         .filter(each -> each)

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.cli;
 
+import dev.penstock.runtime.config.RunConfig;
 import dev.penstock.schedules.ir.ParsedSchedule;
 import dev.penstock.schedules.ir.Schedule;
 import java.util.List;
@@ -11,11 +12,16 @@ import java.util.Optional;
  * @param order compute ops, and transfers where the file has them
  * @param file where its ops stand, if it was read from a file
  * @param sharedGroups stages that hold the same parameters
+ * @param config of the run that it is for, if it was read from one
  */
-record GivenOrder(Schedule order, Optional<ParsedSchedule> file, List<List<Integer>> sharedGroups) {
+record GivenOrder(
+        Schedule order,
+        Optional<ParsedSchedule> file,
+        List<List<Integer>> sharedGroups,
+        Optional<RunConfig> config) {
 
     /** One whose stages share nothing. */
     static GivenOrder of(Schedule order) {
-        return new GivenOrder(order, Optional.empty(), List.of());
+        return new GivenOrder(order, Optional.empty(), List.of(), Optional.empty());
     }
 }

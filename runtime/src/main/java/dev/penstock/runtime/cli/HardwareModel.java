@@ -11,12 +11,10 @@ import dev.penstock.schedules.plan.ModelShape;
 import dev.penstock.schedules.plan.PlanChoice;
 import dev.penstock.schedules.plan.PlanRequest;
 import dev.penstock.schedules.plan.ZeroStage;
-import dev.penstock.schedules.simulate.CostModel;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.stream.IntStream;
 
 /**
  * Costs of an order on a cluster: one device per rank, one sequence per micro-batch, the model's
@@ -28,7 +26,7 @@ final class HardwareModel {
     /**
      * @throws BadInputException with everything that is wrong
      */
-    static CostModel of(Path clusterFile, String modelText, Schedule schedule) {
+    static HardwareCosts of(Path clusterFile, String modelText, Schedule schedule) {
         List<String> problems = new ArrayList<>();
         Optional<ClusterConfig> cluster = Optional.empty();
         try {
@@ -61,28 +59,9 @@ final class HardwareModel {
                         schedule.name(),
                         shape.chunks(),
                         shape.microBatches(),
-                        tokens(shape.sliceLengths(), trained.sequence()),
+                        trained.tokens(shape.sliceLengths()),
                         false);
         return HardwareCosts.of(
-                request, choice, even(trained.layers(), shape.stages()), schedule.placement());
-    }
-
-    /** Lengths that are proportions, such as 1 and 1, as tokens of the whole sequence. */
-    private static List<Integer> tokens(List<Integer> lengths, int sequence) {
-        long sum = lengths.stream().mapToLong(Integer::longValue).sum();
-        var tokens = new ArrayList<Integer>();
-        long before = 0;
-        for (int length : lengths) {
-            long after = before + length;
-            tokens.add((int) (after * sequence / sum - before * sequence / sum));
-            before = after;
-        }
-        return tokens;
-    }
-
-    private static List<Integer> even(int blocks, int stages) {
-        return IntStream.range(0, stages)
-                .mapToObj(stage -> blocks / stages + (stage < blocks % stages ? 1 : 0))
-                .toList();
+                request, choice, trained.evenPartition(shape.stages()), schedule.placement());
     }
 }

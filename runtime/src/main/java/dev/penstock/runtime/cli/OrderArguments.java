@@ -2,6 +2,7 @@ package dev.penstock.runtime.cli;
 
 import dev.penstock.runtime.config.ConfigLoader;
 import dev.penstock.runtime.config.ConfiguredSchedule;
+import dev.penstock.runtime.config.LoadedConfig;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.ir.ParsedSchedule;
 import dev.penstock.schedules.ir.ScheduleFormat;
@@ -70,8 +71,7 @@ final class OrderArguments {
                             + "; try penstock schedule show --kind 1f1b");
         }
         if (input == null) {
-            return new GivenOrder(
-                    shape.generate(String.valueOf(kind)), Optional.empty(), List.of());
+            return GivenOrder.of(shape.generate(String.valueOf(kind)));
         }
         return format == null && input.toString().endsWith(".conf")
                 ? readConfig(input)
@@ -79,13 +79,17 @@ final class OrderArguments {
     }
 
     private GivenOrder readConfig(Path file) {
-        ConfiguredSchedule configured =
-                ConfiguredSchedule.of(ConfigLoader.loadWithOrigins(file, overrides));
-        return new GivenOrder(configured.order(), configured.file(), configured.sharedGroups());
+        LoadedConfig loaded = ConfigLoader.loadWithOrigins(file, overrides);
+        ConfiguredSchedule configured = ConfiguredSchedule.of(loaded);
+        return new GivenOrder(
+                configured.order(),
+                configured.file(),
+                configured.sharedGroups(),
+                Optional.of(loaded.config()));
     }
 
     private GivenOrder readOrder(Path file) {
         ParsedSchedule parsed = OrderFile.read(file, format);
-        return new GivenOrder(parsed.schedule(), Optional.of(parsed), List.of());
+        return new GivenOrder(parsed.schedule(), Optional.of(parsed), List.of(), Optional.empty());
     }
 }

@@ -61,20 +61,23 @@ final class PlannedModel {
 
     private Optional<ModelShape> ofRun(Path file) {
         try {
-            RunConfig config = ConfigLoader.load(file, List.of());
-            ModelSection model = config.model();
-            return Optional.of(
-                    new ModelShape(
-                            model.layers(),
-                            model.width(),
-                            model.heads(),
-                            model.vocabularyOr(config.data().tokenizer().vocabulary()),
-                            model.context(),
-                            model.tied()));
+            return Optional.of(of(ConfigLoader.load(file, List.of())));
         } catch (ConfigException e) {
             e.problems().forEach(problem -> problems.add(problem.toString()));
             return Optional.empty();
         }
+    }
+
+    /** The model of a run. */
+    static ModelShape of(RunConfig config) {
+        ModelSection model = config.model();
+        return new ModelShape(
+                model.layers(),
+                model.width(),
+                model.heads(),
+                model.vocabularyOr(config.data().tokenizer().vocabulary()),
+                model.context(),
+                model.tied());
     }
 
     private Optional<ModelShape> ofSizes(String text) {

@@ -1,11 +1,13 @@
 package dev.penstock.runtime.cli;
 
 import dev.penstock.schedules.generate.OpCosts;
+import dev.penstock.schedules.lower.LoweringOptions;
 import dev.penstock.schedules.plan.FamilyComparison;
 import dev.penstock.schedules.simulate.UnitCosts;
 import java.util.Collections;
 import java.util.List;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** One table of all families. */
@@ -18,6 +20,7 @@ import picocli.CommandLine.Option;
         footer = {
             "  penstock schedule compare --ranks 4 --micro-batches 8",
             "  penstock schedule compare --ranks 8 --micro-batches 32 --chunks 2 --slices 4",
+            "  penstock schedule compare --gathers per-pass --costs gather=2",
         })
 final class ScheduleCompareCommand extends PenstockCommand {
     @Option(
@@ -57,10 +60,12 @@ final class ScheduleCompareCommand extends PenstockCommand {
             paramLabel = "OP=TIME,..",
             description = {
                 "Times of a micro-batch through all of a rank's layers, in any whole unit:",
-                "forward, backward-input, backward-weight (default 1 each), transfer",
-                "(default 0)."
+                "forward, backward-input, backward-weight (default 1 each), transfer,",
+                "gather and reduce of all its parameters (default 0 each)."
             })
     private String costs = "";
+
+    @Mixin private LoweringArguments lowering = new LoweringArguments();
 
     @Option(names = "--json", description = "Print one JSON document.")
     private boolean json;
@@ -68,7 +73,9 @@ final class ScheduleCompareCommand extends PenstockCommand {
     @Override
     public Integer call() {
         FamilyComparison comparison;
+        LoweringOptions added = lowering.options();
         try {
+            UnitCosts units = UnitCosts.parse(costs);
             comparison =
                     FamilyComparison.of(
                             new FamilyComparison.Work(
@@ -76,7 +83,10 @@ final class ScheduleCompareCommand extends PenstockCommand {
                                     microBatches,
                                     chunks,
                                     lengths(),
-                                    opCosts(UnitCosts.parse(costs))));
+                                    opCosts(units),
+                                    added,
+                                    units.of(UnitCosts.Kind.GATHER),
+                                    units.of(UnitCosts.Kind.REDUCE)));
         } catch (IllegalArgumentException e) {
             throw new BadInputException(String.valueOf(e.getMessage()));
         }
@@ -110,10 +120,11 @@ final class ScheduleCompareCommand extends PenstockCommand {
         out().printf("%d ranks, %d micro-batches%n", ranks, microBatches);
         out().println(
                         "kind                  chunks slices   makespan   bubble  in span   peak A"
-                                + "   traffic");
+                                + "   traffic"
+                                + (lowering.addsOps() ? "  gathers  reductions" : ""));
         for (FamilyComparison.Row row : comparison.rows()) {
             out().printf(
-                            "%-21s %6d %6d %10.2f %6.1f %% %6.1f %% %8.2f %9.2f%n",
+                            "%-21s %6d %6d %10.2f %6.1f %% %6.1f %% %8.2f %9.2f%s%n",
                             row.kind(),
                             row.chunks(),
                             row.slices(),
@@ -121,7 +132,10 @@ final class ScheduleCompareCommand extends PenstockCommand {
                             100 * row.bubble(),
                             100 * row.idleInSpan(),
                             row.peakActivations(),
-                            row.traffic());
+                            row.traffic(),
+                            lowering.addsOps()
+                                    ? "%9.2f %11.2f".formatted(row.gathers(), row.reductions())
+                                    : "");
         }
         for (FamilyComparison.Refusal refusal : comparison.refused()) {
             out().printf(
@@ -130,7 +144,10 @@ final class ScheduleCompareCommand extends PenstockCommand {
         }
         out().println(
                         "peak A: activations of one micro-batch for all layers of a rank; traffic:"
-                                + " micro-batches' boundary tensors that leave a rank");
+                                + " micro-batches' boundary tensors that leave a rank"
+                                + (lowering.addsOps()
+                                        ? "; gathers and reductions: how often each stage has them"
+                                        : ""));
         out().flush();
     }
 }

@@ -15,7 +15,7 @@ import picocli.CommandLine.Parameters;
         footer = {
             "  penstock schedule convert order.csv --to text --output order.txt",
             "  penstock schedule convert order.txt --to torch-csv --pad",
-            "  penstock schedule convert order.csv --to text --split-backward --gathers per-pass",
+            "  penstock schedule convert order.csv --split-backward --gathers per-op",
         })
 final class ScheduleConvertCommand extends PenstockCommand {
     @Parameters(paramLabel = "FILE", description = "The order; - for the standard input.")

@@ -1,14 +1,10 @@
 package dev.penstock.runtime.cli;
 
-import dev.penstock.schedules.ir.PassKind;
 import dev.penstock.schedules.ir.Schedule;
-import dev.penstock.schedules.simulate.BubbleReport;
-import dev.penstock.schedules.simulate.CostModel;
-import dev.penstock.schedules.simulate.MemoryProfile;
-import dev.penstock.schedules.simulate.ScheduleSimulator;
+import dev.penstock.schedules.simulate.CriticalPathSummary;
 import dev.penstock.schedules.validate.ScheduleValidator;
-import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Collectors;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -16,22 +12,20 @@ import picocli.CommandLine.Option;
 /** Times an order under given costs. */
 @Command(
         name = "simulate",
-        description = "Times an order: makespan, bubble, and what each rank does and holds.",
+        description =
+                "Times an order: makespan, bubble, critical path, and what ranks do, hold and"
+                        + " send.",
         footer = {
             "  penstock schedule simulate sample-configs/quickstart.conf",
             "  penstock schedule simulate my-order.csv --costs forward=10,backward=21",
             "  penstock schedule simulate --kind zb-h1 --ranks 4 --micro-batches 8",
+            "  penstock schedule simulate --kind 1f1b --straggler 2=1.5",
+            "  penstock schedule simulate --kind breadth-first --chunks 2 \\",
+            "    --gathers per-pass --costs forward=4,backward=8,gather=3",
         })
 final class ScheduleSimulateCommand extends PenstockCommand {
-    /** The answer for programs, in the units of the costs; of a profile: nanoseconds. */
-    record Answer(String name, long makespan, double bubble, List<RankAnswer> ranks) {}
-
-    /**
-     * @param idle all time without computation
-     * @param idleInSpan the part of it between the rank's first and last computation
-     * @param peakActivations most live (stage, micro-batch, slice) units
-     */
-    record RankAnswer(int rank, long busy, long idle, long idleInSpan, int peakActivations) {}
+    /** Legs of the critical path that are printed, half of them from its end. */
+    private static final int LEGS_SHOWN = 12;
 
     @Mixin private OrderArguments order = new OrderArguments();
 
@@ -46,9 +40,7 @@ final class ScheduleSimulateCommand extends PenstockCommand {
     public Integer call() {
         Schedule schedule = lowering.applied(order.read());
         ScheduleValidator.validate(schedule).orThrow();
-        CostModel costModel = costs.model(schedule);
-        BubbleReport bubble = ScheduleSimulator.simulate(schedule, costModel).bubble();
-        Answer answer = answer(schedule, bubble);
+        var answer = SimulationAnswer.of(schedule, costs);
         if (json) {
             printJson(answer);
         } else {
@@ -57,27 +49,18 @@ final class ScheduleSimulateCommand extends PenstockCommand {
         return ExitCode.OK;
     }
 
-    private static Answer answer(Schedule schedule, BubbleReport bubble) {
-        MemoryProfile memory = MemoryProfile.of(schedule, PassKind.TRAINING);
-        List<RankAnswer> ranks = new ArrayList<>();
-        for (BubbleReport.RankTime time : bubble.ranks()) {
-            ranks.add(
-                    new RankAnswer(
-                            time.rank(),
-                            time.busyNanos(),
-                            time.idleNanos(),
-                            time.idleInSpanNanos(),
-                            memory.ranks().get(time.rank()).peakUnits()));
-        }
-        return new Answer(schedule.name(), bubble.makespanNanos(), bubble.bubbleShare(), ranks);
-    }
-
-    private void print(Answer answer) {
+    private void print(SimulationAnswer answer) {
         out().printf(
                         "%s: makespan %d, bubble %.1f %%%n",
                         answer.name(), answer.makespan(), 100 * answer.bubble());
+        Long usual = answer.makespanWithoutStragglers();
+        if (usual != null) {
+            out().printf(
+                            "without stragglers: makespan %d, %.1f %% less%n",
+                            usual, 100 * (1 - (double) usual / Math.max(1, answer.makespan())));
+        }
         out().println("rank    busy    idle  in span   peak activations");
-        for (RankAnswer rank : answer.ranks()) {
+        for (SimulationAnswer.RankAnswer rank : answer.ranks()) {
             out().printf(
                             "%4d %7d %7d %8d %18d%n",
                             rank.rank(),
@@ -86,6 +69,62 @@ final class ScheduleSimulateCommand extends PenstockCommand {
                             rank.idleInSpan(),
                             rank.peakActivations());
         }
+        print(answer.criticalPath());
+        printTraffic(answer);
         out().flush();
+    }
+
+    private void print(CriticalPathSummary path) {
+        out().println(
+                        path.shares().stream()
+                                .map(s -> "%s %.1f %%".formatted(s.kind(), 100 * s.share()))
+                                .collect(Collectors.joining(", ", "critical path: ", "")));
+        List<CriticalPathSummary.Leg> legs = path.legs();
+        for (int i = 0; i < legs.size(); i++) {
+            boolean hidden = i >= LEGS_SHOWN / 2 && i < legs.size() - LEGS_SHOWN / 2;
+            if (!hidden) {
+                out().println("  " + described(legs.get(i)));
+            } else if (i == LEGS_SHOWN / 2) {
+                out().printf("  ... %d more%n", legs.size() - LEGS_SHOWN);
+            }
+        }
+    }
+
+    private static String described(CriticalPathSummary.Leg leg) {
+        String ops =
+                leg.ops() == 1
+                        ? leg.firstOp()
+                        : "%s .. %s (%d ops)".formatted(leg.firstOp(), leg.lastOp(), leg.ops());
+        String what =
+                switch (leg.activity()) {
+                    case RUNS -> ops;
+                    case ON_LINK, UNDER_WAY -> "way of " + ops;
+                    case BACKGROUND -> "beside computations: " + ops;
+                };
+        return "%d to %d: rank %d, %s".formatted(leg.fromNanos(), leg.toNanos(), leg.rank(), what);
+    }
+
+    private void printTraffic(SimulationAnswer answer) {
+        boolean nothing =
+                answer.links().isEmpty()
+                        && answer.ranks().stream().allMatch(r -> r.gathers() + r.reductions() == 0);
+        if (nothing) {
+            return;
+        }
+        out().println("traffic, tensors of a step:");
+        for (SimulationAnswer.LinkAnswer link : answer.links()) {
+            out().printf(
+                            "  rank %d to rank %d: %s%n",
+                            link.fromRank(), link.toRank(), link.volume());
+        }
+        for (SimulationAnswer.RankAnswer rank : answer.ranks()) {
+            out().printf(
+                            "  rank %d sends %s, receives %s%s%s%n",
+                            rank.rank(),
+                            rank.sent(),
+                            rank.received(),
+                            rank.gathers() == 0 ? "" : ", gathers " + rank.gathers(),
+                            rank.reductions() == 0 ? "" : ", reduces " + rank.reductions());
+        }
     }
 }

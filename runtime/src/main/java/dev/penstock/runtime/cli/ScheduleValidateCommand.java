@@ -30,15 +30,22 @@ import picocli.CommandLine.Option;
             "  penstock schedule validate sample-configs/orders/hand-written.txt",
             "  penstock schedule validate my-order.csv --buffers 1 --memory 4",
             "  penstock schedule validate my-order.csv --gathers per-pass --reduce per-step",
+            "  penstock schedule validate --kind gpipe --memory 8GiB \\",
+            "    --model gpt2-355m --batch 32",
         })
 final class ScheduleValidateCommand extends PenstockCommand {
-    /** A violation for programs; line and column where the order was read from a file. */
+    /**
+     * A violation for programs; bytes that are wanted and their limit where it is about these, line
+     * and column where the order was read from a file.
+     */
     record Finding(
             String kind,
             int rank,
             int position,
             String op,
             String message,
+            @Nullable Long bytes,
+            @Nullable Long limitBytes,
             @Nullable Integer line,
             @Nullable Integer column) {}
 
@@ -57,11 +64,7 @@ final class ScheduleValidateCommand extends PenstockCommand {
                             + " order needs).")
     private @Nullable Integer buffers;
 
-    @Option(
-            names = "--memory",
-            paramLabel = "N",
-            description = "Most (stage, micro-batch, slice) units that a rank may hold at a time.")
-    private @Nullable Integer memory;
+    @Mixin private MemoryArguments memory = new MemoryArguments();
 
     @Option(names = "--json", description = "Print one JSON document.")
     private boolean json;
@@ -69,18 +72,18 @@ final class ScheduleValidateCommand extends PenstockCommand {
     @Override
     public Integer call() {
         requirePositive("--buffers", buffers);
-        requirePositive("--memory", memory);
         GivenOrder given = order.read();
         boolean changes = !lowering.options().equals(LoweringOptions.plain());
         // what it holds is judged when it is as it will run
         ValidationReport report =
                 changes
                         ? ScheduleValidator.validate(given.order(), asGiven())
-                        : judge(given.order(), asGiven());
+                        : judge(given, given.order(), asGiven());
         Optional<ParsedSchedule> positions = given.file();
         if (report.isValid() && (changes || given.order().isComputeOnly())) {
             Schedule lowered = lowering.lowered(given, buffers);
-            ValidationReport asRun = judge(lowered, Conditions.training().with(inFlight(lowered)));
+            ValidationReport asRun =
+                    judge(given, lowered, Conditions.training().with(inFlight(lowered)));
             if (changes || !asRun.isValid()) {
                 report = asRun;
                 positions = Optional.empty();
@@ -96,9 +99,8 @@ final class ScheduleValidateCommand extends PenstockCommand {
         return report.isValid() ? ExitCode.OK : ExitCode.BAD_INPUT;
     }
 
-    private ValidationReport judge(Schedule schedule, Conditions conditions) {
-        return ScheduleValidator.validate(
-                schedule, memory == null ? conditions : conditions.withPeakUnitsLimit(memory));
+    private ValidationReport judge(GivenOrder given, Schedule order, Conditions conditions) {
+        return ScheduleValidator.validate(order, memory.limits(given, order).apply(conditions));
     }
 
     /** An order that has its transfers already must do with the buffers that are given. */
@@ -153,12 +155,20 @@ final class ScheduleValidateCommand extends PenstockCommand {
     private static Finding finding(
             Schedule schedule, Violation violation, Optional<ParsedSchedule> positions) {
         Optional<TextPosition> at = positions.map(file -> file.positionOf(violation.place()));
+        Long bytes = null;
+        Long limit = null;
+        if (violation instanceof Violation.MemoryExceeded exceeded) {
+            bytes = exceeded.peakBytes();
+            limit = exceeded.limitBytes();
+        }
         return new Finding(
                 violation.getClass().getSimpleName(),
                 violation.place().rank(),
                 violation.place().position(),
                 OpText.print(violation.place().op(), schedule.shape()),
                 violation.message(),
+                bytes,
+                limit,
                 at.map(TextPosition::line).orElse(null),
                 at.map(TextPosition::column).orElse(null));
     }

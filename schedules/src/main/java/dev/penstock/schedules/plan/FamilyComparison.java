@@ -5,13 +5,15 @@ import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.generate.OpCosts;
 import dev.penstock.schedules.generate.ScheduleKind;
 import dev.penstock.schedules.ir.Channel;
+import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.PassKind;
 import dev.penstock.schedules.ir.PipelineShape;
-import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
+import dev.penstock.schedules.lower.GatherSettings;
 import dev.penstock.schedules.lower.Lowering;
+import dev.penstock.schedules.lower.LoweringOptions;
 import dev.penstock.schedules.simulate.BubbleReport;
 import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.InFlight;
@@ -23,6 +25,8 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
+import java.util.OptionalInt;
+import java.util.function.Predicate;
 
 /**
  * All families for the same work: so many ranks and micro-batches, the same costs. A chunk costs
@@ -42,11 +46,31 @@ public record FamilyComparison(List<Row> rows, List<Refusal> refused) {
      * @param chunks stages per rank of families that have more than one
      * @param sliceLengths token slices of families that cut sequences
      * @param costs of one micro-batch through all of a rank's layers
+     * @param lowering what a run adds to the orders
+     * @param gatherNanos of all of a rank's layers, beside the computations
+     * @param reduceNanos the same
      */
     public record Work(
-            int ranks, int microBatches, int chunks, List<Integer> sliceLengths, OpCosts costs) {
+            int ranks,
+            int microBatches,
+            int chunks,
+            List<Integer> sliceLengths,
+            OpCosts costs,
+            LoweringOptions lowering,
+            long gatherNanos,
+            long reduceNanos) {
         public Work {
             sliceLengths = List.copyOf(sliceLengths);
+        }
+
+        /** One replica that keeps its parameters and activations. */
+        public Work(
+                int ranks,
+                int microBatches,
+                int chunks,
+                List<Integer> sliceLengths,
+                OpCosts costs) {
+            this(ranks, microBatches, chunks, sliceLengths, costs, LoweringOptions.plain(), 0, 0);
         }
     }
 
@@ -59,6 +83,8 @@ public record FamilyComparison(List<Row> rows, List<Refusal> refused) {
      * @param peakActivations most that a rank holds, in activations of one micro-batch for all its
      *     layers
      * @param traffic boundary tensors of whole micro-batches that leave a rank, on average
+     * @param gathers how often a rank's parameters are gathered, on average
+     * @param reductions how often its gradients are reduced
      */
     public record Row(
             String kind,
@@ -68,7 +94,9 @@ public record FamilyComparison(List<Row> rows, List<Refusal> refused) {
             double bubble,
             double idleInSpan,
             double peakActivations,
-            double traffic) {}
+            double traffic,
+            double gathers,
+            double reductions) {}
 
     /** A family that does not run in this shape. */
     public record Refusal(String kind, String reason) {}
@@ -103,19 +131,20 @@ public record FamilyComparison(List<Row> rows, List<Refusal> refused) {
 
     private static Row row(String kind, Work work, int chunks, List<Integer> lengths) {
         var shape = new PipelineShape(work.ranks(), chunks, work.microBatches(), lengths);
-        var costs = new PartCosts(work.costs(), shape);
+        var costs = new PartCosts(work, shape);
         GenerateOptions options =
                 GenerateOptions.defaults()
                         .withCosts(Collections.nCopies(work.ranks(), costs.ofSmallestPart()));
         Schedule order = Generators.generate(kind, shape, options);
-        Schedule lowered = Lowering.lower(order);
+        Schedule lowered = Lowering.lower(order, work.lowering());
         ScheduleValidator.validate(lowered, Conditions.training().with(InFlight.auto(lowered)))
                 .orThrow();
         BubbleReport bubble = ScheduleSimulator.simulate(lowered, costs).bubble();
         double all = (double) bubble.makespanNanos() * work.ranks();
         long inSpan =
                 bubble.ranks().stream().mapToLong(BubbleReport.RankTime::idleInSpanNanos).sum();
-        int peak = MemoryProfile.of(order, PassKind.TRAINING).peakUnits();
+        int peak = MemoryProfile.of(lowered, PassKind.TRAINING).peakUnits();
+        int stages = shape.stages();
         return new Row(
                 kind,
                 chunks,
@@ -124,34 +153,55 @@ public record FamilyComparison(List<Row> rows, List<Refusal> refused) {
                 bubble.bubbleShare(),
                 inSpan / all,
                 (double) peak / (chunks * shape.slices()),
-                (double) sends(lowered) / shape.slices() / work.ranks());
+                (double) count(lowered, FamilyComparison::isSend) / shape.slices() / work.ranks(),
+                (double) count(lowered, FamilyComparison::beginsGather) / stages,
+                (double) count(lowered, op -> op instanceof Op.ReduceGradients) / stages);
     }
 
-    private static long sends(Schedule lowered) {
-        long sends = 0;
-        for (RankProgram program : lowered.programs()) {
-            sends +=
-                    program.ops().stream()
-                            .filter(
-                                    op ->
-                                            op instanceof Op.SendActivation
-                                                    || op instanceof Op.SendGradient)
-                            .count();
-        }
-        return sends;
+    private static long count(Schedule lowered, Predicate<Op> counted) {
+        return lowered.programs().stream()
+                .mapToLong(program -> program.ops().stream().filter(counted).count())
+                .sum();
+    }
+
+    private static boolean isSend(Op op) {
+        return op instanceof Op.SendActivation || op instanceof Op.SendGradient;
+    }
+
+    /** Whether it gathers a stage, or the first of its layers. */
+    private static boolean beginsGather(Op op) {
+        return op instanceof Op.GatherParameters(_, LayerRange layers) && layers.first() == 0;
     }
 
     /** Costs of a rank's whole work, divided among its chunks and slices. */
-    private record PartCosts(OpCosts whole, PipelineShape shape) implements CostModel {
+    private record PartCosts(Work work, PipelineShape shape) implements CostModel {
+        private OpCosts whole() {
+            return work.costs();
+        }
+
+        @Override
+        public long backgroundNanos(int rank, Op op) {
+            if (op instanceof Op.ReduceGradients) {
+                return SCALE * work.reduceNanos() / shape.chunks();
+            }
+            int layers =
+                    work.lowering()
+                            .gathers()
+                            .map(GatherSettings::layers)
+                            .orElse(OptionalInt.empty())
+                            .orElse(1);
+            return SCALE * work.gatherNanos() / shape.chunks() / layers;
+        }
+
         @Override
         public long nanos(int rank, int position, Op op) {
             return switch (op) {
-                case Op.Forward(WorkUnit u) -> part(whole.forwardNanos(), u);
-                case Op.Recompute(WorkUnit u) -> part(whole.forwardNanos(), u);
+                case Op.Forward(WorkUnit u) -> part(whole().forwardNanos(), u);
+                case Op.Recompute(WorkUnit u) -> part(whole().forwardNanos(), u);
                 case Op.Backward(WorkUnit u) ->
-                        part(whole.backwardInputNanos() + whole.backwardWeightNanos(), u);
-                case Op.BackwardInput(WorkUnit u) -> part(whole.backwardInputNanos(), u);
-                case Op.BackwardWeight(WorkUnit u) -> part(whole.backwardWeightNanos(), u);
+                        part(whole().backwardInputNanos() + whole().backwardWeightNanos(), u);
+                case Op.BackwardInput(WorkUnit u) -> part(whole().backwardInputNanos(), u);
+                case Op.BackwardWeight(WorkUnit u) -> part(whole().backwardWeightNanos(), u);
                 case Op.Overlapped(Op.Forward f, Op.InputGradient b) ->
                         nanos(rank, position, f) + nanos(rank, position, b);
                 case Op.Transfer _, Op.ParameterOp _, Op.ReduceGradients _ -> 0;
@@ -160,16 +210,16 @@ public record FamilyComparison(List<Row> rows, List<Refusal> refused) {
 
         @Override
         public long latencyNanos(Channel channel) {
-            return SCALE * whole.communicationNanos();
+            return SCALE * whole().communicationNanos();
         }
 
         OpCosts ofSmallestPart() {
             var first = new WorkUnit(0, 0, 0);
             return new OpCosts(
-                    part(whole.forwardNanos(), first),
-                    part(whole.backwardInputNanos(), first),
-                    part(whole.backwardWeightNanos(), first),
-                    SCALE * whole.communicationNanos());
+                    part(whole().forwardNanos(), first),
+                    part(whole().backwardInputNanos(), first),
+                    part(whole().backwardWeightNanos(), first),
+                    SCALE * whole().communicationNanos());
         }
 
         private long part(long cost, WorkUnit unit) {

@@ -5,6 +5,7 @@ import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.ir.WorkUnit;
 import dev.penstock.schedules.simulate.CostModel;
+import dev.penstock.schedules.simulate.Traffic;
 import java.util.List;
 
 /**
@@ -12,7 +13,7 @@ import java.util.List;
  * and links at their bandwidths, tensor-parallel all-reduces and ZeRO's gathers inside the ops. A
  * recompute is part of the backward, not an op of its own.
  */
-public final class HardwareCosts implements CostModel {
+public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
     private final PipelineWork work;
     private final Placement placement;
     private final StageTimes times;
@@ -77,6 +78,11 @@ public final class HardwareCosts implements CostModel {
     @Override
     public long occupancyNanos(Channel channel, WorkUnit unit) {
         return occupancy(linkOf(channel.fromStage(), channel.toStage()), unit.slice());
+    }
+
+    @Override
+    public long bytes(Channel channel, WorkUnit unit) {
+        return hopBytes[unit.slice()];
     }
 
     private long occupancy(Link link, int slice) {

@@ -1,5 +1,9 @@
 package dev.penstock.schedules.plan;
 
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.IntStream;
+
 /**
  * The size of a GPT.
  *
@@ -28,6 +32,26 @@ public record ModelShape(
     /** The same model on sequences of another length. */
     public ModelShape withSequence(int tokens) {
         return new ModelShape(layers, width, heads, vocabulary, tokens, tied);
+    }
+
+    /** Slice lengths that are proportions, such as 1 and 1, as tokens of the whole sequence. */
+    public List<Integer> tokens(List<Integer> proportions) {
+        long sum = proportions.stream().mapToLong(Integer::longValue).sum();
+        var tokens = new ArrayList<Integer>();
+        long before = 0;
+        for (int length : proportions) {
+            long after = before + length;
+            tokens.add((int) (after * sequence / sum - before * sequence / sum));
+            before = after;
+        }
+        return tokens;
+    }
+
+    /** The blocks divided evenly among so many stages, the first ones with one more. */
+    public List<Integer> evenPartition(int stages) {
+        return IntStream.range(0, stages)
+                .mapToObj(stage -> layers / stages + (stage < layers % stages ? 1 : 0))
+                .toList();
     }
 
     /** Parameters of one block: 12 h^2 + 13 h. */

@@ -7,7 +7,7 @@ import java.util.List;
 
 /**
  * What the things weigh that a schedule makes come and go, in bytes. What is there throughout (own
- * parameters, optimizer state, buffers) is no part of it: take it off the limit.
+ * parameters, optimizer state, buffers) is no part of it; see {@link MemoryLimit#heldThroughout}.
  *
  * @param activationBytes entry [stage][slice]: a unit from its forward to its backward (its
  *     backward for the weights where that is split)

@@ -59,30 +59,33 @@ final class Peaks {
         }
         for (RankBytes peak : RankBytes.of(schedule, conditions.passKind(), limit.model())) {
             long most = limit.bytesOfRank().get(peak.rank());
-            if (peak.peakBytes() > most) {
+            long throughout = limit.heldThroughout().get(peak.rank());
+            long held = peak.peakBytes() + throughout;
+            if (held > most) {
                 violations.add(
                         new Violation.MemoryExceeded(
                                 place(peak.rank(), peak.position()),
-                                peak.peakBytes(),
+                                held,
                                 most,
                                 "rank %d holds %s at %s (op %d), %s more than its limit of %s: %s"
                                         .formatted(
                                                 peak.rank(),
-                                                bytes(peak.peakBytes()),
+                                                bytes(held),
                                                 text(peak.rank(), peak.position()),
                                                 peak.position(),
-                                                bytes(peak.peakBytes() - most),
+                                                bytes(held - most),
                                                 bytes(most),
-                                                held(peak, limit.model()))));
+                                                held(peak, throughout, limit.model()))));
             }
         }
     }
 
-    private String held(RankBytes peak, MemoryModel model) {
+    private String held(RankBytes peak, long throughout, MemoryModel model) {
         HeldBytes held = heldAt(peak.rank(), peak.position(), model);
         return String.join(
                 "; ",
                 Stream.of(
+                                throughout == 0 ? "" : bytes(throughout) + " throughout",
                                 part(
                                         "activations",
                                         peak.activationBytes(),

@@ -5,6 +5,10 @@ import static org.assertj.core.api.Assertions.within;
 
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.generate.OpCosts;
+import dev.penstock.schedules.lower.GatherSettings;
+import dev.penstock.schedules.lower.GradientReduction;
+import dev.penstock.schedules.lower.LoweringOptions;
+import dev.penstock.schedules.lower.ParameterResidency;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -15,7 +19,11 @@ class FamilyComparisonTest {
                     new FamilyComparison.Work(4, 8, 2, List.of(1, 1), new OpCosts(3, 4, 5, 0)));
 
     private static FamilyComparison.Row row(String kind) {
-        return COMPARISON.rows().stream()
+        return row(COMPARISON, kind);
+    }
+
+    private static FamilyComparison.Row row(FamilyComparison comparison, String kind) {
+        return comparison.rows().stream()
                 .filter(row -> row.kind().equals(kind))
                 .findFirst()
                 .orElseThrow();
@@ -48,6 +56,47 @@ class FamilyComparisonTest {
         // 3 of 4 ranks send 8 activations, 3 send 8 gradients
         assertThat(row("1f1b").traffic()).isEqualTo(2 * 8 * 3 / 4.0);
         assertThat(row("seq1f1b").traffic()).isEqualTo(2 * 8 * 3 / 4.0);
+    }
+
+    @Test
+    void gathersAndReductionsAreCountedAndTakeTheirTime() {
+        LoweringOptions lowering =
+                LoweringOptions.plain()
+                        .withGathers(new GatherSettings(ParameterResidency.PER_PASS, 0))
+                        .withReduction(GradientReduction.PER_STEP);
+        var work =
+                new FamilyComparison.Work(
+                        1, 8, 2, List.of(1), new OpCosts(3, 4, 5, 0), lowering, 2, 6);
+
+        FamilyComparison sharded = FamilyComparison.of(work);
+
+        FamilyComparison.Row breadthFirst = row(sharded, "breadth-first");
+        FamilyComparison.Row depthFirst = row(sharded, "interleaved-1f1b");
+        // chunk 0, chunk 1 and, after both its passes, chunk 0 again
+        assertThat(breadthFirst.gathers()).isEqualTo(1.5);
+        assertThat(depthFirst.gathers()).isGreaterThan(breadthFirst.gathers());
+        assertThat(List.of(breadthFirst.reductions(), depthFirst.reductions())).containsOnly(1.0);
+        // nobody hides three gathers, of which the last waits for a reduction, nor the last one's
+        assertThat(breadthFirst.makespan()).isCloseTo(8 * 12 + 3 * 1 + 2 * 3, within(1e-9));
+    }
+
+    @Test
+    void recomputeTakesAForwardMoreButNotWhileAGradientIsAwaited() {
+        var work =
+                new FamilyComparison.Work(
+                        4,
+                        8,
+                        2,
+                        List.of(1),
+                        new OpCosts(3, 4, 5, 0),
+                        LoweringOptions.plain().withRecompute(),
+                        0,
+                        0);
+
+        FamilyComparison.Row gpipe = row(FamilyComparison.of(work), "gpipe");
+
+        assertThat(gpipe.makespan()).isCloseTo(8 * 15 + 3 * 12, within(1e-9));
+        assertThat(gpipe.peakActivations()).isEqualTo(1);
     }
 
     @Test
