@@ -20,8 +20,8 @@ import java.util.Map;
 import java.util.Objects;
 
 /**
- * All boundary tensors of a rank, allocated once: receive slots (the channel's credits plus what
- * the program holds) and pools of outputs and input gradients.
+ * All boundary tensors of a rank, allocated once: receive slots (for what the program holds and
+ * what the channel's credits let be under way beside it) and pools of outputs and input gradients.
  */
 final class BoundaryBuffers {
     private final Map<Integer, StageProgram> programs;
@@ -45,11 +45,11 @@ final class BoundaryBuffers {
                     stage,
                     pool(scope, "input gradient", program, needs.peak(stage, Use.INPUT_GRADIENT)));
             if (stage > 0 && !topology.isLocal(stage - 1, stage)) {
-                receive(scope, plan, activation(stage), needs.peak(stage, Use.INPUT));
+                receive(scope, plan, activation(stage), needs, Use.INPUT);
                 send(plan, gradient(stage - 1));
             }
             if (!topology.isLast(stage) && !topology.isLocal(stage, stage + 1)) {
-                receive(scope, plan, gradient(stage), needs.peak(stage, Use.OUTPUT_GRADIENT));
+                receive(scope, plan, gradient(stage), needs, Use.OUTPUT_GRADIENT);
                 send(plan, activation(stage + 1));
             }
         }
@@ -99,10 +99,12 @@ final class BoundaryBuffers {
         return Tensor.of(buffer, DType.F32, program.boundaryRows(slice), program.boundaryColumns());
     }
 
-    private void receive(DeviceScope scope, RunPlan plan, ChannelKey channel, int held) {
+    private void receive(
+            DeviceScope scope, RunPlan plan, ChannelKey channel, BufferNeeds needs, Use use) {
         int credits = credits(plan, channel);
         StageProgram program = known(programs, channel.stage());
-        var buffers = List.copyOf(pool(scope, "slot of " + channel, program, credits + held));
+        int count = needs.slots(channel.stage(), use, credits);
+        var buffers = List.copyOf(pool(scope, "slot of " + channel, program, count));
         slots.put(channel, buffers);
         int from = plan.training().placement().rankOf(channel.fromStage());
         inbound.add(

@@ -27,13 +27,15 @@ public final class BoundaryMemory {
             tensors += needs.peak(stage, Use.OUTPUT) + needs.peak(stage, Use.INPUT_GRADIENT);
             if (stage > 0 && !topology.isLocal(stage - 1, stage)) {
                 tensors +=
-                        needs.peak(stage, Use.INPUT)
-                                + credits(plan, BoundaryBuffers.activation(stage));
+                        needs.slots(
+                                stage, Use.INPUT, credits(plan, BoundaryBuffers.activation(stage)));
             }
             if (!topology.isLast(stage) && !topology.isLocal(stage, stage + 1)) {
                 tensors +=
-                        needs.peak(stage, Use.OUTPUT_GRADIENT)
-                                + credits(plan, BoundaryBuffers.gradient(stage));
+                        needs.slots(
+                                stage,
+                                Use.OUTPUT_GRADIENT,
+                                credits(plan, BoundaryBuffers.gradient(stage)));
             }
         }
         return tensors * tensorBytes

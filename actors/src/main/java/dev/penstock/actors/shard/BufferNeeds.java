@@ -4,7 +4,9 @@ import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -30,6 +32,9 @@ final class BufferNeeds {
 
     private final Map<Key, Integer> peak = new HashMap<>();
 
+    /** By what is received: for each schedule, how many are held right after each receive. */
+    private final Map<Key, List<List<Integer>>> heldAfterReceive = new HashMap<>();
+
     /** Walks the program of this rank in every schedule and keeps the larger counts. */
     static BufferNeeds of(int rank, Schedule... schedules) {
         var needs = new BufferNeeds();
@@ -51,7 +56,31 @@ final class BufferNeeds {
         return peak.getOrDefault(new Key(stage, use), 0);
     }
 
+    /**
+     * Receive slots that suffice: at every moment those that are held and those that may be under
+     * way. Where all tensors of a step are here already, none is under way any more.
+     *
+     * <pre>
+     *   credits 4, received   0 1 2 3 4 5 6 7 8     of 8 that are held to the end
+     *   may be under way      4 4 4 4 4 3 2 1 0
+     *   held                  0 1 2 3 4 5 6 7 8     together at most 8, not 4 + 8
+     * </pre>
+     *
+     * @param credits how many tensors may be under way
+     */
+    int slots(int stage, Use use, int credits) {
+        int slots = credits;
+        for (List<Integer> held : heldAfterReceive.getOrDefault(new Key(stage, use), List.of())) {
+            for (int received = 1; received <= held.size(); received++) {
+                int underWay = Math.min(credits, held.size() - received);
+                slots = Math.max(slots, held.get(received - 1) + underWay);
+            }
+        }
+        return slots;
+    }
+
     private final class Walk {
+        private final Map<Key, List<Integer>> received = new HashMap<>();
         private final Map<Key, Integer> held = new HashMap<>();
         private final Topology topology;
 
@@ -64,11 +93,22 @@ final class BufferNeeds {
             for (Op op : program.ops()) {
                 run(op, trains);
             }
+            received.forEach(
+                    (key, held) ->
+                            heldAfterReceive
+                                    .computeIfAbsent(key, _ -> new ArrayList<>())
+                                    .add(held));
+        }
+
+        private void receive(int stage, Use use) {
+            add(stage, use, 1);
+            var key = new Key(stage, use);
+            received.computeIfAbsent(key, _ -> new ArrayList<>()).add(held.getOrDefault(key, 0));
         }
 
         private void run(Op op, boolean trains) {
             switch (op) {
-                case Op.ReceiveActivation(WorkUnit u) -> add(u.stage(), Use.INPUT, 1);
+                case Op.ReceiveActivation(WorkUnit u) -> receive(u.stage(), Use.INPUT);
                 case Op.Forward(WorkUnit u) -> {
                     if (!topology.isLast(u.stage())) {
                         add(u.stage(), Use.OUTPUT, 1);
@@ -78,7 +118,7 @@ final class BufferNeeds {
                     }
                 }
                 case Op.SendActivation(WorkUnit u) -> add(u.stage(), Use.OUTPUT, -1);
-                case Op.ReceiveGradient(WorkUnit u) -> add(u.stage(), Use.OUTPUT_GRADIENT, 1);
+                case Op.ReceiveGradient(WorkUnit u) -> receive(u.stage(), Use.OUTPUT_GRADIENT);
                 case Op.InputGradient backward -> {
                     if (op.stage() > 0) {
                         add(op.stage(), Use.INPUT_GRADIENT, 1);
