@@ -70,7 +70,7 @@ final class SplitExactSearch {
             complete &= weights[rank] == microBatches;
             for (SplitPass pass : SplitPass.values()) {
                 long start = Math.max(clock[rank], arrival(rank, pass));
-                boolean inTurn = start > now || start == now && rank >= lastRank;
+                boolean inTurn = start > now || (start == now && rank >= lastRank);
                 if (start != NEVER && inTurn && !wastes(rank, pass, start)) {
                     tryNext(rank, pass, start);
                 }

@@ -122,7 +122,7 @@ final class SplitGreedy {
         int f = forwards[rank];
         if (f == problem.microBatches()
                 || f - inputs[rank] >= choices.leads().get(rank)
-                || live(rank) >= problem.limit() && !owesWeight(rank)) {
+                || (live(rank) >= problem.limit() && !owesWeight(rank))) {
             return NEVER;
         }
         if (rank == 0) {
@@ -153,7 +153,7 @@ final class SplitGreedy {
             put(rank, SplitPass.BACKWARD_INPUT, now);
         } else if (forward <= now) {
             put(rank, full ? SplitPass.BACKWARD_WEIGHT : SplitPass.FORWARD, now);
-        } else if (full && forward <= input || fills(rank, Math.min(forward, input) - now)) {
+        } else if ((full && forward <= input) || fills(rank, Math.min(forward, input) - now)) {
             put(rank, SplitPass.BACKWARD_WEIGHT, now);
         } else if (input <= forward) {
             put(rank, SplitPass.BACKWARD_INPUT, input);

@@ -18,7 +18,7 @@ public record BatchSlicePlan(List<Part> parts, int stages) {
     public record Part(int sequences, SlicePlan slices) {}
 
     public BatchSlicePlan {
-        parts = parts.stream().sorted(Comparator.comparing(Part::sequences).reversed()).toList();
+        parts = parts.stream().sorted(Comparator.comparingInt(Part::sequences).reversed()).toList();
     }
 
     /** Sum of all slices' times and (K - 1) times the longest of all. */

@@ -6,13 +6,13 @@ import java.util.Comparator;
 final class ChoiceOrder {
     static final Comparator<PlanChoice> SIMPLER_FIRST =
             Comparator.comparingInt((PlanChoice c) -> c.layout().devices())
-                    .thenComparing(c -> c.zero().number())
-                    .thenComparing(PlanChoice::chunks)
-                    .thenComparing(PlanChoice::slices)
+                    .thenComparingInt(c -> c.zero().number())
+                    .thenComparingInt(PlanChoice::chunks)
+                    .thenComparingInt(PlanChoice::slices)
                     .thenComparing(PlanChoice::recompute)
-                    .thenComparing(c -> c.layout().pipeline())
-                    .thenComparing(c -> c.layout().tensor())
-                    .thenComparing(PlanChoice::microBatches)
+                    .thenComparingInt(c -> c.layout().pipeline())
+                    .thenComparingInt(c -> c.layout().tensor())
+                    .thenComparingInt(PlanChoice::microBatches)
                     .thenComparing(PlanChoice::kind);
 
     private ChoiceOrder() {}

@@ -86,7 +86,7 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
     }
 
     private long occupancy(Link link, int slice) {
-        return Math.round(link.nanos(hopBytes[slice]));
+        return Math.round(link.nanos((double) hopBytes[slice]));
     }
 
     /** How long a slice is under way between a stage and the next; 0 on the same rank. */

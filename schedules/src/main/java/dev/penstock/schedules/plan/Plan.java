@@ -24,7 +24,7 @@ public record Plan(
     /** Fastest first; among equals what needs less memory, then what is simpler. */
     static final Comparator<Plan> BEST_FIRST =
             Comparator.comparingLong(Plan::stepNanos)
-                    .thenComparing(Plan::peakBytes)
+                    .thenComparingLong(Plan::peakBytes)
                     .thenComparing(Plan::choice, ChoiceOrder.SIMPLER_FIRST);
 
     public Plan {

@@ -84,7 +84,7 @@ public record RankMemory(int rank, long state, long activations, long working, l
         long tokens = (long) work.sequences() * model.sequence();
         return blocks
                 * Math.ceilDiv(
-                        2 * work.request().bytes().activation() * tokens * model.width(),
+                        2L * work.request().bytes().activation() * tokens * model.width(),
                         (long) work.layout().tensor());
     }
 }

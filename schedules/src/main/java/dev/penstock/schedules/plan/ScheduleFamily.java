@@ -8,7 +8,6 @@ import dev.penstock.schedules.ir.Schedule;
 import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
-import java.util.stream.IntStream;
 
 /**
  * What the planner knows of a kind of schedule. It finds out by generating small ones, so new kinds
@@ -48,7 +47,7 @@ record ScheduleFamily(
                         .flatMap(op -> op.computations().stream())
                         .anyMatch(op -> op instanceof Op.BackwardWeight);
         boolean loop = sample.placement().equals(Placement.loop(PROBE_RANKS, chunks.getLast()));
-        boolean v = !loop && sample.placement().equals(vShape(PROBE_RANKS));
+        boolean v = !loop && sample.placement().equals(Placement.v(PROBE_RANKS));
         return loop || v
                 ? Optional.of(new ScheduleFamily(kind, chunks, sliced, split, v))
                 : Optional.empty();
@@ -68,16 +67,9 @@ record ScheduleFamily(
         }
     }
 
-    private static Placement vShape(int ranks) {
-        return new Placement(
-                IntStream.range(0, 2 * ranks)
-                        .mapToObj(s -> s < ranks ? s : 2 * ranks - 1 - s)
-                        .toList());
-    }
-
     /** Where the stages are. */
     Placement placement(int ranks, int chunksPerRank) {
-        return vShaped ? vShape(ranks) : Placement.loop(ranks, chunksPerRank);
+        return vShaped ? Placement.v(ranks) : Placement.loop(ranks, chunksPerRank);
     }
 
     /** Whether one slice of it is the order of another kind, and so need not be looked at twice. */

@@ -56,7 +56,7 @@ final class StageTimes {
     }
 
     private static long oneWay(Link link, int replicas, long bytes) {
-        return Math.round(Collectives.oneWayNanos(link, replicas, bytes));
+        return Math.round(Collectives.oneWayNanos(link, replicas, (double) bytes));
     }
 
     private static long extra(boolean first, long embedding, boolean last, BlockWork block) {

@@ -35,8 +35,9 @@ final class StepTail {
         TrainingBytes bytes = work.request().bytes();
         int replicas = work.layout().data();
         Link link = hardware.dataLink();
-        double gradients = parameters * bytes.gradient();
-        double gather = Collectives.oneWayNanos(link, replicas, parameters * bytes.parameter());
+        double gradients = (double) parameters * bytes.gradient();
+        double gather =
+                Collectives.oneWayNanos(link, replicas, (double) parameters * bytes.parameter());
         double reduction =
                 switch (zero) {
                     case NONE -> Collectives.allReduceNanos(link, replicas, gradients);
@@ -56,6 +57,6 @@ final class StepTail {
                                 work.request().model().headMatrixParameters(),
                                 (long) work.layout().tensor());
         Link way = RankHardware.hop(work.request().cluster(), work.layout(), firstRank, lastRank);
-        return Math.round(Collectives.allReduceNanos(way, 2, bytes));
+        return Math.round(Collectives.allReduceNanos(way, 2, (double) bytes));
     }
 }

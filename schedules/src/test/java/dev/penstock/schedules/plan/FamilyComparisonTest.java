@@ -14,12 +14,12 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 class FamilyComparisonTest {
-    private static final FamilyComparison COMPARISON =
+    private final FamilyComparison comparison =
             FamilyComparison.of(
                     new FamilyComparison.Work(4, 8, 2, List.of(1, 1), new OpCosts(3, 4, 5, 0)));
 
-    private static FamilyComparison.Row row(String kind) {
-        return row(COMPARISON, kind);
+    private FamilyComparison.Row row(String kind) {
+        return row(comparison, kind);
     }
 
     private static FamilyComparison.Row row(FamilyComparison comparison, String kind) {
@@ -33,8 +33,8 @@ class FamilyComparisonTest {
     void everyKindRunsOrSaysWhyNot() {
         Stream<String> names =
                 Stream.concat(
-                        COMPARISON.rows().stream().map(FamilyComparison.Row::kind),
-                        COMPARISON.refused().stream().map(FamilyComparison.Refusal::kind));
+                        comparison.rows().stream().map(FamilyComparison.Row::kind),
+                        comparison.refused().stream().map(FamilyComparison.Refusal::kind));
 
         assertThat(names).containsExactlyInAnyOrderElementsOf(Generators.kinds());
     }
@@ -101,7 +101,7 @@ class FamilyComparisonTest {
 
     @Test
     void theFastestComesFirst() {
-        assertThat(COMPARISON.rows())
+        assertThat(comparison.rows())
                 .isSortedAccordingTo((a, b) -> Double.compare(a.makespan(), b.makespan()));
     }
 }

@@ -38,8 +38,9 @@ class PlannerTest {
                 new BruteForcePlanner(request, space)
                         .all().stream()
                                 .sorted(
-                                        Comparator.comparing(BruteForcePlanner.Found::stepNanos)
-                                                .thenComparing(BruteForcePlanner.Found::peakBytes)
+                                        Comparator.comparingLong(BruteForcePlanner.Found::stepNanos)
+                                                .thenComparingLong(
+                                                        BruteForcePlanner.Found::peakBytes)
                                                 .thenComparing(
                                                         BruteForcePlanner.Found::choice,
                                                         ChoiceOrder.SIMPLER_FIRST))

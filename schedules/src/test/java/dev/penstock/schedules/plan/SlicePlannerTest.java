@@ -202,7 +202,7 @@ class SlicePlannerTest {
         int best =
                 IntStream.iterate(1, n -> n <= 256, n -> 2 * n)
                         .boxed()
-                        .min(Comparator.comparing(SlicePlannerTest::uniformOfSetting9))
+                        .min(Comparator.comparingLong(SlicePlannerTest::uniformOfSetting9))
                         .orElseThrow();
 
         assertThat(best).isEqualTo(16);
