@@ -9,7 +9,6 @@ import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.Kernels;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.OptionalLong;
 
 /**
  * The mirror of a rank: of all its stages, rising, and the step that they are after.
@@ -19,7 +18,8 @@ import java.util.OptionalLong;
  * holder is between passes. Both go through the lock.
  */
 public final class HeldMirror implements AutoCloseable {
-    private static final long NOTHING = -1;
+    /** No step. */
+    public static final long NOTHING = -1;
 
     private final int rank;
     private final List<StageMirror> stages;
@@ -43,15 +43,16 @@ public final class HeldMirror implements AutoCloseable {
      * Builds the mirror of a rank, from the first values that the rank itself starts from.
      *
      * @param device of the rank that holds it
+     * @param step that these values are after; {@link #NOTHING} for a mirror to be filled
      */
     public static HeldMirror build(
-            int rank, RunPlan plan, StageProgramFactory programs, Device device) {
+            int rank, RunPlan plan, StageProgramFactory programs, Device device, long step) {
         List<StageMirror> stages = new ArrayList<>();
         try {
             for (int stage : plan.training().placement().stagesOf(rank)) {
                 stages.add(programs.mirror(stage, device));
             }
-            return new HeldMirror(rank, stages, plan.steps().completed());
+            return new HeldMirror(rank, stages, step);
         } catch (RuntimeException e) {
             stages.reversed().forEach(StageMirror::close);
             throw e;
@@ -63,16 +64,14 @@ public final class HeldMirror implements AutoCloseable {
         return rank;
     }
 
-    /** The step that the state is after; empty if it is not whole. */
-    public synchronized OptionalLong committedStep() {
-        return closed || committedStep == NOTHING
-                ? OptionalLong.empty()
-                : OptionalLong.of(committedStep);
+    /** The step that the state is after; {@link #NOTHING} if it is not whole. */
+    public synchronized long committedStep() {
+        return closed ? NOTHING : committedStep;
     }
 
-    /** The step whose gradients lie here, all of them and not yet applied. */
-    public synchronized OptionalLong readyStep() {
-        return readyStep == NOTHING ? OptionalLong.empty() : OptionalLong.of(readyStep);
+    /** The step whose gradients lie here, all of them and not yet applied, or {@link #NOTHING}. */
+    public synchronized long readyStep() {
+        return closed ? NOTHING : readyStep;
     }
 
     List<TrainedState> states() {
@@ -103,8 +102,8 @@ public final class HeldMirror implements AutoCloseable {
         }
         if (readyStep != step || committedStep != step - 1) {
             throw new IllegalStateException(
-                    "commit of step %d: the mirror of rank %d is after step %d and has gradients of step %d (-1: none)"
-                            .formatted(step, rank, committedStep, readyStep));
+                    "commit of step %d: the mirror of rank %d is %s"
+                            .formatted(step, rank, describe()));
         }
         committedStep = NOTHING; // half of it, should an exception end this
         readyStep = NOTHING;
@@ -113,27 +112,44 @@ public final class HeldMirror implements AutoCloseable {
     }
 
     /**
-     * Copies the state into a rank that takes over. From any thread.
+     * Copies the state, and gradients that wait for their commit, into a rank that takes over. From
+     * any thread.
      *
-     * @param step that the state is expected to be after
+     * @param step that the state is after, or will be when its commit is told again
      * @param into the new rank's stages, rising
      * @param kernels of the new rank's device
+     * @return the step that the state is after; less than {@code step} if its gradients wait
      */
-    public synchronized void copyInto(long step, List<TrainedState> into, Kernels kernels) {
-        if (closed || committedStep != step) {
+    public synchronized long copyInto(long step, List<TrainedState> into, Kernels kernels) {
+        boolean waits = readyStep == step && committedStep == step - 1;
+        if (closed || (committedStep != step && !waits)) {
             throw new IllegalStateException(
-                    "rank %d cannot start from its mirror: expected it after step %d, got %s"
-                            .formatted(
-                                    rank, step, closed ? "a closed one" : "step " + committedStep));
+                    "rank %d cannot start from its mirror: expected it after step %d or with its gradients, got %s"
+                            .formatted(rank, step, closed ? "a closed one" : describe()));
         }
         List<TrainedState> from = states();
         for (int i = 0; i < from.size(); i++) {
-            List<NamedTensor> tensors = from.get(i).tensors();
-            for (int t = 0; t < tensors.size(); t++) {
-                kernels.copy(tensors.get(t).tensor(), into.get(i).tensors().get(t).tensor());
+            copy(MirrorPart.STATE, from.get(i), into.get(i), kernels);
+            if (waits) {
+                copy(MirrorPart.GRADIENTS, from.get(i), into.get(i), kernels);
             }
             into.get(i).replaced();
         }
+        return committedStep;
+    }
+
+    private static void copy(
+            MirrorPart part, TrainedState from, TrainedState into, Kernels kernels) {
+        List<NamedTensor> sources = part.of(from);
+        List<NamedTensor> targets = part.of(into);
+        for (int i = 0; i < sources.size(); i++) {
+            kernels.copy(sources.get(i).tensor(), targets.get(i).tensor());
+        }
+    }
+
+    private String describe() {
+        return "after step %d, with gradients of step %d (-1: none)"
+                .formatted(committedStep, readyStep);
     }
 
     /** Frees the mirror; nobody can start from it any more. */

@@ -44,11 +44,13 @@ public final class MirrorExchange {
                                 new MirrorSender(
                                         holder,
                                         new MirrorChannel(rank, plan, own, kernels),
+                                        layout.fills().contains(rank),
                                         scope));
         List<MirrorReceiver> receiving = new ArrayList<>();
         for (HeldMirror mirror : held) {
             var channel = new MirrorChannel(mirror.rank(), plan, mirror.states(), kernels);
-            receiving.add(new MirrorReceiver(mirror, channel, scope));
+            boolean fill = layout.fills().contains(mirror.rank());
+            receiving.add(new MirrorReceiver(mirror, channel, fill, scope));
         }
         this.receivers = List.copyOf(receiving);
     }
@@ -63,10 +65,10 @@ public final class MirrorExchange {
         return sender.map(MirrorSender::outbound).stream().toList();
     }
 
-    /** Starts with the gradients of a step. */
+    /** Starts with the gradients of a step; before the first ones go the states to be filled. */
     public void begin(long pass, long step) {
-        sender.ifPresent(sending -> sending.begin(MirrorPart.GRADIENTS, pass));
-        receivers.forEach(receiving -> receiving.begin(MirrorPart.GRADIENTS, pass, step));
+        sender.ifPresent(sending -> sending.begin(pass));
+        receivers.forEach(receiving -> receiving.begin(pass, step));
     }
 
     /** Moves at most one block each way. */

@@ -7,16 +7,19 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * Who holds whose mirror.
+ * Who holds whose mirror in an epoch.
  *
  * @param holders entry r is the rank that holds the mirror of rank r, or {@link #NOBODY}
+ * @param fills ranks whose mirrors are not there yet or out of step, rising: their whole state
+ *     travels once, before the gradients of the epoch's first step
  */
-public record MirrorLayout(List<Integer> holders) {
+public record MirrorLayout(List<Integer> holders, List<Integer> fills) {
     /** Holds nothing. */
     public static final int NOBODY = -1;
 
     public MirrorLayout {
         holders = List.copyOf(holders);
+        fills = List.copyOf(fills);
         for (int rank = 0; rank < holders.size(); rank++) {
             int holder = holders.get(rank);
             if (holder < NOBODY || holder >= holders.size() || holder == rank) {
@@ -25,6 +28,10 @@ public record MirrorLayout(List<Integer> holders) {
                                 .formatted(rank, holders.size(), holder));
             }
         }
+    }
+
+    private MirrorLayout(List<Integer> holders) {
+        this(holders, List.of());
     }
 
     /** As a run begins: every rank with the next one, if the plan has mirrors. */
@@ -46,7 +53,7 @@ public record MirrorLayout(List<Integer> holders) {
      * Every rank's mirror lives with the next rank that a death of its own process spares.
      *
      * <pre>
-     *   process of rank   a b b c        rank 2 took over rank 1, say
+     *   process of rank   a b b c        rank 2's process took over rank 1, say
      *   mirror held by    1 3 3 0
      * </pre>
      *
@@ -64,6 +71,12 @@ public record MirrorLayout(List<Integer> holders) {
             holders.add(holder);
         }
         return new MirrorLayout(holders);
+    }
+
+    /** The same with these mirrors to be filled, of those that are held at all. */
+    public MirrorLayout filling(List<Integer> ranks) {
+        return new MirrorLayout(
+                holders, ranks.stream().filter(rank -> holderOf(rank) != NOBODY).sorted().toList());
     }
 
     /** The rank that holds this rank's mirror, or {@link #NOBODY}. */

@@ -13,15 +13,20 @@ final class MirrorReceiver {
     private final MirrorChannel channel;
     private final Inbound inbound;
     private final List<DeviceBuffer> slots;
+    private boolean fill;
     private MirrorPart part = MirrorPart.GRADIENTS;
     private long pass;
     private long step;
     private int received;
     private int total;
 
-    MirrorReceiver(HeldMirror mirror, MirrorChannel channel, DeviceScope scope) {
+    /**
+     * @param fill whether the whole state comes before the first gradients
+     */
+    MirrorReceiver(HeldMirror mirror, MirrorChannel channel, boolean fill, DeviceScope scope) {
         this.mirror = mirror;
         this.channel = channel;
+        this.fill = fill;
         this.slots =
                 IntStream.rangeClosed(0, MirrorChannel.CREDITS)
                         .mapToObj(
@@ -39,21 +44,21 @@ final class MirrorReceiver {
                         slots.stream().map(DeviceBuffer::segment).toList());
     }
 
-    int rank() {
-        return mirror.rank();
-    }
-
     Inbound inbound() {
         return inbound;
     }
 
     /**
-     * @param newStep of the gradients, or the one that the state is after
+     * @param newStep of the gradients; a state to be filled is after the one before
      */
-    void begin(MirrorPart newPart, long newPass, long newStep) {
-        part = newPart;
+    void begin(long newPass, long newStep) {
         pass = newPass;
         step = newStep;
+        begin(fill ? MirrorPart.STATE : MirrorPart.GRADIENTS);
+    }
+
+    private void begin(MirrorPart newPart) {
+        part = newPart;
         received = 0;
         total = channel.blocks(newPart).count();
         mirror.incomplete(newPart);
@@ -71,10 +76,20 @@ final class MirrorReceiver {
         channel.blocks(part).scatter(received, slots.get(slot));
         endpoint.release(channel.key(), slot);
         received++;
-        if (received < total) {
-            return MirrorProgress.MOVED;
+        if (received == total) {
+            complete();
         }
-        mirror.arrived(part, step);
-        return MirrorProgress.DONE;
+        return MirrorProgress.MOVED;
+    }
+
+    private void complete() {
+        switch (part) {
+            case STATE -> {
+                fill = false;
+                mirror.arrived(part, step - 1);
+                begin(MirrorPart.GRADIENTS);
+            }
+            case GRADIENTS -> mirror.arrived(part, step);
+        }
     }
 }

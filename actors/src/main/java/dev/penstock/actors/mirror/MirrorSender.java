@@ -14,6 +14,7 @@ final class MirrorSender {
     private final MirrorChannel channel;
     private final Outbound outbound;
     private final DeviceBuffer scratch;
+    private boolean fill;
     private MirrorPart part = MirrorPart.GRADIENTS;
     private long pass;
     private int sent;
@@ -22,8 +23,12 @@ final class MirrorSender {
     /** The block under way: gathered once, however often it is offered. */
     private @Nullable Tensor block;
 
-    MirrorSender(int holder, MirrorChannel channel, DeviceScope scope) {
+    /**
+     * @param fill whether the whole state goes before the first gradients
+     */
+    MirrorSender(int holder, MirrorChannel channel, boolean fill, DeviceScope scope) {
         this.channel = channel;
+        this.fill = fill;
         this.outbound = new Outbound(channel.key(), holder, MirrorChannel.CREDITS);
         this.scratch = scope.allocate("block to the mirror", channel.blockBytes());
     }
@@ -32,9 +37,13 @@ final class MirrorSender {
         return outbound;
     }
 
-    void begin(MirrorPart newPart, long newPass) {
-        part = newPart;
+    void begin(long newPass) {
         pass = newPass;
+        begin(fill ? MirrorPart.STATE : MirrorPart.GRADIENTS);
+    }
+
+    private void begin(MirrorPart newPart) {
+        part = newPart;
         sent = 0;
         total = channel.blocks(newPart).count();
         block = null;
@@ -42,6 +51,10 @@ final class MirrorSender {
 
     /** Offers at most one block. */
     MirrorProgress advance(Endpoint endpoint) {
+        if (sent == total && part == MirrorPart.STATE) {
+            fill = false;
+            begin(MirrorPart.GRADIENTS);
+        }
         if (sent == total) {
             return MirrorProgress.DONE;
         }
@@ -51,7 +64,7 @@ final class MirrorSender {
             case OfferResult.Sent _ -> {
                 sent++;
                 block = null;
-                yield sent == total ? MirrorProgress.DONE : MirrorProgress.MOVED;
+                yield MirrorProgress.MOVED;
             }
             case OfferResult.NoCredit _ -> MirrorProgress.WAITS_FOR_PEER;
             case OfferResult.BackPressured _ -> MirrorProgress.WAITS_FOR_LINK;

@@ -6,9 +6,10 @@ import dev.penstock.actors.dataplane.Inbound;
 import dev.penstock.actors.dataplane.Outbound;
 import dev.penstock.actors.fault.RankFaults;
 import dev.penstock.actors.fault.StepMoment;
-import dev.penstock.actors.mirror.HeldMirror;
 import dev.penstock.actors.mirror.MirrorExchange;
 import dev.penstock.actors.mirror.MirrorLayout;
+import dev.penstock.actors.mirror.MirrorRegistry;
+import dev.penstock.actors.mirror.RankMirrors;
 import dev.penstock.actors.spi.CheckpointStore;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.SharedGradient;
@@ -39,9 +40,8 @@ final class RankWork implements AutoCloseable {
     private final RankFaults faults;
     private final Device device;
     private final Map<Integer, StageProgram> stages = new TreeMap<>();
-    private final List<HeldMirror> held = new ArrayList<>();
     private final DeviceScope boundary;
-    private final MirrorExchange mirrors;
+    private final RankMirrors mirrors;
     private final Endpoint endpoint;
     private final Map<StepKind, OpInterpreter> interpreters = new EnumMap<>(StepKind.class);
     private final List<AutoCloseable> open = new ArrayList<>();
@@ -58,33 +58,25 @@ final class RankWork implements AutoCloseable {
     RankWork(int rank, RankResources resources, FrameListener listener) {
         this.plan = resources.plan();
         this.checkpoints = resources.checkpoints();
-        List<Integer> own = plan.training().placement().stagesOf(rank);
-        this.faults = resources.faults().forRank(rank, own);
+        List<Integer> ownStages = plan.training().placement().stagesOf(rank);
+        this.faults = resources.faults().forRank(rank, ownStages);
         try {
             this.device = opened(resources.devices().open(rank));
-            for (int stage : own) {
+            for (int stage : ownStages) {
                 stages.put(stage, opened(resources.programs().create(stage, device)));
             }
             var layout = MirrorLayout.of(plan);
-            for (int other : layout.heldBy(rank)) {
-                held.add(opened(HeldMirror.build(other, plan, resources.programs(), device)));
-            }
+            this.mirrors = opened(new RankMirrors(rank, plan, device, new MirrorRegistry()));
+            mirrors.build(layout, resources.programs(), plan.steps().completed());
             this.boundary = opened(device.memory().child("boundary", Long.MAX_VALUE));
             var buffers = new BoundaryBuffers(rank, plan, stages, boundary);
             List<Inbound> inbound = new ArrayList<>(buffers.inbound());
             List<Outbound> outbound = new ArrayList<>(buffers.outbound());
             Map<Integer, List<GradientExchange>> exchanges = exchanges(inbound, outbound);
-            this.mirrors =
-                    new MirrorExchange(
-                            rank,
-                            plan,
-                            layout,
-                            stages.values().stream().map(StageProgram::trained).toList(),
-                            held,
-                            boundary,
-                            device.kernels());
-            inbound.addAll(mirrors.inbound());
-            outbound.addAll(mirrors.outbound());
+            var own = stages.values().stream().map(StageProgram::trained).toList();
+            MirrorExchange exchange = mirrors.connect(layout, own, boundary);
+            inbound.addAll(exchange.inbound());
+            outbound.addAll(exchange.outbound());
             this.endpoint = opened(resources.dataPlane().open(rank, inbound, outbound, listener));
             for (StepKind each : StepKind.values()) {
                 interpreters.put(
@@ -179,6 +171,7 @@ final class RankWork implements AutoCloseable {
         interpreter = interpreterOf(newKind);
         faults.beginPass(newKind, newStep);
         interpreter.begin(newPass);
+        mirrors.beginPass();
         stages.values().forEach(stage -> stage.beginStep(newKind, newStep));
     }
 
@@ -240,7 +233,7 @@ final class RankWork implements AutoCloseable {
     void update(long committedStep, double clipFactor) {
         faults.at(StepMoment.OPTIMIZER, committedStep);
         stages.values().forEach(stage -> stage.update(committedStep, clipFactor));
-        held.forEach(mirror -> mirror.update(committedStep, clipFactor));
+        mirrors.update(committedStep, clipFactor);
         faults.at(StepMoment.UPDATED, committedStep);
     }
 

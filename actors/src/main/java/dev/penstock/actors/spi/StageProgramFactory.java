@@ -20,4 +20,12 @@ public interface StageProgramFactory {
     default StageMirror mirror(int stage, Device device) {
         throw new UnsupportedOperationException("these stages cannot be mirrored");
     }
+
+    /**
+     * A factory of the same stages and mirrors without first values: the caller gives them all of
+     * their state. May be the same factory, which only takes longer.
+     */
+    default StageProgramFactory blank() {
+        return this;
+    }
 }

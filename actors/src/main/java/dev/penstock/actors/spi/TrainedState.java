@@ -15,8 +15,8 @@ public interface TrainedState {
     List<NamedTensor> tensors();
 
     /**
-     * To be called after {@link #tensors} were overwritten from outside: brings along what follows
-     * from them, such as rounded copies.
+     * To be called after {@link #tensors}, and perhaps {@link #gradients}, were overwritten from
+     * outside: brings along what follows from them, such as rounded copies.
      */
     void replaced();
 }

@@ -56,7 +56,7 @@ class MirrorLayoutTest {
 
     @Test
     void nobodyHoldsItsOwnMirror() {
-        assertThatThrownBy(() -> new MirrorLayout(List.of(1, 1)))
+        assertThatThrownBy(() -> new MirrorLayout(List.of(1, 1), List.of()))
                 .hasMessageContaining("mirror of rank 1")
                 .hasMessageContaining("got 1");
     }

@@ -240,6 +240,11 @@ public final class RunAssembly implements AutoCloseable {
         public StageMirror mirror(int stage, Device device) {
             return stages.mirror(stage, device);
         }
+
+        @Override
+        public StageProgramFactory blank() {
+            return new DumpingStages(stages.blank(), dump);
+        }
     }
 
     private StageProgramFactory programs() {

@@ -32,7 +32,7 @@ final class GptMirror implements StageMirror {
             return new GptMirror(
                     stage,
                     scopes,
-                    new StageTrained(parameters, device.kernels()),
+                    new StageTrained(parameters, device.kernels(), () -> {}),
                     new StageOptimizer(device.kernels(), settings.optimizer(), parameters));
         } catch (RuntimeException e) {
             scopes.close();

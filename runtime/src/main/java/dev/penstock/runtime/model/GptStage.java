@@ -309,7 +309,7 @@ public final class GptStage implements StageProgram {
 
     @Override
     public TrainedState trained() {
-        return new StageTrained(buffers.parameters().all(), kernels);
+        return new StageTrained(buffers.parameters().all(), kernels, gradients::given);
     }
 
     private @Nullable Tensor tokens(WorkUnit unit) {

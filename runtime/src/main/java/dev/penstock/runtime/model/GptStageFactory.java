@@ -44,6 +44,11 @@ public final class GptStageFactory implements StageProgramFactory {
         return GptMirror.build(settings, stage, device, source);
     }
 
+    @Override
+    public GptStageFactory blank() {
+        return new GptStageFactory(settings, budgets, batches, (_, _, _) -> true);
+    }
+
     /** Device memory that a stage will hold from its creation to its end; nothing is allocated. */
     public StageMemory predictedMemory(int stage) {
         StageRole role = settings.partition().role(stage);

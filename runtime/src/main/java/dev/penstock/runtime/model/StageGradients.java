@@ -55,6 +55,11 @@ final class StageGradients {
         used = true;
     }
 
+    /** Somebody else put gradients here: they are the optimizer's, or the next step zeroes them. */
+    void given() {
+        used = true;
+    }
+
     /** After a step's backwards: the embedding's part plus the head's. */
     void complete() {
         if (tiedHere != null && headPart != null) {

@@ -9,8 +9,10 @@ import java.util.List;
  * All parameters of a stage as its mirror has them.
  *
  * @param parameters in the model's order, shared ones on every stage that holds them
+ * @param onReplaced told that gradients may have been replaced as well
  */
-record StageTrained(List<Parameter> parameters, Kernels kernels) implements TrainedState {
+record StageTrained(List<Parameter> parameters, Kernels kernels, Runnable onReplaced)
+        implements TrainedState {
 
     @Override
     public List<NamedTensor> gradients() {
@@ -29,5 +31,6 @@ record StageTrained(List<Parameter> parameters, Kernels kernels) implements Trai
                 kernels.copy(p.weight(), p.factor());
             }
         }
+        onReplaced.run();
     }
 }

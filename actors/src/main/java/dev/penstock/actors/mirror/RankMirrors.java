@@ -1,0 +1,155 @@
+package dev.penstock.actors.mirror;
+
+import dev.penstock.actors.dataplane.Endpoint;
+import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.StageProgramFactory;
+import dev.penstock.actors.spi.TrainedState;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.cuda.device.DeviceScope;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A rank's share in the mirrors: those that it holds, which live as long as it does or until the
+ * layout gives them to another, and the exchange, which lives for an epoch. The shard's thread
+ * only.
+ */
+public final class RankMirrors implements AutoCloseable {
+    private final int rank;
+    private final RunPlan plan;
+    private final Device device;
+    private final MirrorRegistry registry;
+    private final Map<Integer, HeldMirror> held = new TreeMap<>();
+
+    /**
+     * Held by another rank in this epoch: kept while a rank of this process may start from them.
+     */
+    private final List<HeldMirror> leaving = new ArrayList<>();
+
+    private @Nullable MirrorExchange exchange;
+
+    /**
+     * @param device of this rank; the mirrors are allocated in its memory
+     * @param registry of this process, where ranks that take over find the mirrors
+     */
+    public RankMirrors(int rank, RunPlan plan, Device device, MirrorRegistry registry) {
+        this.rank = rank;
+        this.plan = plan;
+        this.device = device;
+        this.registry = registry;
+    }
+
+    /**
+     * Builds the mirrors anew, with the values that the ranks themselves start from.
+     *
+     * @param programs builds them
+     * @param step that these values are after
+     */
+    public void build(MirrorLayout layout, StageProgramFactory programs, long step) {
+        close();
+        for (int other : layout.heldBy(rank)) {
+            hold(HeldMirror.build(other, plan, programs, device, step));
+        }
+    }
+
+    /**
+     * Goes on with the mirrors that are here, adds those that the layout brings and lets go of
+     * others when the next pass begins.
+     *
+     * @param programs builds empty ones, to be filled
+     */
+    public void keep(MirrorLayout layout, StageProgramFactory programs) {
+        List<Integer> wanted = layout.heldBy(rank);
+        for (int other : List.copyOf(held.keySet())) {
+            if (!wanted.contains(other)) {
+                leaving.add(held.remove(other));
+            }
+        }
+        for (int other : wanted) {
+            if (!held.containsKey(other)) {
+                hold(HeldMirror.build(other, plan, programs.blank(), device, HeldMirror.NOTHING));
+            }
+        }
+    }
+
+    private void hold(HeldMirror mirror) {
+        held.put(mirror.rank(), mirror);
+        registry.publish(rank, mirror);
+    }
+
+    /**
+     * Prepares for the links of an epoch.
+     *
+     * @param own state of this rank's stages, rising
+     * @param scope for blocks on their way, closed after the links
+     * @return with the channels that the links need
+     */
+    public MirrorExchange connect(MirrorLayout layout, List<TrainedState> own, DeviceScope scope) {
+        var connected =
+                new MirrorExchange(
+                        rank,
+                        plan,
+                        layout,
+                        own,
+                        List.copyOf(held.values()),
+                        scope,
+                        device.kernels());
+        exchange = connected;
+        return connected;
+    }
+
+    /** The links are closed. */
+    public void disconnect() {
+        exchange = null;
+    }
+
+    /** A pass begins, so every rank of the run is open and nobody starts from a mirror. */
+    public void beginPass() {
+        leaving.forEach(this::drop);
+        leaving.clear();
+    }
+
+    /** The ops of a training pass are done: its gradients go out and come in. */
+    public void begin(long pass, long step) {
+        connected().begin(pass, step);
+    }
+
+    /** Moves a part of what is on its way. */
+    public MirrorProgress advance(Endpoint endpoint) {
+        return connected().advance(endpoint);
+    }
+
+    /** Applies a commit to the mirrors; one that was applied before changes nothing. */
+    public void update(long step, double clipFactor) {
+        held.values().forEach(mirror -> mirror.update(step, clipFactor));
+    }
+
+    /** The mirrors that are here, by rank. */
+    public List<HeldMirror> held() {
+        return List.copyOf(held.values());
+    }
+
+    private MirrorExchange connected() {
+        MirrorExchange now = exchange;
+        if (now == null) {
+            throw new IllegalStateException("rank %d has no links".formatted(rank));
+        }
+        return now;
+    }
+
+    private void drop(HeldMirror mirror) {
+        registry.withdraw(rank, mirror);
+        mirror.close();
+    }
+
+    /** Frees all mirrors. */
+    @Override
+    public void close() {
+        beginPass();
+        held.values().forEach(this::drop);
+        held.clear();
+    }
+}
