@@ -11,7 +11,7 @@ import java.util.stream.Collectors;
  * schedule: my order        # default: custom
  * ranks: 2
  * chunks: 1                 # stages per rank, default 1
- * placement: loop           # default; or the rank of every stage: 0 1 1 0
+ * placement: loop           # default; or v, or the rank of every stage: 0 1 1 0
  * micro-batches: 3
  * slice-lengths: 128 64     # or slices: 2 for equal ones; default: sequences are not cut
  * shared: 0 1               # stages that share parameters; may be repeated
@@ -74,8 +74,13 @@ public final class ScheduleText {
 
     private static String placement(Schedule schedule) {
         PipelineShape shape = schedule.shape();
-        boolean loop = schedule.placement().equals(Placement.loop(shape.ranks(), shape.chunks()));
-        return loop ? "loop" : numbers(schedule.placement().rankOfStage());
+        Placement placement = schedule.placement();
+        if (placement.equals(Placement.loop(shape.ranks(), shape.chunks()))) {
+            return "loop";
+        }
+        return placement.equals(Placement.v(shape.ranks()))
+                ? "v"
+                : numbers(placement.rankOfStage());
     }
 
     private static String numbers(List<Integer> numbers) {

@@ -129,10 +129,13 @@ final class ScheduleTextReader {
         if (entry == null || entry.value().equals("loop")) {
             return loop;
         }
+        if (entry.value().equals("v") && shape.chunks() == 2) {
+            return Placement.v(shape.ranks());
+        }
         if (entry.words().size() != shape.stages()) {
             problem(
                     entry.position(),
-                    "'placement' is 'loop' or the rank of each of the %d stages, got '%s'"
+                    "'placement' is 'loop', 'v' (of 2 chunks) or the rank of each of the %d stages, got '%s'"
                             .formatted(shape.stages(), entry.value()));
             return loop;
         }

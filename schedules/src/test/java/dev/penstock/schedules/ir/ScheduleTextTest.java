@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.penstock.schedules.RandomOrders;
+import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.lower.Lowering;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -173,7 +174,23 @@ class ScheduleTextTest {
     void aPlacementNamesARankForEveryStage() {
         assertThat(problems("ranks: 2\nmicro-batches: 1\nplacement: 0\nrank 0:\nrank 1:\n"))
                 .containsExactly(
-                        "line 3, column 1: 'placement' is 'loop' or the rank of each of the 2 stages, got '0'");
+                        "line 3, column 1: 'placement' is 'loop', 'v' (of 2 chunks) or the rank of each of the 2 stages, got '0'");
+        assertThat(problems("ranks: 2\nmicro-batches: 1\nplacement: v\nrank 0:\nrank 1:\n"))
+                .containsExactly(
+                        "line 3, column 1: 'placement' is 'loop', 'v' (of 2 chunks) or the rank of each of the 2 stages, got 'v'");
+    }
+
+    @Test
+    void vPlacementHasAWord() {
+        String header = "schedule: zb-v\nranks: 3\nchunks: 2\nplacement: v\n";
+        Schedule schedule = Generators.generate("zb-v", new PipelineShape(3, 2, 6, List.of(1)));
+
+        String text = ScheduleText.print(schedule);
+
+        assertThat(text).startsWith(header);
+        assertThat(ScheduleText.parse(text)).isEqualTo(schedule);
+        assertThat(ScheduleText.parse(text.replace("placement: v", "placement: 0 1 2 2 1 0")))
+                .isEqualTo(schedule);
     }
 
     @Test
