@@ -1,5 +1,6 @@
 package dev.penstock.runtime.cli;
 
+import dev.penstock.runtime.config.OrderProblems;
 import dev.penstock.schedules.ir.ParsedSchedule;
 import dev.penstock.schedules.ir.ScheduleFormat;
 import dev.penstock.schedules.ir.ScheduleTextException;
@@ -27,7 +28,7 @@ final class OrderFile {
             return used.read(text(file));
         } catch (ScheduleTextException e) {
             throw new BadInputException(
-                    e.problems().stream()
+                    OrderProblems.of(e).stream()
                             .map(problem -> described(file, problem))
                             .collect(
                                     Collectors.joining(

@@ -111,7 +111,9 @@ public record ConfiguredSchedule(
                                     "check the path")));
         } catch (ScheduleTextException e) {
             throw new ConfigException(
-                    e.problems().stream().map(problem -> inFile(loaded, file, problem)).toList());
+                    OrderProblems.of(e).stream()
+                            .map(problem -> inFile(loaded, file, problem))
+                            .toList());
         }
     }
 

@@ -107,6 +107,22 @@ class ScheduleCommandTest {
     }
 
     @Test
+    void validateTellsWhatTheJudgeFindsWithADoubtfulShape() throws IOException {
+        Path file =
+                Files.writeString(
+                        folder.resolve("order.csv"),
+                        "0F0,0SEND_F0,0RECV_B0,0B0,0F5\n1F0,1B0,1SEND_B0,0F0\n");
+
+        Cli validate = Cli.run("schedule", "validate", file.toString());
+
+        assertThat(validate.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(validate.err())
+                .contains(":1:27: micro-batch 5 leaves a gap")
+                .contains(":2:18: stage 0 is computed on rank 0")
+                .contains(":2:21: rank 1 has no 1RECV_F0");
+    }
+
+    @Test
     void validateRefusesWhatDoesNotFitInMemory() throws IOException {
         Cli validate = Cli.run("schedule", "validate", HAND_WRITTEN, "--memory=2", "--json");
         JsonNode answer = JSON.readTree(validate.out());

@@ -1,9 +1,12 @@
 package dev.penstock.schedules.ir;
 
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
@@ -17,15 +20,11 @@ final class CsvExtent {
     /** Who computes a stage, and where it says so first. */
     private record Home(int rank, TextPosition position) {}
 
-    private final List<TextProblem> problems;
+    private final List<TextProblem> problems = new ArrayList<>();
     private final SortedMap<Integer, Home> stages = new TreeMap<>();
     private final SortedMap<Integer, TextPosition> microBatches = new TreeMap<>();
     private final SortedMap<Integer, TextPosition> slices = new TreeMap<>();
     private final Map<Integer, Set<Integer>> strangers = new HashMap<>();
-
-    CsvExtent(List<TextProblem> problems) {
-        this.problems = problems;
-    }
 
     void add(int rank, Op op, TextPosition position) {
         for (Op.Compute part : op.computations()) {
@@ -52,27 +51,54 @@ final class CsvExtent {
         }
     }
 
-    /** Whether this is a pipeline of so many ranks; if not, the problems say why. */
-    boolean isComplete(int ranks) {
-        int before = problems.size();
+    /** Why this is no pipeline of so many ranks; empty if it is one. */
+    List<TextProblem> doubts(int ranks) {
+        int strange = problems.size();
         if (stages.isEmpty()) {
             problem(
                     new TextPosition(1, 1),
                     "expected a line of actions per rank, got no computation");
-            return false;
+            return problems;
         }
         SortedMap<Integer, TextPosition> stagePositions = new TreeMap<>();
         stages.forEach((stage, home) -> stagePositions.put(stage, home.position()));
         checkGaps("stage", "stages", stagePositions);
         checkGaps("micro-batch", "micro-batches", microBatches);
         checkGaps("slice", "slices", slices);
-        if (problems.size() == before && stages.size() % ranks != 0) {
+        if (problems.size() == strange && stages.size() % ranks != 0) {
             problem(
                     new TextPosition(ranks, 1),
                     "every rank has as many stages, got %d stages on %d ranks (lines)"
                             .formatted(stages.size(), ranks));
         }
-        return problems.size() == before && strangers.isEmpty();
+        return problems;
+    }
+
+    /**
+     * The shape as far as indices leave no gap, with as many stages on every rank; all of it where
+     * there are no doubts. Nothing if that is no pipeline.
+     *
+     * @throws IllegalArgumentException if it is too large
+     */
+    Optional<PipelineShape> beforeGaps(int ranks) {
+        int chunks = unbroken(stages) / Math.max(1, ranks);
+        int unbrokenSlices = unbroken(slices);
+        return chunks == 0 || unbroken(microBatches) == 0 || unbrokenSlices == 0
+                ? Optional.empty()
+                : Optional.of(
+                        new PipelineShape(
+                                ranks,
+                                chunks,
+                                unbroken(microBatches),
+                                Collections.nCopies(unbrokenSlices, 1)));
+    }
+
+    private static int unbroken(SortedMap<Integer, ?> indices) {
+        int count = 0;
+        while (indices.containsKey(count)) {
+            count++;
+        }
+        return count;
     }
 
     private void checkGaps(String what, String plural, SortedMap<Integer, TextPosition> indices) {
@@ -99,19 +125,12 @@ final class CsvExtent {
         problems.add(new TextProblem(position, message));
     }
 
-    int stages() {
-        return stages.size();
-    }
-
-    int microBatches() {
-        return microBatches.size();
-    }
-
     int slices() {
         return slices.size();
     }
 
-    Placement placement() {
-        return new Placement(stages.values().stream().map(Home::rank).toList());
+    /** Where the first so many stages are, which leave no gap. */
+    Placement placement(int count) {
+        return new Placement(stages.values().stream().limit(count).map(Home::rank).toList());
     }
 }

@@ -2,12 +2,10 @@ package dev.penstock.schedules.ir;
 
 import java.util.ArrayList;
 import java.util.BitSet;
-import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.IntStream;
-import org.jspecify.annotations.Nullable;
 
 /** Reads one file and collects its problems. */
 final class TorchCsvReader {
@@ -24,7 +22,7 @@ final class TorchCsvReader {
 
     private final List<Integer> cells = new ArrayList<>();
     private final List<String> lines;
-    private final CsvExtent extent = new CsvExtent(problems);
+    private final CsvExtent extent = new CsvExtent();
 
     TorchCsvReader(String text) {
         this.lines = withoutBlankEnd(text.lines().toList());
@@ -44,14 +42,19 @@ final class TorchCsvReader {
         }
         checkCells();
         checkSlices();
-        @Nullable Schedule schedule = schedule();
-        if (schedule == null || !problems.isEmpty()) {
-            problems.sort(
-                    Comparator.comparingInt((TextProblem p) -> p.position().line())
-                            .thenComparingInt(p -> p.position().column()));
-            throw new ScheduleTextException(problems);
+        boolean everyOpWasRead = problems.isEmpty();
+        Optional<PipelineShape> shape = shape();
+        if (shape.isPresent() && problems.isEmpty()) {
+            return parsed(shape.get());
         }
-        return new ParsedSchedule(schedule, positions);
+        problems.sort(
+                Comparator.comparingInt((TextProblem p) -> p.position().line())
+                        .thenComparingInt(p -> p.position().column()));
+        throw new ScheduleTextException(
+                problems,
+                everyOpWasRead
+                        ? extent.beforeGaps(programs.size()).map(this::parsed)
+                        : Optional.empty());
     }
 
     private void readLine(int rank, String line) {
@@ -132,22 +135,20 @@ final class TorchCsvReader {
         }
     }
 
-    private @Nullable Schedule schedule() {
-        if (!extent.isComplete(programs.size())) {
-            return null;
-        }
+    private Optional<PipelineShape> shape() {
+        List<TextProblem> doubts = extent.doubts(programs.size());
+        problems.addAll(doubts);
         try {
-            var shape =
-                    new PipelineShape(
-                            programs.size(),
-                            extent.stages() / programs.size(),
-                            extent.microBatches(),
-                            Collections.nCopies(extent.slices(), 1));
-            return new Schedule(NAME, shape, extent.placement(), rankPrograms());
+            return doubts.isEmpty() ? extent.beforeGaps(programs.size()) : Optional.empty();
         } catch (IllegalArgumentException impossible) {
             problem(new TextPosition(1, 1), String.valueOf(impossible.getMessage()));
-            return null;
+            return Optional.empty();
         }
+    }
+
+    private ParsedSchedule parsed(PipelineShape shape) {
+        Placement placement = extent.placement(shape.stages());
+        return new ParsedSchedule(new Schedule(NAME, shape, placement, rankPrograms()), positions);
     }
 
     private List<RankProgram> rankPrograms() {

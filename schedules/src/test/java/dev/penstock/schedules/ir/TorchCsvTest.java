@@ -306,6 +306,39 @@ class TorchCsvTest {
     }
 
     @Test
+    void ofAFileInDoubtAboutItsShapeTheJudgeSeesWhatIsSure() {
+        // a micro-batch that does not exist, a stage on two ranks, and a missing receive
+        ScheduleTextException thrown =
+                thrown(
+                        """
+                        0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1,0F7
+                        1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1,0B1
+                        """);
+
+        assertThat(thrown.problems())
+                .extracting(TextProblem::toString)
+                .containsExactly(
+                        "line 1, column 53: micro-batch 7 leaves a gap: nobody computes micro-batches 2 to 6",
+                        "line 2, column 44: stage 0 is computed on rank 0 (line 1, column 1) and here on rank 1");
+        ParsedSchedule draft = thrown.draft().orElseThrow();
+        assertThat(draft.schedule().shape()).isEqualTo(PipelineShape.of(2, 2));
+        assertThat(ScheduleValidator.validate(draft.schedule()).violations())
+                .extracting(v -> draft.positionOf(v.place()).column() + " " + v.message())
+                .containsExactly(
+                        "53 rank 0, op 8: 0F7 does not exist: stages are 0 to 1, micro-batches 0 to 1, slices 0 to 0",
+                        "44 rank 1, op 7: 0B1 is of stage 0, which is placed on rank 0",
+                        "47 rank 1 has no 1RECV_F0");
+    }
+
+    @Test
+    void whereOpsCannotBeReadOrNoStageIsSureThereIsNoDraft() {
+        assertThat(thrown("0F0,0X0,0B0,0F2\n").draft()).isEmpty();
+        assertThat(thrown("1F0,1B0\n").draft()).isEmpty();
+        assertThat(thrown("0F1,0B1\n").draft()).isEmpty();
+        assertThat(thrown("").draft()).isEmpty();
+    }
+
+    @Test
     void aFileWithoutComputationsIsNone() {
         assertThat(problems(""))
                 .containsExactly(
@@ -316,7 +349,10 @@ class TorchCsvTest {
     }
 
     private static List<String> problems(String text) {
-        var thrown = catchThrowableOfType(ScheduleTextException.class, () -> TorchCsv.parse(text));
-        return thrown.problems().stream().map(TextProblem::toString).toList();
+        return thrown(text).problems().stream().map(TextProblem::toString).toList();
+    }
+
+    private static ScheduleTextException thrown(String text) {
+        return catchThrowableOfType(ScheduleTextException.class, () -> TorchCsv.parse(text));
     }
 }

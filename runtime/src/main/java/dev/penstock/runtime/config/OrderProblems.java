@@ -1,0 +1,44 @@
+package dev.penstock.runtime.config;
+
+import dev.penstock.schedules.ir.ParsedSchedule;
+import dev.penstock.schedules.ir.ScheduleTextException;
+import dev.penstock.schedules.ir.TextPosition;
+import dev.penstock.schedules.ir.TextProblem;
+import dev.penstock.schedules.validate.ScheduleValidator;
+import dev.penstock.schedules.validate.Violation;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
+
+/**
+ * Everything that can be said of a file that is no order: what the reader found, and where only the
+ * shape is in doubt what the judge objects to in the rest, so that nobody has to ask twice.
+ */
+public final class OrderProblems {
+    private OrderProblems() {}
+
+    /** By line and column; where both object to the same op, in the reader's words. */
+    public static List<TextProblem> of(ScheduleTextException unreadable) {
+        List<TextProblem> problems = new ArrayList<>(unreadable.problems());
+        Set<TextPosition> told =
+                problems.stream().map(TextProblem::position).collect(Collectors.toSet());
+        unreadable.draft().ifPresent(draft -> problems.addAll(judged(draft, told)));
+        problems.sort(
+                Comparator.comparingInt((TextProblem p) -> p.position().line())
+                        .thenComparingInt(p -> p.position().column()));
+        return problems;
+    }
+
+    private static List<TextProblem> judged(ParsedSchedule draft, Set<TextPosition> told) {
+        List<TextProblem> problems = new ArrayList<>();
+        for (Violation violation : ScheduleValidator.validate(draft.schedule()).violations()) {
+            TextPosition position = draft.positionOf(violation.place());
+            if (!told.contains(position)) {
+                problems.add(new TextProblem(position, violation.message()));
+            }
+        }
+        return problems;
+    }
+}
