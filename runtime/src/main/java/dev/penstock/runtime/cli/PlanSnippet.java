@@ -28,6 +28,9 @@ final class PlanSnippet {
         text.append("\n  partition = ").append(plan.partition()).append("\n}\n");
         text.append("schedule {\n  kind = ").append(choice.kind());
         text.append("\n  slices = ").append(choice.slices());
+        if (!choice.equalSlices()) {
+            text.append("\n  slice-lengths = ").append(choice.sliceLengths());
+        }
         text.append("\n}\nbatch {\n  sequences = ")
                 .append(request.batch() / choice.layout().data());
         text.append("\n  micro-batches = ").append(choice.microBatches()).append("\n}\n");

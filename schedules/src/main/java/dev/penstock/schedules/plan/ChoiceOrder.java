@@ -9,6 +9,7 @@ final class ChoiceOrder {
                     .thenComparingInt(c -> c.zero().number())
                     .thenComparingInt(PlanChoice::chunks)
                     .thenComparingInt(PlanChoice::slices)
+                    .thenComparing(choice -> !choice.equalSlices())
                     .thenComparing(PlanChoice::recompute)
                     .thenComparingInt(c -> c.layout().pipeline())
                     .thenComparingInt(c -> c.layout().tensor())

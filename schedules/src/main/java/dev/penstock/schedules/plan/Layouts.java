@@ -1,5 +1,6 @@
 package dev.penstock.schedules.plan;
 
+import dev.penstock.schedules.generate.SliceBalance;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -33,6 +34,14 @@ final class Layouts {
 
     static List<Integer> divisors(int number) {
         return IntStream.rangeClosed(1, number).filter(d -> number % d == 0).boxed().toList();
+    }
+
+    /** The ways to cut a sequence that are tried: equal tokens, and equal FLOPs if that differs. */
+    static List<List<Integer>> slicings(ModelShape model, int slices) {
+        List<Integer> equal = equalSlices(model.sequence(), slices);
+        List<Integer> balanced =
+                SliceBalance.ofWidth(model.width()).lengths(model.sequence(), slices);
+        return equal.equals(balanced) ? List.of(equal) : List.of(equal, balanced);
     }
 
     /** Slices that differ by at most one token. */

@@ -1,5 +1,6 @@
 package dev.penstock.schedules.plan;
 
+import java.util.Collections;
 import java.util.List;
 
 /**
@@ -28,6 +29,11 @@ public record PlanChoice(
         return sliceLengths.size();
     }
 
+    /** Whether slices differ by no more than the token that does not divide. */
+    public boolean equalSlices() {
+        return Collections.max(sliceLengths) - Collections.min(sliceLengths) <= 1;
+    }
+
     /** Stages of the pipeline. */
     public int stages() {
         return layout.pipeline() * chunks;
@@ -48,7 +54,10 @@ public record PlanChoice(
                         kind,
                         microBatches,
                         chunks == 1 ? "" : ", %d chunks".formatted(chunks),
-                        slices() == 1 ? "" : ", %d slices".formatted(slices()),
+                        slices() == 1
+                                ? ""
+                                : ", %d %sslices"
+                                        .formatted(slices(), equalSlices() ? "" : "balanced "),
                         layout.pipeline(),
                         layout.tensor(),
                         layout.data(),

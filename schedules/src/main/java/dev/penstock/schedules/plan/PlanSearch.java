@@ -95,7 +95,15 @@ final class PlanSearch {
                     for (boolean recompute : space.recompute()) {
                         if (slices <= request.model().sequence()
                                 && layout.pipeline() * chunks <= request.model().layers() + 2) {
-                            split(hardware, sequences, sequencesEach, slices, chunks, recompute);
+                            for (var lengths : Layouts.slicings(request.model(), slices)) {
+                                split(
+                                        hardware,
+                                        sequences,
+                                        sequencesEach,
+                                        lengths,
+                                        chunks,
+                                        recompute);
+                            }
                         }
                     }
                 }
@@ -107,10 +115,9 @@ final class PlanSearch {
             LayoutHardware hardware,
             int sequences,
             int sequencesEach,
-            int slices,
+            List<Integer> lengths,
             int chunks,
             boolean recompute) {
-        List<Integer> lengths = Layouts.equalSlices(request.model().sequence(), slices);
         for (boolean vShaped : new boolean[] {false, true}) {
             var split =
                     new Split(

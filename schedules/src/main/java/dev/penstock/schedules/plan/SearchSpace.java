@@ -10,7 +10,7 @@ import java.util.Set;
  *
  * @param kinds of schedule
  * @param chunks stages per rank
- * @param slices equal token slices of a sequence
+ * @param slices token slices of a sequence, of equal tokens and of equal FLOPs
  * @param recompute whether to keep activations, compute them again, or try both
  */
 public record SearchSpace(

@@ -67,18 +67,18 @@ final class BruteForcePlanner {
                             for (boolean recompute : space.recompute()) {
                                 if (sequences % microBatches == 0
                                         && (layout.data() > 1 || zero == ZeroStage.NONE)) {
-                                    var lengths =
-                                            Layouts.equalSlices(request.model().sequence(), slices);
-                                    ofChoice(
-                                                    new PlanChoice(
-                                                            layout,
-                                                            zero,
-                                                            kind,
-                                                            chunks,
-                                                            microBatches,
-                                                            lengths,
-                                                            recompute))
-                                            .ifPresent(found::add);
+                                    for (var lengths : Layouts.slicings(request.model(), slices)) {
+                                        ofChoice(
+                                                        new PlanChoice(
+                                                                layout,
+                                                                zero,
+                                                                kind,
+                                                                chunks,
+                                                                microBatches,
+                                                                lengths,
+                                                                recompute))
+                                                .ifPresent(found::add);
+                                    }
                                 }
                             }
                         }
