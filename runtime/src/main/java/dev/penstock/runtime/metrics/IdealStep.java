@@ -2,7 +2,8 @@ package dev.penstock.runtime.metrics;
 
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.Schedule;
-import dev.penstock.schedules.simulate.CostModel;
+import dev.penstock.schedules.simulate.MeasuredMeans;
+import dev.penstock.schedules.simulate.ProfileCosts;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
 import dev.penstock.schedules.simulate.Timeline;
 import java.util.List;
@@ -20,7 +21,9 @@ public record IdealStep(Timeline timeline) {
     /** Simulates the program of a measured step. */
     public static IdealStep of(Timeline measured) {
         Schedule schedule = measured.schedule();
-        CostModel costs = new MeanCosts(measured);
+        var means = new MeasuredMeans();
+        means.add(measured);
+        var costs = new ProfileCosts(means.lines());
         return new IdealStep(withWaits(ScheduleSimulator.simulate(schedule, costs)));
     }
 
