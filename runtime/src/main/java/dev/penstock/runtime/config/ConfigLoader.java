@@ -4,6 +4,11 @@ import com.typesafe.config.ConfigObject;
 import com.typesafe.config.ConfigRenderOptions;
 import com.typesafe.config.ConfigValue;
 import com.typesafe.config.ConfigValueType;
+import dev.penstock.schedules.ir.ParsedSchedule;
+import dev.penstock.schedules.ir.ScheduleFormat;
+import dev.penstock.schedules.ir.ScheduleTextException;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -19,6 +24,8 @@ import org.jspecify.annotations.Nullable;
  * that is wrong with them.
  */
 public final class ConfigLoader {
+    private static final String CHUNKS = "pipeline.chunks";
+
     private final Places places;
     private final Problems problems;
     private final ConfigText text;
@@ -62,6 +69,7 @@ public final class ConfigLoader {
         Keys.all().forEach(key -> values.put(key.path(), valueOf(key)));
         SortedMap<Integer, FaultEntry> faults = faults();
         text.reportUnresolvedElsewhere();
+        chunksOfFile(values).ifPresent(chunks -> values.put(CHUNKS, Optional.of(chunks)));
         RunConfig config = Keys.assemble(key -> values.get(key.path()), faults.values());
         reportConflicts(config);
         reportImpossible(config, faults);
@@ -102,6 +110,22 @@ public final class ConfigLoader {
                 conflict.expected(),
                 conflict.got(),
                 conflict.advice());
+    }
+
+    /** An order says itself how many stages a rank has; a file that is none is told of later. */
+    private static Optional<Integer> chunksOfFile(Map<String, @Nullable Object> values) {
+        if (values.get("schedule.file") instanceof Optional<?> file
+                && file.orElse(null) instanceof Path path
+                && Optional.empty().equals(values.get(CHUNKS))) {
+            try {
+                ParsedSchedule order =
+                        ScheduleFormat.ofFile(path.toString()).read(Files.readString(path));
+                return Optional.of(order.schedule().shape().chunks());
+            } catch (IOException | ScheduleTextException e) {
+                return Optional.empty();
+            }
+        }
+        return Optional.empty();
     }
 
     private void reportUnknownKeys() {

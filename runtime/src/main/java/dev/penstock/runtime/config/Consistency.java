@@ -81,9 +81,11 @@ final class Consistency {
                 config.stages() <= layers + 2,
                 "at most %d: one stage per layer (model.layers = %d), one for the embedding, one for the head"
                         .formatted(layers + 2, layers),
-                config.stages(),
-                "try fewer stages or more layers",
+                "%d (pipeline.stages = %d x pipeline.chunks = %d)"
+                        .formatted(config.stages(), config.pipeline().stages(), config.chunks()),
+                "try fewer stages, fewer chunks or more layers",
                 "pipeline.stages",
+                "pipeline.chunks",
                 "model.layers");
     }
 
@@ -96,12 +98,13 @@ final class Consistency {
         int stages = config.stages();
         require(
                 partition.size() == stages && sum(partition) == layers,
-                "%d entries (pipeline.stages) that add up to %d (model.layers)"
-                        .formatted(stages, layers),
+                "%d entries (pipeline.stages x pipeline.chunks = %d x %d) that add up to %d (model.layers)"
+                        .formatted(stages, config.pipeline().stages(), config.chunks(), layers),
                 "%s: %d entries, sum %d".formatted(partition, partition.size(), sum(partition)),
                 "try flops, or " + evenly(layers, stages),
                 "pipeline.partition",
                 "pipeline.stages",
+                "pipeline.chunks",
                 "model.layers");
         require(
                 partition.stream()

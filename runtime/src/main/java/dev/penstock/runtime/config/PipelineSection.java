@@ -18,7 +18,8 @@ public record PipelineSection(
                         is = "auto",
                         word = "auto",
                         range = "[1, )",
-                        doc = "stages on each of these ranks; auto: 2 in V placement, else 1")
+                        doc =
+                                "stages on each rank; auto: as in the order's file, 2 in V placement, else 1")
                 Optional<Integer> chunks,
         @Setting(
                         is = "flops",

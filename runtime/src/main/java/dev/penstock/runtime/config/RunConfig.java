@@ -28,7 +28,7 @@ public record RunConfig(
         fault = List.copyOf(fault);
     }
 
-    /** Stages on each rank; an order from a file is for one unless the configuration says more. */
+    /** Stages on each rank; {@link ConfigLoader} has looked into the file of an order. */
     public int chunks() {
         int usual = schedule.file().isPresent() ? 1 : schedule.kind().usualChunks();
         return pipeline.chunks().orElse(usual);

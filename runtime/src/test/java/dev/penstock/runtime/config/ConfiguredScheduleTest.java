@@ -5,7 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.ScheduleText;
 import dev.penstock.schedules.lower.Lowering;
 import dev.penstock.schedules.validate.ScheduleValidator;
 import java.io.IOException;
@@ -109,6 +111,48 @@ class ConfiguredScheduleTest {
 
         assertThat(problems).extracting(Problem::line).contains(3, 4);
         assertThat(problems).first().asString().contains("order.txt:3: ", "0Q0");
+    }
+
+    @Test
+    void aFileInDoubtAboutItsShapeIsJudgedAsWell() throws IOException {
+        Path csv =
+                Files.writeString(
+                        folder.resolve("order.csv"),
+                        "0F0,0SEND_F0,0RECV_B0,0B0,0F5\n1F0,1B0,1SEND_B0\n");
+
+        List<Problem> problems = problems("schedule.file=" + csv);
+
+        assertThat(problems).extracting(Problem::line).containsExactly(1, 2);
+        assertThat(problems)
+                .extracting(Problem::got)
+                .containsExactly(
+                        "column 27: micro-batch 5 leaves a gap: nobody computes micro-batches 1 to 4",
+                        "column 17: rank 1 has no 1RECV_F0");
+    }
+
+    @Test
+    void anOrderInAFileSaysHowManyStagesARankHas() throws IOException {
+        Path file =
+                Files.writeString(
+                        folder.resolve("zb-v.txt"),
+                        ScheduleText.print(
+                                Generators.generate(
+                                        "zb-v", new PipelineShape(2, 2, 8, List.of(1)))));
+
+        LoadedConfig loaded = loaded("schedule.file=" + file);
+
+        assertThat(loaded.config().stages()).isEqualTo(4);
+        assertThat(loaded.config().resolved()).contains("  chunks = 2\n");
+        assertThat(ScheduleFaults.of(loaded, ConfiguredSchedule.of(loaded))).isEmpty();
+        assertThat(problems("schedule.file=" + file, "pipeline.chunks=1"))
+                .extracting(Problem::expected)
+                .containsExactly("an order for pipeline.chunks = 1");
+        assertThatExceptionOfType(ConfigException.class)
+                .isThrownBy(() -> loaded("schedule.file=" + file, "pipeline.partition=[2, 2]"))
+                .withMessageContaining("4 entries (pipeline.stages x pipeline.chunks = 2 x 2)");
+        assertThatExceptionOfType(ConfigException.class)
+                .isThrownBy(() -> loaded("schedule.file=" + file, "model.layers=1"))
+                .withMessageContaining("4 (pipeline.stages = 2 x pipeline.chunks = 2)");
     }
 
     @Test
