@@ -1,14 +1,17 @@
 package dev.penstock.runtime.cli;
 
+import dev.penstock.schedules.generate.OpCosts;
+import dev.penstock.schedules.ir.Channel;
+import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.WorkUnit;
+import dev.penstock.schedules.plan.ModelShape;
 import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.InvalidCostsException;
 import dev.penstock.schedules.simulate.ProfileCosts;
-import dev.penstock.schedules.simulate.ProfileText;
 import dev.penstock.schedules.simulate.Traffic;
 import dev.penstock.schedules.simulate.UnitCosts;
-import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -19,8 +22,6 @@ import picocli.CommandLine.Option;
 
 /** What ops cost in a simulation. */
 final class CostArguments {
-    private static final String PROFILE = "profile.txt";
-
     @Option(
             names = "--costs",
             paramLabel = "OP=TIME,..",
@@ -33,12 +34,13 @@ final class CostArguments {
 
     @Option(
             names = "--profile",
+            split = ",",
             paramLabel = "RUN|FILE",
             description = {
                 "Times that a run measured, in nanoseconds: its directory, or its",
                 "profile.txt."
             })
-    private @Nullable Path profile;
+    private List<Path> profiles = new ArrayList<>();
 
     @Option(
             names = "--hardware",
@@ -68,7 +70,45 @@ final class CostArguments {
 
     /** Whether times are nanoseconds and not units. */
     boolean measured() {
-        return profile != null || hardware != null;
+        return !profiles.isEmpty() || hardware != null;
+    }
+
+    /** Whether there are any. */
+    boolean given() {
+        return measured() || !costs.isEmpty();
+    }
+
+    /**
+     * The model that slices are cut for.
+     *
+     * @param tokens of a sequence; null for the model's
+     */
+    ModelShape shapeOfModel(@Nullable Integer tokens) {
+        return HardwareModel.shape(model, tokens);
+    }
+
+    /**
+     * What slices of any length cost.
+     *
+     * @param tokens of a sequence; null for the model's or the runs'
+     * @throws BadInputException if the options do not say it
+     */
+    SliceTimes sliceTimes(PipelineShape shape, @Nullable Integer tokens) {
+        if (!measured() || !costs.isEmpty() || (hardware != null && !profiles.isEmpty())) {
+            throw new BadInputException(
+                    "--slice-lengths planned: expected the times of slices of any length from --hardware, or from several runs with --profile, got "
+                            + (given() ? "other or both options" : "neither"));
+        }
+        if (hardware != null) {
+            return HardwareModel.sliceTimes(hardware, shapeOfModel(tokens), shape);
+        }
+        SliceTimes times = MeasuredSlices.of(profiles, shape);
+        if (tokens != null && tokens != times.tokens()) {
+            throw new BadInputException(
+                    "expected --tokens %d, as the runs measured, got %d"
+                            .formatted(times.tokens(), tokens));
+        }
+        return times;
     }
 
     /**
@@ -93,7 +133,7 @@ final class CostArguments {
     /** The costs if no rank is slow. */
     CostModel usual(Schedule schedule) {
         long given =
-                Stream.of(!costs.isEmpty(), profile != null, hardware != null)
+                Stream.of(!costs.isEmpty(), !profiles.isEmpty(), hardware != null)
                         .filter(each -> each)
                         .count();
         if (given > 1) {
@@ -103,10 +143,14 @@ final class CostArguments {
         if (hardware != null) {
             return HardwareModel.of(hardware, model, schedule);
         }
-        if (profile == null) {
+        if (profiles.isEmpty()) {
             return units();
         }
-        ProfileCosts measured = read(profile);
+        if (profiles.size() > 1) {
+            throw new BadInputException("expected one --profile, got " + profiles);
+        }
+        Path profile = profiles.getFirst();
+        ProfileCosts measured = ProfileFile.read(profile);
         List<String> missing = measured.missing(schedule);
         if (!missing.isEmpty()) {
             throw new BadInputException(
@@ -127,19 +171,40 @@ final class CostArguments {
         }
     }
 
-    private static ProfileCosts read(Path path) {
-        Path file = Files.isDirectory(path) ? path.resolve(PROFILE) : path;
-        try {
-            return ProfileText.parse(Files.readString(file));
-        } catch (IOException e) {
-            throw new BadInputException(
-                    "expected the profile of a run, got %s (%s); try the directory of a run that has ended"
-                            .formatted(file, e.getClass().getSimpleName()));
-        } catch (InvalidCostsException e) {
-            throw new BadInputException(
-                    e.problems().stream()
-                            .map(problem -> "\n  %s, %s".formatted(file, problem))
-                            .reduce(file + " is no profile", String::concat));
+    /**
+     * What the searched kinds ask of each rank: the means over its stages.
+     *
+     * @param order of the shape and placement that is searched for
+     */
+    List<OpCosts> perRank(Schedule order) {
+        CostModel model = model(order);
+        List<OpCosts> ranks = new ArrayList<>();
+        for (int rank = 0; rank < order.shape().ranks(); rank++) {
+            ranks.add(costsOf(rank, order, model));
         }
+        return ranks;
+    }
+
+    private static OpCosts costsOf(int rank, Schedule order, CostModel model) {
+        long forward = 0;
+        long input = 0;
+        long weight = 0;
+        long way = 0;
+        List<Integer> stages = order.placement().stagesOf(rank);
+        for (int stage : stages) {
+            var unit = new WorkUnit(stage, 0, 0);
+            forward += model.nanos(rank, 0, new Op.Forward(unit));
+            input += model.nanos(rank, 0, new Op.BackwardInput(unit));
+            weight += model.nanos(rank, 0, new Op.BackwardWeight(unit));
+            if (order.placement().crossesAfter(stage)) {
+                var channel = new Channel(stage, stage + 1);
+                long next =
+                        model.latencyNanos(channel)
+                                + model.occupancyNanos(channel, unit.onStage(stage + 1));
+                way = Math.max(way, next);
+            }
+        }
+        int count = stages.size();
+        return new OpCosts(forward / count, input / count, weight / count, way);
     }
 }

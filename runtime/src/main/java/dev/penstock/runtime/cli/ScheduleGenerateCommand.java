@@ -1,5 +1,8 @@
 package dev.penstock.runtime.cli;
 
+import dev.penstock.schedules.generate.GenerateOptions;
+import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.Schedule;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -15,6 +18,12 @@ import picocli.CommandLine.Parameters;
             "  penstock schedule generate breadth-first --ranks 4 --chunks 2 --slices 1 \\",
             "    --gathers per-pass --look-ahead 1 --reduce per-step",
             "  penstock schedule generate 1f1b --split-backward --recompute full",
+            "  penstock schedule generate zb-1p --costs forward=10,backward-input=11,transfer=2",
+            "  penstock schedule generate seq1f1b --slices 4 --slice-lengths balanced --tokens 4096",
+            "  penstock schedule generate terapipe --slice-lengths planned --micro-batches 2 \\",
+            "    --hardware sample-configs/clusters/4-laptops.conf",
+            "  penstock schedule generate terapipe --slice-lengths planned --ranks 2 \\",
+            "    --profile runs/whole-0,runs/halves-0,runs/thirds-0,runs/quarters-0",
         })
 final class ScheduleGenerateCommand extends PenstockCommand {
     @Parameters(
@@ -24,6 +33,10 @@ final class ScheduleGenerateCommand extends PenstockCommand {
     private String kind = "";
 
     @Mixin private ShapeArguments shape = new ShapeArguments();
+
+    @Mixin private SliceArguments slices = new SliceArguments();
+
+    @Mixin private CostArguments costs = new CostArguments();
 
     @Option(
             names = "--compute-only",
@@ -36,12 +49,22 @@ final class ScheduleGenerateCommand extends PenstockCommand {
 
     @Override
     public Integer call() {
-        var given = GivenOrder.of(shape.generate(kind));
+        var given = GivenOrder.of(order());
         if (computeOnly && lowering.addsOps()) {
             throw new BadInputException(
                     "expected --compute-only or --gathers and --reduce, got both");
         }
         written.write(computeOnly ? lowering.applied(given) : lowering.lowered(given), out());
         return ExitCode.OK;
+    }
+
+    /** Costs are for slices that are planned, or for kinds that search. */
+    private Schedule order() {
+        PipelineShape cut = slices.cut(shape.shape(kind), costs, err());
+        GenerateOptions options = shape.options();
+        Schedule order = ShapeArguments.generate(kind, cut, options);
+        return costs.given() && !slices.planned()
+                ? ShapeArguments.generate(kind, cut, options.withCosts(costs.perRank(order)))
+                : order;
     }
 }

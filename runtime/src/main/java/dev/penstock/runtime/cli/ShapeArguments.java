@@ -89,17 +89,29 @@ final class ShapeArguments {
      * @throws BadInputException if there is no such kind, or it cannot run in this shape
      */
     Schedule generate(String kind) {
+        return generate(kind, shape(kind), options());
+    }
+
+    /** The same in a shape that was worked out. */
+    static Schedule generate(String kind, PipelineShape shape, GenerateOptions options) {
         try {
-            return Generators.generate(kind, shape(kind), options());
+            return Generators.generate(kind, shape, options);
         } catch (IllegalArgumentException e) {
             throw new BadInputException(String.valueOf(e.getMessage()));
         }
     }
 
-    private PipelineShape shape(String kind) {
-        ScheduleKind known = Generators.kind(kind);
-        int stagesPerRank = chunks == null ? usualChunks(known) : chunks;
-        return new PipelineShape(ranks, stagesPerRank, microBatches, sliceLengths());
+    /**
+     * @throws BadInputException if there is no such kind or no such shape
+     */
+    PipelineShape shape(String kind) {
+        try {
+            ScheduleKind known = Generators.kind(kind);
+            int stagesPerRank = chunks == null ? usualChunks(known) : chunks;
+            return new PipelineShape(ranks, stagesPerRank, microBatches, sliceLengths());
+        } catch (IllegalArgumentException e) {
+            throw new BadInputException(String.valueOf(e.getMessage()));
+        }
     }
 
     /** Two where a kind is about more than one. */

@@ -6,6 +6,9 @@ import java.util.Optional;
 
 /** What has to be said of token slices whose edges are not on the grid of sums over tokens. */
 final class SliceNote {
+    /** The default of {@code device.reduction-block}. */
+    static final int USUAL_BLOCK = 128;
+
     private SliceNote() {}
 
     /**

@@ -9,10 +9,10 @@ import java.util.TreeMap;
  * the context's term is fitted (arXiv 2102.07988, section 3.3).
  */
 public final class MeasuredSliceCost implements SliceCost {
-    private final Map<Integer, Long> alone;
+    private final ContextTerm.Alone alone;
     private final ContextTerm contextTerm;
 
-    private MeasuredSliceCost(Map<Integer, Long> alone, ContextTerm contextTerm) {
+    private MeasuredSliceCost(ContextTerm.Alone alone, ContextTerm contextTerm) {
         this.alone = alone;
         this.contextTerm = contextTerm;
     }
@@ -27,6 +27,50 @@ public final class MeasuredSliceCost implements SliceCost {
      *     samples do not decide the context's term
      */
     public static MeasuredSliceCost of(List<SliceSample> samples) {
+        Map<Integer, Long> means = meansAlone(samples);
+        return of(samples, length -> measured(means, length));
+    }
+
+    /**
+     * The same where not every length was measured: t(i, 0) runs straight between those that were,
+     * and straight on beyond the longest. What is shorter than the shortest takes as long as that,
+     * so that nobody counts on a gain that was not seen.
+     *
+     * @throws IllegalArgumentException if nothing was measured without context, or the samples do
+     *     not decide the context's term
+     */
+    public static MeasuredSliceCost interpolated(List<SliceSample> samples) {
+        TreeMap<Integer, Long> means = meansAlone(samples);
+        if (means.isEmpty()) {
+            throw new IllegalArgumentException(
+                    "expected a slice without context among the samples, got none");
+        }
+        return of(samples, length -> between(means, length));
+    }
+
+    private static long between(TreeMap<Integer, Long> means, int length) {
+        if (length <= means.firstKey()) {
+            return means.firstEntry().getValue();
+        }
+        Integer above = means.ceilingKey(length);
+        int end = above == null ? means.lastKey() : above;
+        Map.Entry<Integer, Long> start = means.lowerEntry(end);
+        long nanos = means.getOrDefault(end, 0L);
+        // of one measured length, a longer slice takes its multiple
+        double slope =
+                start == null
+                        ? (double) nanos / end
+                        : (double) (nanos - start.getValue()) / (end - start.getKey());
+        return Math.max(0, Math.round(nanos + slope * (length - end)));
+    }
+
+    private static MeasuredSliceCost of(List<SliceSample> samples, ContextTerm.Alone alone) {
+        boolean context = samples.stream().anyMatch(sample -> sample.context() > 0);
+        return new MeasuredSliceCost(
+                alone, context ? ContextTerm.fit(samples, alone) : ContextTerm.NONE);
+    }
+
+    private static TreeMap<Integer, Long> meansAlone(List<SliceSample> samples) {
         Map<Integer, long[]> sums = new TreeMap<>();
         for (SliceSample sample : samples) {
             if (sample.context() == 0) {
@@ -35,14 +79,9 @@ public final class MeasuredSliceCost implements SliceCost {
                 sum[1]++;
             }
         }
-        Map<Integer, Long> alone = new TreeMap<>();
-        sums.forEach((length, sum) -> alone.put(length, Math.round((double) sum[0] / sum[1])));
-        boolean context = samples.stream().anyMatch(sample -> sample.context() > 0);
-        return new MeasuredSliceCost(
-                alone,
-                context
-                        ? ContextTerm.fit(samples, length -> measured(alone, length))
-                        : ContextTerm.NONE);
+        var means = new TreeMap<Integer, Long>();
+        sums.forEach((length, sum) -> means.put(length, Math.round((double) sum[0] / sum[1])));
+        return means;
     }
 
     /** The fitted term and its error. */
@@ -52,7 +91,7 @@ public final class MeasuredSliceCost implements SliceCost {
 
     @Override
     public long nanos(int length, int context) {
-        long all = measured(alone, length) + Math.round(contextTerm.nanos(length, context));
+        long all = alone.nanos(length) + Math.round(contextTerm.nanos(length, context));
         return Math.max(0, all);
     }
 

@@ -31,6 +31,11 @@ public record SlicePlan(List<Integer> lengths, long sumNanos, long longestNanos,
 
     /** From the first slice's start to the last one's end: sum + (K - 1) longest. */
     public long makespanNanos() {
-        return sumNanos + (stages - 1) * longestNanos;
+        return makespanNanos(1);
+    }
+
+    /** The same of several micro-batches, one right after the other. */
+    public long makespanNanos(int microBatches) {
+        return microBatches * sumNanos + (stages - 1) * longestNanos;
     }
 }

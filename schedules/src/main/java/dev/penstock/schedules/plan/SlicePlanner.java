@@ -27,10 +27,35 @@ public final class SlicePlanner {
      */
     public static SlicePlan plan(
             SliceCost cost, int sequence, int grid, int stages, long epsilonNanos) {
+        return plan(cost, sequence, grid, stages, 1, epsilonNanos);
+    }
+
+    /**
+     * The same for several micro-batches that follow each other without a gap and are all cut
+     * alike: least {@code microBatches * sum + (K - 1) * longest}. The more there are, the less
+     * filling the pipeline costs, and the longer the slices.
+     */
+    public static SlicePlan plan(
+            SliceCost cost,
+            int sequence,
+            int grid,
+            int stages,
+            int microBatches,
+            long epsilonNanos) {
+        if (microBatches < 1) {
+            throw new IllegalArgumentException(
+                    "expected 1 micro-batch or more, got " + microBatches);
+        }
         var slices = new SliceGrid(cost, sequence, grid);
         var bounds = new LongestSlices(slices.candidates(), epsilonNanos, stages);
-        long floor = slices.solve(Long.MAX_VALUE);
-        slices.solve(bounds.best(floor, slices::solve));
+        long floor = microBatches * slices.solve(Long.MAX_VALUE);
+        slices.solve(
+                bounds.best(
+                        floor,
+                        bound -> {
+                            long sum = slices.solve(bound);
+                            return SliceGrid.isReachable(sum) ? microBatches * sum : sum;
+                        }));
         return SlicePlan.of(slices.slices(), cost, stages);
     }
 }

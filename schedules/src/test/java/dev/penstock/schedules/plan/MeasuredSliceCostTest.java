@@ -111,4 +111,45 @@ class MeasuredSliceCostTest {
                 .hasMessageContaining("16 tokens was not measured");
         assertThatThrownBy(() -> new SliceSample(0, 0, 1)).hasMessageContaining("1 token");
     }
+
+    @Test
+    void betweenMeasuredLengthsItRunsStraight() {
+        MeasuredSliceCost cost =
+                MeasuredSliceCost.interpolated(
+                        List.of(
+                                new SliceSample(64, 0, 1_000),
+                                new SliceSample(128, 0, 1_400),
+                                new SliceSample(128, 0, 1_600),
+                                new SliceSample(256, 0, 3_500)));
+
+        assertThat(cost.nanos(8, 0)).isEqualTo(1_000);
+        assertThat(cost.nanos(64, 0)).isEqualTo(1_000);
+        assertThat(cost.nanos(96, 0)).isEqualTo(1_250);
+        assertThat(cost.nanos(128, 0)).isEqualTo(1_500);
+        assertThat(cost.nanos(192, 0)).isEqualTo(2_500);
+        assertThat(cost.nanos(320, 0)).isEqualTo(4_500);
+        assertThat(
+                        MeasuredSliceCost.interpolated(List.of(new SliceSample(64, 0, 100)))
+                                .nanos(96, 0))
+                .isEqualTo(150);
+        assertThatThrownBy(() -> MeasuredSliceCost.interpolated(List.of(new SliceSample(4, 4, 9))))
+                .hasMessageContaining("a slice without context among the samples");
+    }
+
+    @Test
+    void whatTheContextAddsIsFittedToStraightLinesToo() {
+        // t = 100 + 3 i + 2 i j, on which lines are exact
+        List<SliceSample> samples = new ArrayList<>();
+        for (int length : new int[] {32, 64, 128}) {
+            for (int context = 0; context < 512; context += length) {
+                samples.add(
+                        new SliceSample(length, context, 100 + 3 * length + 2L * length * context));
+            }
+        }
+
+        MeasuredSliceCost cost = MeasuredSliceCost.interpolated(samples);
+
+        assertThat(cost.nanos(72, 200)).isEqualTo(100 + 3 * 72 + 2 * 72 * 200);
+        assertThat(cost.contextTerm().error().worst()).isLessThan(1e-9);
+    }
 }

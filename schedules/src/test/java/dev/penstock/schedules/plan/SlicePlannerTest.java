@@ -76,6 +76,30 @@ class SlicePlannerTest {
     }
 
     @Test
+    void moreMicroBatchesWeighTheSumMore() {
+        Random random = new Random(21);
+        for (int microBatches : new int[] {1, 2, 5, 40}) {
+            for (int stages : new int[] {1, 3, 20}) {
+                SliceCost cost = random(random, 8);
+
+                SlicePlan plan = SlicePlanner.plan(cost, 8, 1, stages, microBatches, 0);
+
+                long best =
+                        compositions(8).stream()
+                                .mapToLong(
+                                        parts ->
+                                                SlicePlan.of(parts, cost, stages)
+                                                        .makespanNanos(microBatches))
+                                .min()
+                                .orElseThrow();
+                assertThat(plan.makespanNanos(microBatches)).isEqualTo(best);
+            }
+        }
+        assertThatThrownBy(() -> SlicePlanner.plan((l, _) -> l, 8, 1, 2, 0, 0))
+                .hasMessage("expected 1 micro-batch or more, got 0");
+    }
+
+    @Test
     void epsilonCostsAtMostItselfForEachFurtherStage() {
         Random random = new Random(18);
         boolean anyLoss = false;
