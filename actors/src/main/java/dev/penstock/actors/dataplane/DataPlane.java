@@ -14,12 +14,32 @@ public interface DataPlane extends AutoCloseable {
      * OfferResult#NOT_CONNECTED} until then).
      *
      * @param rank the rank that sends and receives here; its inbox is derived from it
+     * @param epoch of the run; frames of another are refused, and streams of different epochs never
+     *     meet
      * @param inbound the channels that end here, each at most once
      * @param outbound the channels that begin here, each at most once
      * @param listener told of arrivals by the poller's thread
      * @throws DataPlaneException listing everything wrong with the channels, or if the rank is open
      */
+    Endpoint open(
+            int rank,
+            int epoch,
+            List<Inbound> inbound,
+            List<Outbound> outbound,
+            FrameListener listener);
+
+    /** As the other, in the epoch of this data plane's settings. */
     Endpoint open(int rank, List<Inbound> inbound, List<Outbound> outbound, FrameListener listener);
+
+    /**
+     * Goes over to another media driver, if this is not the one in use. Only while no endpoint is
+     * open.
+     *
+     * @param link directory of the driver
+     */
+    default void relink(String link) {
+        throw new DataPlaneException("this data plane cannot go over to the driver in " + link);
+    }
 
     /** Closes all endpoints and the poller. Idempotent. */
     @Override

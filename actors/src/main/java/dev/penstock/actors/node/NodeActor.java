@@ -9,6 +9,7 @@ import akka.actor.typed.javadsl.Receive;
 import akka.actor.typed.receptionist.Receptionist;
 import akka.actor.typed.receptionist.ServiceKey;
 import dev.penstock.actors.serialization.WireMessage;
+import dev.penstock.actors.shard.RankBirth;
 import dev.penstock.actors.shard.RankEvent;
 import dev.penstock.actors.shard.RankResources;
 import dev.penstock.actors.stage.StageActor;
@@ -25,8 +26,7 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
 
     /** Open a rank of the plan with this hash. */
     public record HostRank(
-            int rank,
-            int epoch,
+            RankBirth birth,
             String planHash,
             ActorRef<RankEvent> events,
             ActorRef<HostAnswer> replyTo)
@@ -39,10 +39,11 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
     public sealed interface HostAnswer extends WireMessage {}
 
     /** The rank is opening; its events follow. */
-    public record Hosting(int rank, ActorRef<StageActor.Command> stage) implements HostAnswer {}
+    public record Hosting(int rank, int epoch, ActorRef<StageActor.Command> stage)
+            implements HostAnswer {}
 
     /** This node does not host that rank. */
-    public record HostingRefused(int rank, String reason) implements HostAnswer {}
+    public record HostingRefused(int rank, int epoch, String reason) implements HostAnswer {}
 
     private final NodeInfo info;
     private final RankResources resources;
@@ -81,12 +82,14 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
     }
 
     private void onHostRank(HostRank host) {
+        RankBirth birth = host.birth();
         String own = resources.plan().hash();
         if (!own.equals(host.planHash())) {
             host.replyTo()
                     .tell(
                             new HostingRefused(
-                                    host.rank(),
+                                    birth.rank(),
+                                    birth.epoch(),
                                     "node %s built another plan: supervisor's hash %s, own %s; start all nodes with the same configuration and version"
                                             .formatted(info.name(), host.planHash(), own)));
             return;
@@ -94,9 +97,8 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
         ActorRef<StageActor.Command> stage =
                 getContext()
                         .spawn(
-                                StageActor.create(
-                                        host.rank(), host.epoch(), resources, host.events()),
-                                "rank-%d-epoch-%d".formatted(host.rank(), host.epoch()));
-        host.replyTo().tell(new Hosting(host.rank(), stage));
+                                StageActor.create(birth, resources, host.events()),
+                                "rank-%d-epoch-%d".formatted(birth.rank(), birth.epoch()));
+        host.replyTo().tell(new Hosting(birth.rank(), birth.epoch(), stage));
     }
 }

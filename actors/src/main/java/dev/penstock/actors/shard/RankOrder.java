@@ -3,7 +3,10 @@ package dev.penstock.actors.shard;
 import dev.penstock.actors.serialization.WireMessage;
 import dev.penstock.actors.spi.StepKind;
 
-/** What the supervisor orders a rank to do. An order of another epoch is refused. */
+/**
+ * What the supervisor orders a rank to do. An order of a lower epoch than the rank's is refused; of
+ * a higher one, only those that lead there are taken: prepare, fence, stop.
+ */
 public sealed interface RankOrder extends WireMessage {
     int epoch();
 
@@ -20,6 +23,23 @@ public sealed interface RankOrder extends WireMessage {
 
     /** Write this rank's shards of a checkpoint. */
     record Save(int epoch, long step) implements RankOrder {}
+
+    /**
+     * The run recovers in a new epoch: stop the pass, close the links, keep parameters, optimizer
+     * state and finished gradients, and answer {@link RankEvent.Prepared}.
+     */
+    record Prepare(int epoch) implements RankOrder {}
+
+    /**
+     * Open the links of this epoch and answer {@link RankEvent.Resumed}; after {@link Prepare}.
+     *
+     * @param start what to go on with
+     * @param link where the media driver is now; empty if it is where it was
+     */
+    record Resume(int epoch, RankStart start, String link) implements RankOrder {}
+
+    /** The run goes on without this one: another has its place. It frees everything and ends. */
+    record Fence(int epoch, String reason) implements RankOrder {}
 
     /** Free everything and stop. */
     record Stop(int epoch) implements RankOrder {}

@@ -6,11 +6,13 @@ import dev.penstock.actors.spi.CheckpointStore;
 import dev.penstock.actors.spi.DeviceFactory;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StageProgramFactory;
+import java.util.function.Consumer;
 
 /**
  * What a process gives to the ranks that it hosts. Never leaves the process.
  *
  * @param faults what is made to go wrong on purpose
+ * @param fenced told why, when the run goes on without a rank of this process that lives still
  */
 public record RankResources(
         RunPlan plan,
@@ -18,7 +20,19 @@ public record RankResources(
         StageProgramFactory programs,
         DataPlane dataPlane,
         CheckpointStore checkpoints,
-        FaultInjector faults) {
+        FaultInjector faults,
+        Consumer<String> fenced) {
+
+    /** Ranks that are fenced just end. */
+    public RankResources(
+            RunPlan plan,
+            DeviceFactory devices,
+            StageProgramFactory programs,
+            DataPlane dataPlane,
+            CheckpointStore checkpoints,
+            FaultInjector faults) {
+        this(plan, devices, programs, dataPlane, checkpoints, faults, _ -> {});
+    }
 
     /** Nothing goes wrong on purpose. */
     public RankResources(
@@ -28,5 +42,10 @@ public record RankResources(
             DataPlane dataPlane,
             CheckpointStore checkpoints) {
         this(plan, devices, programs, dataPlane, checkpoints, FaultInjector.NONE);
+    }
+
+    /** These resources in a process that does something about a fenced rank. */
+    public RankResources whenFenced(Consumer<String> action) {
+        return new RankResources(plan, devices, programs, dataPlane, checkpoints, faults, action);
     }
 }

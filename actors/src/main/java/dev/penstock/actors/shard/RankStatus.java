@@ -14,6 +14,17 @@ public final class RankStatus {
     private volatile Moment now =
             new Moment(RankActivity.State.IDLE, StepKind.TRAIN, 0, 0, System.nanoTime());
 
+    private volatile int epoch;
+
+    /** The epoch that the rank knows; any thread. */
+    public int epoch() {
+        return epoch;
+    }
+
+    void enter(int newEpoch) {
+        epoch = newEpoch;
+    }
+
     /** The latest moment; any thread. */
     public Moment now() {
         return now;

@@ -1,28 +1,22 @@
 package dev.penstock.actors.shard;
 
-import dev.penstock.actors.dataplane.Endpoint;
+import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.actors.dataplane.FrameListener;
-import dev.penstock.actors.dataplane.Inbound;
-import dev.penstock.actors.dataplane.Outbound;
 import dev.penstock.actors.fault.RankFaults;
 import dev.penstock.actors.fault.StepMoment;
-import dev.penstock.actors.mirror.MirrorExchange;
 import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.mirror.MirrorRegistry;
 import dev.penstock.actors.mirror.RankMirrors;
 import dev.penstock.actors.spi.CheckpointStore;
-import dev.penstock.actors.spi.RunPlan;
-import dev.penstock.actors.spi.SharedGradient;
 import dev.penstock.actors.spi.StageProgram;
+import dev.penstock.actors.spi.StageProgramFactory;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepResult;
 import dev.penstock.actors.spi.TensorNorm;
 import dev.penstock.cuda.device.Device;
-import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.OpText;
 import java.util.ArrayList;
-import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -31,21 +25,19 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A rank's device, stages, buffers, endpoint and interpreters: opened together, closed together in
- * reverse order. Used by the shard's thread only.
+ * A rank's device and stages, which live as long as it does, and its links, which live for an
+ * epoch. Used by the shard's thread only.
  */
 final class RankWork implements AutoCloseable {
-    private final RunPlan plan;
-    private final CheckpointStore checkpoints;
+    private final int rank;
+    private final RankResources resources;
     private final RankFaults faults;
     private final Device device;
     private final Map<Integer, StageProgram> stages = new TreeMap<>();
-    private final DeviceScope boundary;
     private final RankMirrors mirrors;
-    private final Endpoint endpoint;
-    private final Map<StepKind, OpInterpreter> interpreters = new EnumMap<>(StepKind.class);
-    private final List<AutoCloseable> open = new ArrayList<>();
-    private OpInterpreter interpreter;
+    private MirrorLayout layout;
+    private @Nullable RankLinks links;
+    private long restoredStep;
     private StepKind kind = StepKind.TRAIN;
     private long step;
     private long pass;
@@ -55,104 +47,104 @@ final class RankWork implements AutoCloseable {
 
     private boolean mirrored;
 
-    RankWork(int rank, RankResources resources, FrameListener listener) {
-        this.plan = resources.plan();
-        this.checkpoints = resources.checkpoints();
-        List<Integer> ownStages = plan.training().placement().stagesOf(rank);
-        this.faults = resources.faults().forRank(rank, ownStages);
+    /** Opens the device and builds the stages; without links until {@link #connect}. */
+    RankWork(int rank, RankResources resources, RankStart start) {
+        this.rank = rank;
+        this.resources = resources;
+        this.layout = MirrorLayout.of(resources.plan());
+        this.faults = resources.faults().forRank(rank, ownStages());
+        this.device = resources.devices().open(rank);
+        this.mirrors = new RankMirrors(rank, resources.plan(), device, new MirrorRegistry());
         try {
-            this.device = opened(resources.devices().open(rank));
-            for (int stage : ownStages) {
-                stages.put(stage, opened(resources.programs().create(stage, device)));
-            }
-            var layout = MirrorLayout.of(plan);
-            this.mirrors = opened(new RankMirrors(rank, plan, device, new MirrorRegistry()));
-            mirrors.build(layout, resources.programs(), plan.steps().completed());
-            this.boundary = opened(device.memory().child("boundary", Long.MAX_VALUE));
-            var buffers = new BoundaryBuffers(rank, plan, stages, boundary);
-            List<Inbound> inbound = new ArrayList<>(buffers.inbound());
-            List<Outbound> outbound = new ArrayList<>(buffers.outbound());
-            Map<Integer, List<GradientExchange>> exchanges = exchanges(inbound, outbound);
-            var own = stages.values().stream().map(StageProgram::trained).toList();
-            MirrorExchange exchange = mirrors.connect(layout, own, boundary);
-            inbound.addAll(exchange.inbound());
-            outbound.addAll(exchange.outbound());
-            this.endpoint = opened(resources.dataPlane().open(rank, inbound, outbound, listener));
-            for (StepKind each : StepKind.values()) {
-                interpreters.put(
-                        each,
-                        new OpInterpreter(
-                                plan.schedule(each),
-                                rank,
-                                stages,
-                                exchanges,
-                                buffers,
-                                endpoint,
-                                faults));
-            }
-            this.interpreter = interpreterOf(StepKind.TRAIN);
-        } catch (RuntimeException e) {
-            try {
-                close();
-            } catch (RuntimeException second) {
-                e.addSuppressed(second);
-            }
+            restore(start);
+        } catch (RuntimeException | Error e) {
+            closeAfter(e);
             throw e;
         }
     }
 
-    /** By stage; adds the channels of those that cross ranks. */
-    private Map<Integer, List<GradientExchange>> exchanges(
-            List<Inbound> inbound, List<Outbound> outbound) {
-        Map<Integer, List<GradientExchange>> exchanges = new TreeMap<>();
-        for (StageProgram stage : stages.values()) {
-            for (SharedGradient shared : stage.sharedGradients()) {
-                int peer = SharedGradientExchange.peerOf(stage.stage(), shared);
-                StageProgram here = stages.get(peer);
-                if (here == null) {
-                    var exchange =
-                            new SharedGradientExchange(
-                                    stage.stage(), shared, plan, boundary, device.kernels());
-                    inbound.add(exchange.inbound());
-                    outbound.add(exchange.outbound());
-                    add(exchanges, stage.stage(), exchange);
-                } else if (stage.stage() < peer) {
-                    var sum = new LocalGradientSum(shared, named(here, shared), device.kernels());
-                    add(exchanges, stage.stage(), sum);
-                    add(exchanges, peer, sum);
-                }
-            }
+    private List<Integer> ownStages() {
+        return resources.plan().training().placement().stagesOf(rank);
+    }
+
+    private void closeAfter(Throwable e) {
+        try {
+            close();
+        } catch (RuntimeException second) {
+            e.addSuppressed(second);
         }
-        return exchanges;
     }
 
-    private static void add(
-            Map<Integer, List<GradientExchange>> exchanges, int stage, GradientExchange exchange) {
-        exchanges.computeIfAbsent(stage, _ -> new ArrayList<>()).add(exchange);
-    }
-
-    private static SharedGradient named(StageProgram stage, SharedGradient other) {
-        return stage.sharedGradients().stream()
-                .filter(shared -> shared.name().equals(other.name()))
-                .findFirst()
-                .orElseThrow(
-                        () ->
-                                new IllegalStateException(
-                                        "stage %d does not know that it shares %s"
-                                                .formatted(stage.stage(), other.name())));
-    }
-
-    private <T extends AutoCloseable> T opened(T resource) {
-        open.add(resource);
-        return resource;
-    }
-
-    private OpInterpreter interpreterOf(StepKind wanted) {
-        OpInterpreter found = interpreters.get(wanted);
-        if (found == null) {
-            throw new IllegalStateException("no program for " + wanted);
+    /** Builds the stages, in the room of those that were there. Only without links. */
+    void restore(RankStart start) {
+        StageProgramFactory programs =
+                switch (start) {
+                    case RankStart.Fresh _ -> resources.programs();
+                    case RankStart.FromCheckpoint(long from) ->
+                            resources.programs().startingAt(from);
+                    case RankStart.FromMirror _, RankStart.Kept _ ->
+                            throw new IllegalArgumentException(
+                                    "rank %d cannot build its stages from %s"
+                                            .formatted(rank, start));
+                };
+        restoredStep =
+                start instanceof RankStart.FromCheckpoint(long from)
+                        ? from
+                        : resources.plan().steps().completed();
+        closeStages();
+        for (int stage : ownStages()) {
+            stages.put(stage, programs.create(stage, device));
         }
-        return found;
+        mirrors.build(layout, programs, restoredStep);
+    }
+
+    /** Training steps that the stages had seen when they were built. */
+    long restoredStep() {
+        return restoredStep;
+    }
+
+    /**
+     * Opens the links of an epoch.
+     *
+     * @param link where the media driver is; empty if the data plane knows
+     */
+    void connect(int epoch, String link, FrameListener listener) {
+        if (!link.isEmpty()) {
+            resources.dataPlane().relink(link);
+        }
+        links =
+                new RankLinks(
+                        rank,
+                        epoch,
+                        resources.plan(),
+                        device,
+                        stages,
+                        mirrors,
+                        layout,
+                        faults,
+                        resources.dataPlane(),
+                        listener);
+    }
+
+    /** Closes the links, if there are any. */
+    void disconnect() {
+        RankLinks open = links;
+        links = null;
+        mirrors.disconnect();
+        if (open != null) {
+            open.close();
+        }
+    }
+
+    private RankLinks links() {
+        if (links == null) {
+            throw new DataPlaneException("rank %d has no links".formatted(rank));
+        }
+        return links;
+    }
+
+    private OpInterpreter interpreter() {
+        return links().interpreter(kind);
     }
 
     String deviceName() {
@@ -168,9 +160,8 @@ final class RankWork implements AutoCloseable {
         step = newStep;
         pass = newPass;
         result = null;
-        interpreter = interpreterOf(newKind);
         faults.beginPass(newKind, newStep);
-        interpreter.begin(newPass);
+        interpreter().begin(newPass);
         mirrors.beginPass();
         stages.values().forEach(stage -> stage.beginStep(newKind, newStep));
     }
@@ -181,13 +172,13 @@ final class RankWork implements AutoCloseable {
     }
 
     int position() {
-        return interpreter.position();
+        return links == null ? 0 : interpreter().position();
     }
 
     /** Tries the op at the program counter, or what comes after the last one. */
     Progress advance() {
-        if (!interpreter.isFinished()) {
-            return interpreter.advance();
+        if (!interpreter().isFinished()) {
+            return interpreter().advance();
         }
         if (result == null) {
             result = finishOps();
@@ -200,7 +191,7 @@ final class RankWork implements AutoCloseable {
     }
 
     private Progress mirror() {
-        return switch (mirrors.advance(endpoint)) {
+        return switch (mirrors.advance(links().endpoint())) {
             case DONE -> {
                 mirrored = true;
                 yield Progress.DONE;
@@ -243,19 +234,21 @@ final class RankWork implements AutoCloseable {
                 stages.values().stream()
                         .map(
                                 stage ->
-                                        checkpoints.writeShard(
-                                                savedStep, stage.stage(), stage.state()))
+                                        resources
+                                                .checkpoints()
+                                                .writeShard(
+                                                        savedStep, stage.stage(), stage.state()))
                         .toList();
         faults.at(StepMoment.SAVED, savedStep);
         return files;
     }
 
     long[] opStartNanos() {
-        return interpreter.startNanos();
+        return interpreter().startNanos();
     }
 
     long[] opEndNanos() {
-        return interpreter.endNanos();
+        return interpreter().endNanos();
     }
 
     long peakBytes() {
@@ -265,27 +258,27 @@ final class RankWork implements AutoCloseable {
     /** Where the rank is, for error messages: {@code step 7, at 1F2}. */
     String place() {
         String pass = kind == StepKind.TRAIN ? "step " + step : "held-out batch " + step;
-        Op op = interpreter.current();
-        return op == null ? pass : pass + ", at " + OpText.print(op, plan.training().shape());
+        Op op = links == null ? null : interpreter().current();
+        return op == null
+                ? pass
+                : pass + ", at " + OpText.print(op, resources.plan().training().shape());
+    }
+
+    private void closeStages() {
+        List<StageProgram> built = new ArrayList<>(stages.values());
+        stages.clear();
+        mirrors.close();
+        built.reversed().forEach(StageProgram::close);
     }
 
     @Override
     public void close() {
-        RuntimeException first = null;
-        for (AutoCloseable resource : open.reversed()) {
+        try (device) {
             try {
-                resource.close();
-            } catch (Exception e) {
-                if (first == null) {
-                    first = new IllegalStateException("closing a rank: " + e.getMessage(), e);
-                } else {
-                    first.addSuppressed(e);
-                }
+                disconnect();
+            } finally {
+                closeStages();
             }
-        }
-        open.clear();
-        if (first != null) {
-            throw first;
         }
     }
 }

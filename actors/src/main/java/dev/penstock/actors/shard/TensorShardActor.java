@@ -13,10 +13,13 @@ import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.actors.dataplane.FrameKey;
 import dev.penstock.actors.dataplane.FrameListener;
+import dev.penstock.actors.spi.NonFiniteException;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.StepKind;
+import dev.penstock.cuda.device.DeviceException;
 import java.lang.management.ManagementFactory;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -37,7 +40,8 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
 
     private record LinkMoved() implements Command {}
 
-    private record LinkFailed(String reason) implements Command {}
+    /** Of this epoch's links; what earlier ones still say means nothing. */
+    private record LinkFailed(int epoch, String reason) implements Command {}
 
     private static final Logger LOG = LoggerFactory.getLogger(TensorShardActor.class);
     private static final RunOp RUN_OP = new RunOp();
@@ -52,16 +56,19 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
     private static final Duration LINK_RETRY = Duration.ofMillis(1);
 
     private final int rank;
-    private final int epoch;
     private final ActorRef<RankEvent> events;
     private final RankStatus status;
     private final TimerScheduler<Command> timers;
     private final ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     private final RankWork work;
 
+    private int epoch;
+    private long committedStep;
     private RankOrder.@Nullable BeginPass passUnderWay;
     private RankOrder.@Nullable BeginPass uncommitted;
-    private RankEvent.@Nullable StepDone lastStepDone;
+    private @Nullable RankStep lastTimings;
+    private long[] opStarts = {};
+    private long[] opEnds = {};
     private boolean runOpQueued;
     private int naps;
     private long heapBytesAtBegin;
@@ -70,25 +77,30 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
     private TensorShardActor(
             ActorContext<Command> context,
             TimerScheduler<Command> timers,
-            int rank,
-            int epoch,
+            RankBirth birth,
             RankResources resources,
             RankStatus status,
             ActorRef<RankEvent> events) {
         super(context);
         this.timers = timers;
-        this.rank = rank;
-        this.epoch = epoch;
+        this.rank = birth.rank();
         this.status = status;
         this.events = events;
-        this.work = new RankWork(rank, resources, new ToSelf(context.getSelf()));
-        events.tell(new RankEvent.Opened(rank, work.deviceName(), work.deviceFingerprint()));
+        enter(birth.epoch());
+        this.work = new RankWork(rank, resources, birth.start());
+        try {
+            this.committedStep = work.restoredStep();
+            work.connect(epoch, birth.link(), new ToSelf(context.getSelf(), epoch));
+        } catch (RuntimeException | Error e) {
+            work.close();
+            throw e;
+        }
+        events.tell(new RankEvent.Opened(rank, epoch, work.deviceName(), work.deviceFingerprint()));
     }
 
     /** Opens the device and everything on it, on the actor's own thread. */
     public static Behavior<Command> create(
-            int rank,
-            int epoch,
+            RankBirth birth,
             RankResources resources,
             RankStatus status,
             ActorRef<RankEvent> events) {
@@ -98,12 +110,15 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
                                 timers -> {
                                     try {
                                         return new TensorShardActor(
-                                                context, timers, rank, epoch, resources, status,
-                                                events);
+                                                context, timers, birth, resources, status, events);
                                     } catch (RuntimeException | Error e) {
+                                        int rank = birth.rank();
                                         LOG.error("rank {} cannot start", rank, e);
-                                        events.tell(failed(rank, "start", e));
-                                        events.tell(new RankEvent.Stopped(rank));
+                                        String reason = reason(rank, "start", e);
+                                        int epoch = birth.epoch();
+                                        events.tell(
+                                                new RankEvent.Failed(rank, epoch, reason, true));
+                                        events.tell(new RankEvent.Stopped(rank, epoch));
                                         return Behaviors.stopped();
                                     }
                                 }));
@@ -122,40 +137,106 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
             return switch (command) {
                 case RunOp _ -> onRunOp();
                 case LinkMoved _ -> onLinkMoved();
-                case LinkFailed(String reason) -> throw OpInterpreter.linkFailed(reason);
+                case LinkFailed(int of, String reason) -> {
+                    if (of == epoch) {
+                        throw OpInterpreter.linkFailed(reason);
+                    }
+                    yield this;
+                }
                 case Order(RankOrder order) -> onOrder(order);
             };
+        } catch (DataPlaneException e) {
+            LOG.warn("rank {} lost a link", rank, e);
+            return standStill(new RankEvent.LinkLost(rank, epoch, reason(rank, work.place(), e)));
+        } catch (NonFiniteException e) {
+            LOG.error("rank {} met a number that is not finite", rank, e);
+            String reason = reason(rank, work.place(), e);
+            return standStill(new RankEvent.NonFinite(rank, epoch, e.step(), reason));
         } catch (RuntimeException | Error e) { // out of memory is told like every other end
             LOG.error("rank {} failed", rank, e);
-            events.tell(failed(rank, work.place(), e));
+            boolean repeats = e instanceof DeviceException || e instanceof Error;
+            String reason = reason(rank, work.place(), e);
+            events.tell(new RankEvent.Failed(rank, epoch, reason, repeats));
             return Behaviors.stopped();
         }
     }
 
-    private static RankEvent.Failed failed(int rank, String place, Throwable e) {
+    /** Abandons the pass; what to do next is the supervisor's decision. */
+    private Behavior<Command> standStill(RankEvent why) {
+        passUnderWay = null;
+        status.set(RankActivity.State.IDLE, StepKind.TRAIN, status.now().pass(), 0);
+        events.tell(why);
+        return this;
+    }
+
+    private static String reason(int rank, String place, Throwable e) {
         String what = e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
-        return new RankEvent.Failed(rank, "rank %d (%s): %s".formatted(rank, place, what));
+        return "rank %d (%s): %s".formatted(rank, place, what);
     }
 
     private Behavior<Command> onOrder(RankOrder order) {
-        if (order.epoch() != epoch) {
-            LOG.warn(
-                    "rank {} refuses an order of epoch {}, own epoch {}",
-                    rank,
-                    order.epoch(),
-                    epoch);
-            return this;
+        if (order.epoch() < epoch) {
+            return refuse(order);
         }
         return switch (order) {
-            case RankOrder.BeginPass begin -> onBeginPass(begin);
-            case RankOrder.Commit commit -> onCommit(commit);
-            case RankOrder.Save save -> onSave(save);
+            case RankOrder.Prepare prepare -> onPrepare(prepare);
+            case RankOrder.Fence fence -> onFence(fence);
             case RankOrder.Stop _ -> Behaviors.stopped();
+            case RankOrder.BeginPass begin -> isOfNow(begin) ? onBeginPass(begin) : refuse(begin);
+            case RankOrder.Commit commit -> isOfNow(commit) ? onCommit(commit) : refuse(commit);
+            case RankOrder.Save save -> isOfNow(save) ? onSave(save) : refuse(save);
+            case RankOrder.Resume resume -> isOfNow(resume) ? onResume(resume) : refuse(resume);
         };
     }
 
+    private boolean isOfNow(RankOrder order) {
+        return order.epoch() == epoch;
+    }
+
+    private Behavior<Command> refuse(RankOrder order) {
+        LOG.warn("rank {} in epoch {} refuses {}", rank, epoch, order);
+        return this;
+    }
+
+    // ---- recovery -------------------------------------------------------------------------------
+
+    private void enter(int newEpoch) {
+        epoch = newEpoch;
+        status.enter(newEpoch);
+    }
+
+    private Behavior<Command> onPrepare(RankOrder.Prepare prepare) {
+        passUnderWay = null;
+        work.disconnect();
+        enter(prepare.epoch());
+        long ready = uncommitted == null ? -1 : uncommitted.step();
+        var held = new RankEvent.HeldState(rank, committedStep, ready);
+        events.tell(new RankEvent.Prepared(rank, epoch, held, List.of()));
+        return this;
+    }
+
+    private Behavior<Command> onResume(RankOrder.Resume resume) {
+        if (!(resume.start() instanceof RankStart.Kept)) {
+            work.restore(resume.start());
+            committedStep = work.restoredStep();
+            uncommitted = null;
+            lastTimings = null;
+        }
+        work.connect(epoch, resume.link(), new ToSelf(getContext().getSelf(), epoch));
+        events.tell(new RankEvent.Resumed(rank, epoch));
+        return this;
+    }
+
+    private Behavior<Command> onFence(RankOrder.Fence fence) {
+        LOG.error("rank {} in epoch {} ends: {}", rank, epoch, fence.reason());
+        return Behaviors.stopped();
+    }
+
+    // ---- steps ----------------------------------------------------------------------------------
+
     private Behavior<Command> onBeginPass(RankOrder.BeginPass begin) {
         passUnderWay = begin;
+        uncommitted = null; // of a pass that is run again, if of any
         heapBytesAtBegin = threads.getCurrentThreadAllocatedBytes();
         work.begin(begin.kind(), begin.step(), begin.pass());
         queueRunOp();
@@ -215,6 +296,8 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
         passUnderWay = null;
         if (begin.kind() == StepKind.TRAIN) {
             uncommitted = begin;
+            opStarts = work.opStartNanos(); // a recovery before the commit forgets them
+            opEnds = work.opEndNanos();
         }
         note(begin, RankActivity.State.IDLE);
         events.tell(new RankEvent.PassDone(rank, epoch, begin.pass(), result));
@@ -222,9 +305,9 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
     }
 
     private Behavior<Command> onCommit(RankOrder.Commit commit) {
-        RankEvent.StepDone done = lastStepDone;
-        if (done != null && done.step() == commit.step()) {
-            events.tell(done);
+        RankStep done = lastTimings;
+        if (done != null && committedStep == commit.step()) {
+            events.tell(new RankEvent.StepDone(rank, epoch, committedStep, done));
             return this;
         }
         if (uncommitted == null || uncommitted.step() != commit.step()) {
@@ -238,17 +321,10 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
         long end = System.nanoTime();
         note(uncommitted, RankActivity.State.IDLE);
         uncommitted = null;
-        var timings =
-                new RankStep(
-                        rank,
-                        work.opStartNanos(),
-                        work.opEndNanos(),
-                        start,
-                        end,
-                        work.peakBytes(),
-                        heapBytesOfPass);
-        lastStepDone = new RankEvent.StepDone(rank, epoch, commit.step(), timings);
-        events.tell(lastStepDone);
+        committedStep = commit.step();
+        lastTimings =
+                new RankStep(rank, opStarts, opEnds, start, end, work.peakBytes(), heapBytesOfPass);
+        events.tell(new RankEvent.StepDone(rank, epoch, committedStep, lastTimings));
         return this;
     }
 
@@ -271,7 +347,8 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
         } catch (RuntimeException e) {
             LOG.warn("rank {} could not close everything", rank, e);
         } finally {
-            events.tell(new RankEvent.Stopped(rank)); // else the run would wait for the deadline
+            events.tell(
+                    new RankEvent.Stopped(rank, epoch)); // else the run would wait for the deadline
         }
         return this;
     }
@@ -281,7 +358,7 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
     }
 
     /** Turns the poller's calls into messages. */
-    private record ToSelf(ActorRef<Command> self) implements FrameListener {
+    private record ToSelf(ActorRef<Command> self, int epoch) implements FrameListener {
         @Override
         public void onFrame(FrameKey key) {
             self.tell(LINK_MOVED);
@@ -294,7 +371,7 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
 
         @Override
         public void onFailure(DataPlaneException failure) {
-            self.tell(new LinkFailed(String.valueOf(failure.getMessage())));
+            self.tell(new LinkFailed(epoch, String.valueOf(failure.getMessage())));
         }
     }
 }

@@ -27,6 +27,9 @@ public interface RunListener {
     /** A checkpoint could not be written; training goes on and the previous one is intact. */
     void onCheckpointFailed(long step, String reason);
 
+    /** The run came back from a death or a broken link; steps after its {@code fromStep} follow. */
+    default void onRecovery(RecoveryReport report) {}
+
     /** Nothing moved for a while: who waits for what, from whom, since when. */
     void onStall(String report);
 }

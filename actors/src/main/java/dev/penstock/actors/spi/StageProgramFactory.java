@@ -28,4 +28,13 @@ public interface StageProgramFactory {
     default StageProgramFactory blank() {
         return this;
     }
+
+    /**
+     * A factory of the same stages and mirrors as the run's checkpoint after {@code step} has them.
+     *
+     * @throws RuntimeException there or from {@link #create} if that checkpoint cannot be read
+     */
+    default StageProgramFactory startingAt(long step) {
+        throw new UnsupportedOperationException("these stages have no checkpoints");
+    }
 }

@@ -11,6 +11,7 @@ import akka.actor.typed.javadsl.Receive;
 import akka.actor.typed.javadsl.TimerScheduler;
 import dev.penstock.actors.serialization.WireMessage;
 import dev.penstock.actors.shard.RankActivity;
+import dev.penstock.actors.shard.RankBirth;
 import dev.penstock.actors.shard.RankEvent;
 import dev.penstock.actors.shard.RankOrder;
 import dev.penstock.actors.shard.RankResources;
@@ -18,6 +19,7 @@ import dev.penstock.actors.shard.RankStatus;
 import dev.penstock.actors.shard.TensorShardActor;
 import dev.penstock.actors.spi.RunPlan;
 import java.time.Duration;
+import java.util.function.Consumer;
 
 /**
  * The control side of a rank: spawns and watches its shard, hands orders on, and renews the rank's
@@ -38,23 +40,24 @@ public final class StageActor extends AbstractBehavior<StageActor.Command> {
     private final int rank;
     private final RunPlan plan;
     private final RankStatus status = new RankStatus();
+    private final Consumer<String> fenced;
     private final ActorRef<RankEvent> events;
     private final ActorRef<TensorShardActor.Command> shard;
 
     private StageActor(
             ActorContext<Command> context,
             TimerScheduler<Command> timers,
-            int rank,
-            int epoch,
+            RankBirth birth,
             RankResources resources,
             ActorRef<RankEvent> events) {
         super(context);
-        this.rank = rank;
+        this.rank = birth.rank();
         this.plan = resources.plan();
         this.events = events;
+        this.fenced = resources.fenced();
         this.shard =
                 context.spawn(
-                        TensorShardActor.create(rank, epoch, resources, status, events),
+                        TensorShardActor.create(birth, resources, status, events),
                         "shard-0",
                         DispatcherSelector.fromConfig("penstock.shard-dispatcher"));
         context.watch(shard);
@@ -64,13 +67,12 @@ public final class StageActor extends AbstractBehavior<StageActor.Command> {
 
     /** A rank of the plan in this process. */
     public static Behavior<Command> create(
-            int rank, int epoch, RankResources resources, ActorRef<RankEvent> events) {
+            RankBirth birth, RankResources resources, ActorRef<RankEvent> events) {
         return Behaviors.setup(
                 context ->
                         Behaviors.withTimers(
                                 timers ->
-                                        new StageActor(
-                                                context, timers, rank, epoch, resources, events)));
+                                        new StageActor(context, timers, birth, resources, events)));
     }
 
     @Override
@@ -83,8 +85,13 @@ public final class StageActor extends AbstractBehavior<StageActor.Command> {
 
     private Behavior<Command> onCommand(Command command) {
         switch (command) {
-            case Order(RankOrder order) -> shard.tell(new TensorShardActor.Order(order));
-            case RenewLease _ -> events.tell(new RankEvent.Lease(rank, activity()));
+            case Order(RankOrder order) -> {
+                shard.tell(new TensorShardActor.Order(order));
+                if (order instanceof RankOrder.Fence fence) {
+                    fenced.accept(fence.reason());
+                }
+            }
+            case RenewLease _ -> events.tell(new RankEvent.Lease(rank, status.epoch(), activity()));
         }
         return this;
     }

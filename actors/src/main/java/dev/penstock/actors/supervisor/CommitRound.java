@@ -29,6 +29,10 @@ final class CommitRound {
         return step;
     }
 
+    double clipFactor() {
+        return clipFactor;
+    }
+
     /** Takes an answer; true when it was the last one missing. */
     boolean accept(RankEvent.StepDone done) {
         if (done.step() != step || timings[done.rank()] != null) {

@@ -1,11 +1,14 @@
 package dev.penstock.actors.supervisor;
 
+import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.shard.RankBirth;
 import dev.penstock.actors.shard.RankOrder;
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.Consumer;
 
 /**
@@ -14,10 +17,13 @@ import java.util.function.Consumer;
  */
 public sealed interface Effect {
     /** Ask a node to open a rank; the answer is {@code onHosted} or {@code onHostRefused}. */
-    record HostRank(NodeInfo node, int rank, int epoch) implements Effect {}
+    record HostRank(NodeInfo node, RankBirth birth) implements Effect {}
 
     /** Hand an order to a hosted rank. */
     record TellRank(int rank, RankOrder order) implements Effect {}
+
+    /** Make this durable before anything that follows. */
+    record Journal(JournalRecord entry) implements Effect {}
 
     /**
      * Publish a checkpoint beside everything else; the answer is {@code onPublished}.
@@ -33,6 +39,17 @@ public sealed interface Effect {
 
     /** Remove what was written of a checkpoint that failed. */
     record Abandon(long step) implements Effect {}
+
+    /**
+     * Start a process, if the run's processes are this supervisor's to start; its node introduces
+     * itself.
+     *
+     * @param rank that it is for; empty for a spare
+     */
+    record StartProcess(Optional<Integer> rank) implements Effect {}
+
+    /** Start another media driver; the answer is {@code onLinkRestarted}. */
+    record RestartLink() implements Effect {}
 
     /** Tell the listener. */
     record Notify(Consumer<RunListener> call) implements Effect {}

@@ -9,6 +9,7 @@ import akka.actor.typed.javadsl.Receive;
 import akka.actor.typed.javadsl.TimerScheduler;
 import akka.actor.typed.receptionist.Receptionist;
 import akka.actor.typed.receptionist.ServiceKey;
+import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.node.NodeActor;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.shard.RankEvent;
@@ -37,11 +38,22 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     /** Finish the step under way, save, and end. */
     public record Interrupt() implements Command {}
 
-    /** Proof that a rank's process is gone. */
+    /**
+     * Proof that a process of this host is gone.
+     *
+     * @param startedFor the rank that it was started for, if for one
+     */
+    public record ProcessDied(long pid, Optional<Integer> startedFor, String how)
+            implements Command {}
+
+    /** Proof that a rank is gone, such as a closed connection. */
     public record RankDied(int rank, String how) implements Command {}
 
     /** Proof that the media driver is gone, and with it every link. */
     public record LinkDied(String how) implements Command {}
+
+    /** Another media driver serves this directory. */
+    public record LinkRestarted(String directory) implements Command {}
 
     private record NodesListed(Receptionist.Listing listing) implements Command {}
 
@@ -55,18 +67,21 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
 
     private record Tick() implements Command {}
 
+    /** A rank where it was hosted last, and in which epoch. */
+    private record Stage(int epoch, ActorRef<StageActor.Command> ref) {}
+
     private static final Duration TICK = Duration.ofMillis(200);
 
     private final RunPlan plan;
     private final RunListener listener;
-    private final CheckpointStore checkpoints;
+    private final SupervisorServices services;
     private final CompletableFuture<RunOutcome> outcome;
     private final ServiceKey<NodeActor.Command> key;
     private final ActorRef<RankEvent> events;
     private final ActorRef<NodeActor.HostAnswer> hostAnswers;
     private final ActorRef<NodeActor.Introduction> introductions;
     private final Map<NodeInfo, ActorRef<NodeActor.Command>> nodes = new HashMap<>();
-    private final Map<Integer, ActorRef<StageActor.Command>> stages = new HashMap<>();
+    private final Map<Integer, Stage> stages = new HashMap<>();
     private final RunCoordinator coordinator;
 
     private PipelineSupervisor(
@@ -74,14 +89,14 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
             TimerScheduler<Command> timers,
             RunPlan plan,
             RunListener listener,
-            CheckpointStore checkpoints,
+            SupervisorServices services,
             CompletableFuture<RunOutcome> outcome) {
         super(context);
         this.plan = plan;
         this.listener = listener;
-        this.checkpoints = checkpoints;
+        this.services = services;
         this.outcome = outcome;
-        this.coordinator = new RunCoordinator(plan, System.nanoTime());
+        this.coordinator = new RunCoordinator(plan, services.policy(), System.nanoTime());
         this.key = NodeActor.key(plan.runId());
         this.events = context.messageAdapter(RankEvent.class, Reported::new);
         this.hostAnswers = context.messageAdapter(NodeActor.HostAnswer.class, HostAnswered::new);
@@ -89,6 +104,15 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
         var listings = context.messageAdapter(Receptionist.Listing.class, NodesListed::new);
         context.getSystem().receptionist().tell(Receptionist.subscribe(key, listings));
         timers.startTimerWithFixedDelay(new Tick(), TICK);
+    }
+
+    /** A supervisor of a run in which every failure is the end. */
+    public static Behavior<Command> create(
+            RunPlan plan,
+            RunListener listener,
+            CheckpointStore checkpoints,
+            CompletableFuture<RunOutcome> outcome) {
+        return create(plan, listener, SupervisorServices.plain(checkpoints), outcome);
     }
 
     /**
@@ -99,18 +123,14 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     public static Behavior<Command> create(
             RunPlan plan,
             RunListener listener,
-            CheckpointStore checkpoints,
+            SupervisorServices services,
             CompletableFuture<RunOutcome> outcome) {
         return Behaviors.setup(
                 context ->
                         Behaviors.withTimers(
                                 timers ->
                                         new PipelineSupervisor(
-                                                context,
-                                                timers,
-                                                plan,
-                                                listener,
-                                                checkpoints,
+                                                context, timers, plan, listener, services,
                                                 outcome)));
     }
 
@@ -135,17 +155,23 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
                 nodes.put(introduction.info(), introduction.node());
                 yield coordinator.onNode(introduction.info(), now);
             }
-            case HostAnswered(NodeActor.Hosting(int rank, var stage)) -> {
-                stages.put(rank, stage);
-                yield coordinator.onHosted(rank, now);
+            case HostAnswered(NodeActor.Hosting(int rank, int epoch, var stage)) -> {
+                stages.merge(
+                        rank,
+                        new Stage(epoch, stage),
+                        (old, young) -> young.epoch() > old.epoch() ? young : old);
+                yield coordinator.onHosted(rank, epoch, now);
             }
-            case HostAnswered(NodeActor.HostingRefused(int rank, String reason)) ->
-                    coordinator.onHostRefused(rank, reason, now);
+            case HostAnswered(NodeActor.HostingRefused(int rank, int epoch, String reason)) ->
+                    coordinator.onHostRefused(rank, epoch, reason, now);
             case Reported(RankEvent event) -> coordinator.onRankEvent(event, now);
             case Published(Publication publication) -> coordinator.onPublished(publication, now);
             case Interrupt _ -> coordinator.onInterrupt(now);
+            case ProcessDied(long pid, var startedFor, String how) ->
+                    coordinator.onProcessDied(pid, startedFor, how, now);
             case RankDied(int rank, String how) -> coordinator.onRankDied(rank, how, now);
             case LinkDied(String how) -> coordinator.onLinkDied(how, now);
+            case LinkRestarted(String directory) -> coordinator.onLinkRestarted(directory, now);
             case Tick _ -> coordinator.onTick(now);
         };
     }
@@ -164,15 +190,16 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
                     Objects.requireNonNull(nodes.get(host.node()))
                             .tell(
                                     new NodeActor.HostRank(
-                                            host.rank(),
-                                            host.epoch(),
-                                            plan.hash(),
-                                            events,
-                                            hostAnswers));
+                                            host.birth(), plan.hash(), events, hostAnswers));
             case Effect.TellRank(int rank, var order) ->
-                    Objects.requireNonNull(stages.get(rank)).tell(new StageActor.Order(order));
+                    Objects.requireNonNull(stages.get(rank))
+                            .ref()
+                            .tell(new StageActor.Order(order));
+            case Effect.Journal(JournalRecord entry) -> services.journal().append(entry);
+            case Effect.StartProcess(var rank) -> services.processes().start(rank);
+            case Effect.RestartLink _ -> services.processes().restartLink();
             case Effect.Publish publish -> publish(publish);
-            case Effect.Abandon(long step) -> checkpoints.abandon(step);
+            case Effect.Abandon(long step) -> services.checkpoints().abandon(step);
             case Effect.Notify(var call) -> call.accept(listener);
             case Effect.Finish(RunOutcome end) -> outcome.complete(end);
         }
@@ -181,7 +208,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     private void publish(Effect.Publish publish) {
         CompletionStage<Void> published =
                 CompletableFuture.runAsync(
-                        () -> checkpoints.publish(publish.step(), publish.files()));
+                        () -> services.checkpoints().publish(publish.step(), publish.files()));
         getContext()
                 .pipeToSelf(
                         published,

@@ -2,29 +2,50 @@ package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.node.NodeInfo;
 import java.util.ArrayList;
-import java.util.BitSet;
 import java.util.List;
+import java.util.Optional;
+import java.util.function.Predicate;
 
-/**
- * Decides which ranks go to a node that introduces itself: the one it was started for, or all that
- * are still free.
- */
+/** The nodes that are there, and which of them a rank goes to. */
 final class Placer {
-    private final int ranks;
-    private final BitSet taken = new BitSet();
+    private final RankTable ranks;
+    private final List<NodeInfo> nodes = new ArrayList<>();
 
-    Placer(int ranks) {
+    Placer(RankTable ranks) {
         this.ranks = ranks;
     }
 
-    List<Integer> place(NodeInfo node) {
-        List<Integer> placed = new ArrayList<>();
-        for (int rank = 0; rank < ranks; rank++) {
-            if (!taken.get(rank) && (node.rank().isEmpty() || node.rank().get() == rank)) {
-                taken.set(rank);
-                placed.add(rank);
-            }
+    /** A node introduced itself, perhaps once more. */
+    void add(NodeInfo node) {
+        if (!nodes.contains(node)) {
+            nodes.add(node);
         }
-        return placed;
+    }
+
+    /** A node is gone, or cannot be relied on. */
+    void remove(NodeInfo node) {
+        nodes.remove(node);
+    }
+
+    /** The node of a process of this host. */
+    Optional<NodeInfo> ofProcess(long pid) {
+        return first(node -> node.pid() == pid);
+    }
+
+    /** The node that was started for this rank, or one that takes any. */
+    Optional<NodeInfo> nodeFor(int rank) {
+        return first(node -> node.rank().filter(own -> own == rank).isPresent())
+                .or(() -> first(node -> node.rank().isEmpty() && !node.spare()));
+    }
+
+    /** As {@link #nodeFor}, or a spare one that is free. */
+    Optional<NodeInfo> replacementFor(int rank) {
+        return first(node -> node.rank().filter(own -> own == rank).isPresent())
+                .or(() -> first(node -> node.spare() && ranks.on(node).isEmpty()))
+                .or(() -> nodeFor(rank));
+    }
+
+    private Optional<NodeInfo> first(Predicate<NodeInfo> wanted) {
+        return nodes.stream().filter(wanted).findFirst();
     }
 }

@@ -8,21 +8,27 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/** What the coordinator knows of every rank. */
+/**
+ * What the coordinator knows of every rank. A rank lives on a node from {@link #placed} until it is
+ * {@link #vacate}d; then another node may get it, in a later epoch.
+ */
 final class RankTable {
     /** One rank. */
     static final class Row {
         private final int rank;
         private @Nullable NodeInfo node;
-        private boolean hosted;
         private RankEvent.@Nullable Opened opened;
         private @Nullable RankActivity activity;
-        private long heardNanos;
+        private boolean hosted;
         private boolean stopped;
+        private boolean silent;
+        private int born;
+        private long heardNanos;
 
         private Row(int rank) {
             this.rank = rank;
@@ -57,8 +63,15 @@ final class RankTable {
         return epoch;
     }
 
+    void enter(int newEpoch) {
+        epoch = newEpoch;
+    }
+
+    // ---- what became of a rank ------------------------------------------------------------------
+
     void placed(int rank, NodeInfo node, long now) {
         rows[rank].node = node;
+        rows[rank].born = epoch;
         heardFrom(rank, now);
     }
 
@@ -73,6 +86,7 @@ final class RankTable {
 
     void heardFrom(int rank, long now) {
         rows[rank].heardNanos = now;
+        rows[rank].silent = false;
     }
 
     /** As if every rank had just been heard from. */
@@ -86,18 +100,59 @@ final class RankTable {
         rows[rank].activity = activity;
     }
 
+    void silent(int rank) {
+        rows[rank].silent = true;
+    }
+
     void stopped(int rank) {
         rows[rank].stopped = true;
     }
 
-    void died(int rank) {
-        rows[rank].stopped = true;
-        rows[rank].hosted = false;
+    /** The rank is nowhere any more; what is still heard of it comes from the past. */
+    void vacate(int rank) {
+        Row gone = rows[rank];
+        rows[rank] = new Row(rank);
+        rows[rank].born = epoch + 1;
+        rows[rank].heardNanos = gone.heardNanos;
+    }
+
+    // ---- questions ------------------------------------------------------------------------------
+
+    /** Whether an event comes from where the rank lives now, and not from where it once did. */
+    boolean isAlive(RankEvent event) {
+        Row row = rows[event.rank()];
+        return row.node != null && event.epoch() >= row.born;
+    }
+
+    /** Whether a node's answer is about where the rank was placed last. */
+    boolean isPlaced(int rank, int birthEpoch) {
+        return rows[rank].node != null && rows[rank].born == birthEpoch;
     }
 
     /** Whether an order would reach this rank. */
     boolean listens(int rank) {
         return rows[rank].hosted && !rows[rank].stopped;
+    }
+
+    boolean isSilent(int rank) {
+        return rows[rank].silent;
+    }
+
+    boolean hasNode(int rank) {
+        return rows[rank].node != null;
+    }
+
+    Optional<NodeInfo> node(int rank) {
+        return Optional.ofNullable(rows[rank].node);
+    }
+
+    /** The ranks that live on a node. */
+    List<Integer> on(NodeInfo node) {
+        return where(row -> node.equals(row.node));
+    }
+
+    private List<Integer> where(Predicate<Row> wanted) {
+        return Arrays.stream(rows).filter(wanted).map(Row::rank).toList();
     }
 
     boolean allOpen() {
@@ -108,6 +163,22 @@ final class RankTable {
     boolean allStopped() {
         return Arrays.stream(rows).allMatch(row -> row.stopped || row.node == null);
     }
+
+    /** Ranks on nodes that said nothing for a lease and were not known to be silent. */
+    List<Integer> newlySilent(long now, Duration lease) {
+        return where(
+                row ->
+                        row.node != null
+                                && !row.stopped
+                                && !row.silent
+                                && now - row.heardNanos > lease.toNanos());
+    }
+
+    long silentNanos(int rank, long now) {
+        return now - rows[rank].heardNanos;
+    }
+
+    // ---- words ----------------------------------------------------------------------------------
 
     /** {@code rank 1 (node worker-1, pid 4711)}. */
     String name(int rank) {
@@ -123,6 +194,17 @@ final class RankTable {
                 .filter(row -> row.opened == null || !row.hosted)
                 .map(row -> name(row.rank) + (row.node == null ? " has no node" : " is opening"))
                 .collect(Collectors.joining(", "));
+    }
+
+    /** That a rank's lease ran out. */
+    String silence(int rank, long now, Duration lease) {
+        RankActivity activity = rows[rank].activity;
+        return "%s has been silent for %.1f s (lease %.1f s); last seen: %s"
+                .formatted(
+                        name(rank),
+                        silentNanos(rank, now) / 1e9,
+                        lease.toMillis() / 1e3,
+                        activity == null ? "nothing" : activity.text());
     }
 
     /** Descriptions by rank; all ranks must be open. */
@@ -147,22 +229,5 @@ final class RankTable {
         return Optional.of(
                 "the ranks' kernels differ, so loss bits would too: expected one fingerprint, got "
                         + all);
-    }
-
-    /** A rank whose lease ran out. */
-    Optional<String> silent(long now, Duration lease) {
-        return Arrays.stream(rows)
-                .filter(row -> now - row.heardNanos > lease.toNanos())
-                .findFirst()
-                .map(
-                        row ->
-                                "%s has been silent for %.1f s (lease %.1f s); last seen: %s"
-                                        .formatted(
-                                                name(row.rank),
-                                                (now - row.heardNanos) / 1e9,
-                                                lease.toMillis() / 1e3,
-                                                row.activity == null
-                                                        ? "nothing"
-                                                        : row.activity.text()));
     }
 }

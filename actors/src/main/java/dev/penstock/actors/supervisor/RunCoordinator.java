@@ -1,12 +1,19 @@
 package dev.penstock.actors.supervisor;
 
+import dev.penstock.actors.fault.RecoveryPolicy;
+import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.shard.RankBirth;
 import dev.penstock.actors.shard.RankEvent;
 import dev.penstock.actors.shard.RankOrder;
+import dev.penstock.actors.shard.RankStart;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunPlan;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Supplier;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -18,6 +25,7 @@ import org.slf4j.LoggerFactory;
  *
  * <pre>
  *   PLACING --all ranks open--> RUNNING --last step, stop or failure--> STOPPING --all stopped--> outcome
+ *                               RUNNING --death--> RECOVERING --all ranks back--> RUNNING
  * </pre>
  *
  * Every {@code now} is in nanoseconds on one clock that never goes back.
@@ -26,17 +34,20 @@ public final class RunCoordinator {
     private enum Phase {
         PLACING,
         RUNNING,
+        RECOVERING,
         STOPPING
     }
 
     private static final Logger LOG = LoggerFactory.getLogger(RunCoordinator.class);
 
     private final RunPlan plan;
+    private final RecoveryPolicy policy;
     private final RankTable ranks;
     private final Outbox out;
     private final Placer placer;
     private final StallWatch stalls;
     private final StepDriver driver;
+    private final RecoveryDriver recovery;
     private final long startedNanos;
 
     private Phase phase = Phase.PLACING;
@@ -45,45 +56,66 @@ public final class RunCoordinator {
     private long lastTickNanos;
 
     /** A run that has no nodes yet. */
-    public RunCoordinator(RunPlan plan, long now) {
+    public RunCoordinator(RunPlan plan, RecoveryPolicy policy, long now) {
         this.plan = plan;
+        this.policy = policy;
         this.ranks = new RankTable(plan.ranks());
         this.out = new Outbox(ranks);
-        this.placer = new Placer(plan.ranks());
+        this.placer = new Placer(ranks);
         this.stalls = new StallWatch(plan);
         this.driver = new StepDriver(plan, ranks, out, stalls);
+        this.recovery = new RecoveryDriver(plan, policy, ranks, placer, out, driver);
         this.startedNanos = now;
         this.lastTickNanos = now;
+        out.add(
+                new Effect.Journal(
+                        new JournalRecord.Began(
+                                plan.runId(),
+                                plan.hash(),
+                                plan.ranks(),
+                                ranks.epoch(),
+                                driver.completed())));
     }
 
     // ---- placing --------------------------------------------------------------------------------
 
     /** A node said who it is; saying it again changes nothing. */
     public List<Effect> onNode(NodeInfo node, long now) {
+        placer.add(node);
         if (phase == Phase.PLACING) {
-            for (int rank : placer.place(node)) {
-                ranks.placed(rank, node, now);
-                out.add(new Effect.HostRank(node, rank, ranks.epoch()));
+            for (int rank = 0; rank < ranks.size(); rank++) {
+                if (!ranks.hasNode(rank) && placer.nodeFor(rank).equals(Optional.of(node))) {
+                    ranks.placed(rank, node, now);
+                    var birth = new RankBirth(rank, ranks.epoch(), new RankStart.Fresh(), "");
+                    out.add(new Effect.HostRank(node, birth));
+                }
             }
+        } else if (phase == Phase.RECOVERING) {
+            recovery.onNode(now);
         }
         return out.drain();
     }
 
     /** A node hosts the rank, which is opening. */
-    public List<Effect> onHosted(int rank, long now) {
-        ranks.hosted(rank, now);
-        if (phase == Phase.STOPPING) {
-            out.tell(rank, new RankOrder.Stop(ranks.epoch()));
+    public List<Effect> onHosted(int rank, int birthEpoch, long now) {
+        if (ranks.isPlaced(rank, birthEpoch)) {
+            ranks.hosted(rank, now);
+            if (phase == Phase.STOPPING) {
+                out.tell(rank, new RankOrder.Stop(ranks.epoch()));
+            }
+            recovery.onHosted(rank, birthEpoch);
+            startWhenAllOpen(now);
         }
-        startWhenAllOpen(now);
         return out.drain();
     }
 
     /** A node does not take the rank. */
-    public List<Effect> onHostRefused(int rank, String reason, long now) {
-        ranks.stopped(rank);
-        fail(reason, now);
-        finishIfStopped();
+    public List<Effect> onHostRefused(int rank, int birthEpoch, String reason, long now) {
+        if (ranks.isPlaced(rank, birthEpoch)) {
+            ranks.stopped(rank);
+            fail(reason, now);
+            finishIfStopped();
+        }
         return out.drain();
     }
 
@@ -105,53 +137,181 @@ public final class RunCoordinator {
 
     // ---- running --------------------------------------------------------------------------------
 
-    /** A rank spoke. */
+    /** A rank spoke; one whose place another has got is not listened to. */
     public List<Effect> onRankEvent(RankEvent event, long now) {
-        ranks.heardFrom(event.rank(), now);
+        if (!ranks.isAlive(event)) {
+            return out.drain();
+        }
+        int rank = event.rank();
+        boolean wasSilent = ranks.isSilent(rank);
+        ranks.heardFrom(rank, now);
+        recovery.onHeard(rank, wasSilent);
         switch (event) {
+            case RankEvent.Lease lease -> ranks.activity(rank, lease.activity());
+            case RankEvent.Failed failed -> onFailed(failed, now);
+            case RankEvent.Stopped _ -> onStopped(rank, now);
             case RankEvent.Opened opened -> {
                 ranks.opened(opened);
                 startWhenAllOpen(now);
+                ifRecovering(event, () -> recovery.onBack(rank, now), now);
             }
-            case RankEvent.Lease lease -> ranks.activity(lease.rank(), lease.activity());
-            case RankEvent.Failed(_, String reason) -> fail(reason, now);
-            case RankEvent.Stopped(int rank) -> onStopped(rank, now);
-            case RankEvent.PassDone _,
-                    RankEvent.StepDone _,
-                    RankEvent.Saved _,
-                    RankEvent.SaveFailed _ -> {
-                if (phase == Phase.RUNNING) {
-                    follow(answer(event, now), now);
-                }
-            }
+            case RankEvent.Resumed _ -> ifRecovering(event, () -> recovery.onBack(rank, now), now);
+            case RankEvent.Prepared prepared ->
+                    ifRecovering(event, () -> recovery.onPrepared(prepared, now), now);
+            case RankEvent.LinkLost lost -> onLinkLost(lost, now);
+            case RankEvent.NonFinite bad ->
+                    ifRunning(event, () -> new Turn.NotFinite(bad.step(), bad.reason()), now);
+            case RankEvent.PassDone done ->
+                    ifRunning(event, () -> driver.onPassDone(done, now), now);
+            case RankEvent.StepDone done ->
+                    ifRunning(event, () -> driver.onStepDone(done, now), now);
+            case RankEvent.Saved saved -> ifRunning(event, () -> driver.onSaved(saved, now), now);
+            case RankEvent.SaveFailed failed ->
+                    ifRunning(event, () -> driver.onSaveFailed(failed, now), now);
         }
         return out.drain();
     }
 
-    private Turn answer(RankEvent event, long now) {
-        return switch (event) {
-            case RankEvent.PassDone done -> driver.onPassDone(done, now);
-            case RankEvent.StepDone done -> driver.onStepDone(done, now);
-            case RankEvent.Saved saved -> driver.onSaved(saved, now);
-            case RankEvent.SaveFailed failed -> driver.onSaveFailed(failed, now);
-            case RankEvent.Opened _, RankEvent.Lease _, RankEvent.Failed _, RankEvent.Stopped _ ->
-                    Turn.GO_ON;
-        };
+    private void ifRunning(RankEvent event, Supplier<Turn> act, long now) {
+        if (phase == Phase.RUNNING && event.epoch() == ranks.epoch()) {
+            follow(act.get(), now);
+        }
+    }
+
+    private void ifRecovering(RankEvent event, Supplier<Turn> act, long now) {
+        if (phase == Phase.RECOVERING && event.epoch() == ranks.epoch()) {
+            follow(act.get(), now);
+        }
     }
 
     private void follow(Turn turn, long now) {
+        if (phase == Phase.RUNNING || phase == Phase.RECOVERING) {
+            phase = recovery.isUnderWay() ? Phase.RECOVERING : Phase.RUNNING;
+        }
         switch (turn) {
             case Turn.GoOn _ -> {}
             case Turn.Finished _ -> stop(now);
             case Turn.Broken(String reason) -> fail(reason, now);
+            case Turn.NotFinite(long step, String reason) -> onNotFinite(step, reason, now);
+        }
+    }
+
+    private void onNotFinite(long step, String reason, long now) {
+        if (policy.nonFinite() == RecoveryPolicy.NonFinite.HALT || driver.evaluates()) {
+            fail(reason, now);
+        } else {
+            follow(recovery.onNotFinite(step, reason, policy.nonFinite(), now), now);
         }
     }
 
     /** A checkpoint was published, or could not be. */
     public List<Effect> onPublished(Publication publication, long now) {
         boolean idle = driver.onPublished(publication);
-        if (idle && phase == Phase.RUNNING) {
+        if (phase == Phase.RUNNING && idle) {
             follow(driver.proceed(now), now);
+        } else if (phase == Phase.RECOVERING) {
+            follow(recovery.retry(now), now);
+        }
+        return out.drain();
+    }
+
+    // ---- deaths ---------------------------------------------------------------------------------
+
+    /**
+     * Proof that a process of this host is gone, and with it all ranks that lived there.
+     *
+     * @param startedFor the rank that it was started for, if for one
+     * @param how it ended
+     */
+    public List<Effect> onProcessDied(
+            long pid, Optional<Integer> startedFor, String how, long now) {
+        Optional<NodeInfo> node = placer.ofProcess(pid);
+        node.ifPresent(placer::remove);
+        List<Integer> gone = new ArrayList<>(node.map(ranks::on).orElse(List.of()));
+        startedFor.filter(rank -> !ranks.hasNode(rank)).ifPresent(gone::add);
+        if (gone.isEmpty()) {
+            LOG.warn("run {}: a process without a rank is gone: {}", plan.runId(), how);
+        } else {
+            onDead(gone, how, now);
+        }
+        return out.drain();
+    }
+
+    /** Proof that a rank is gone, such as a closed connection. */
+    public List<Effect> onRankDied(int rank, String how, long now) {
+        ranks.node(rank).ifPresent(placer::remove);
+        onDead(List.of(rank), how, now);
+        return out.drain();
+    }
+
+    private void onDead(List<Integer> gone, String how, long now) {
+        String names = gone.stream().map(ranks::name).collect(Collectors.joining(" and "));
+        String cause = "%s died: %s, after step %d".formatted(names, how, driver.completed());
+        switch (phase) {
+            case PLACING -> {
+                gone.forEach(ranks::vacate);
+                fail(cause, now);
+            }
+            case RUNNING, RECOVERING -> {
+                if (driver.onlyPublishes()) {
+                    gone.forEach(ranks::vacate);
+                } else {
+                    follow(recovery.onDead(gone, cause, now), now);
+                }
+            }
+            case STOPPING -> {
+                gone.forEach(ranks::vacate);
+                finishIfStopped();
+            }
+        }
+    }
+
+    private void onFailed(RankEvent.Failed failed, long now) {
+        boolean hopeless = failed.repeats() || phase == Phase.PLACING || phase == Phase.STOPPING;
+        if (hopeless) {
+            fail(failed.reason(), now);
+        } else {
+            follow(recovery.onDead(List.of(failed.rank()), failed.reason(), now), now);
+        }
+    }
+
+    private void onStopped(int rank, long now) {
+        switch (phase) {
+            case STOPPING -> {
+                ranks.stopped(rank);
+                finishIfStopped();
+            }
+            case PLACING -> {
+                ranks.stopped(rank);
+                fail("%s stopped by itself".formatted(ranks.name(rank)), now);
+            }
+            case RUNNING, RECOVERING -> onDead(List.of(rank), "it stopped by itself", now);
+        }
+    }
+
+    private void onLinkLost(RankEvent.LinkLost lost, long now) {
+        if (phase == Phase.PLACING) {
+            fail(lost.reason(), now);
+        } else if (lost.epoch() == ranks.epoch() && phase != Phase.STOPPING) {
+            follow(recovery.onLinkLost(lost.reason(), now), now);
+        }
+    }
+
+    /** Proof that the media driver is gone, and with it every link. */
+    public List<Effect> onLinkDied(String how, long now) {
+        String cause = "the media driver died: " + how;
+        switch (phase) {
+            case PLACING -> fail(cause, now);
+            case RUNNING, RECOVERING -> follow(recovery.onLinkDied(cause, now), now);
+            case STOPPING -> {} // nobody needs it any more
+        }
+        return out.drain();
+    }
+
+    /** Another media driver serves this directory. */
+    public List<Effect> onLinkRestarted(String directory, long now) {
+        if (phase == Phase.RECOVERING) {
+            follow(recovery.onLinkRestarted(directory, now), now);
         }
         return out.drain();
     }
@@ -164,26 +324,6 @@ public final class RunCoordinator {
         if (phase == Phase.PLACING) {
             stop(now);
         }
-        return out.drain();
-    }
-
-    /** Proof that a rank's process is gone. */
-    public List<Effect> onRankDied(int rank, String how, long now) {
-        ranks.died(rank);
-        if (phase == Phase.STOPPING) {
-            onStopped(rank, now);
-        } else {
-            fail(
-                    "%s died: %s, after step %d"
-                            .formatted(ranks.name(rank), how, driver.completed()),
-                    now);
-        }
-        return out.drain();
-    }
-
-    /** Proof that the media driver is gone, and with it every link. */
-    public List<Effect> onLinkDied(String how, long now) {
-        fail("the media driver died: " + how, now);
         return out.drain();
     }
 
@@ -205,16 +345,11 @@ public final class RunCoordinator {
         finishIfStopped();
     }
 
-    private void onStopped(int rank, long now) {
-        ranks.stopped(rank);
-        if (phase != Phase.STOPPING) {
-            fail("%s stopped by itself".formatted(ranks.name(rank)), now);
-        }
-        finishIfStopped();
-    }
-
     private void finishIfStopped() {
         if (phase == Phase.STOPPING && ranks.allStopped()) {
+            if (failure == null) {
+                out.add(new Effect.Journal(new JournalRecord.Ended(driver.completed())));
+            }
             out.add(new Effect.Finish(outcome()));
         }
     }
@@ -248,7 +383,16 @@ public final class RunCoordinator {
                             now);
                 }
             }
-            case RUNNING -> watch(now);
+            case RUNNING -> {
+                if (noticeSilence(now)) {
+                    noticeStalls(now);
+                }
+            }
+            case RECOVERING -> {
+                if (noticeSilence(now)) {
+                    follow(recovery.onTick(now), now);
+                }
+            }
             case STOPPING -> {
                 if (now - stoppingSinceNanos > plan.timeouts().stop().toNanos()) {
                     LOG.warn("run {}: not stopped in time: {}", plan.runId(), ranks.missing());
@@ -259,12 +403,21 @@ public final class RunCoordinator {
         return out.drain();
     }
 
-    private void watch(long now) {
-        Optional<String> silent = ranks.silent(now, plan.timeouts().lease());
-        if (silent.isPresent()) {
-            fail(silent.get(), now);
-            return;
+    /** False if somebody is silent who was not. */
+    private boolean noticeSilence(long now) {
+        List<Integer> silent = ranks.newlySilent(now, plan.timeouts().lease());
+        if (silent.isEmpty()) {
+            return true;
         }
+        String cause =
+                silent.stream()
+                        .map(rank -> ranks.silence(rank, now, plan.timeouts().lease()))
+                        .collect(Collectors.joining("; "));
+        follow(recovery.onSilent(silent, cause, now), now);
+        return false;
+    }
+
+    private void noticeStalls(long now) {
         List<RankTable.Row> rows = ranks.rows();
         boolean waiting = driver.waitsForRanks();
         stalls.report(rows, waiting, now)

@@ -1,7 +1,9 @@
 package dev.penstock.actors.supervisor;
 
+import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.shard.RankEvent;
 import dev.penstock.actors.shard.RankOrder;
+import dev.penstock.actors.shard.RankStart;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepReport;
@@ -31,6 +33,8 @@ final class StepDriver {
     private long completed;
     private long evaluatedAfter = -1;
     private long savedAfter = -1;
+    private long lastCommit;
+    private long published = -1;
     private long stepStartNanos;
 
     StepDriver(RunPlan plan, RankTable ranks, Outbox out, StallWatch stalls) {
@@ -39,6 +43,7 @@ final class StepDriver {
         this.out = out;
         this.stalls = stalls;
         this.completed = plan.steps().completed();
+        this.lastCommit = completed;
     }
 
     /** The last step that was applied everywhere. */
@@ -68,7 +73,6 @@ final class StepDriver {
     Turn proceed(long now) {
         var steps = plan.steps();
         if (!interrupted && steps.evaluatesAfter(completed) && evaluatedAfter != completed) {
-            evaluatedAfter = completed;
             evaluation = new Evaluation(steps.evaluationBatches());
             beginPass(StepKind.EVALUATE, 0);
         } else if (saveIsDue() && savedAfter != completed) {
@@ -111,12 +115,16 @@ final class StepDriver {
         GradientSummary gradients = round.gradients();
         Optional<String> broken = gradients.problem(round.step(), round.loss());
         if (broken.isPresent()) {
-            return new Turn.Broken(broken.get());
+            return new Turn.NotFinite(round.step(), broken.get());
         }
         double clipFactor = gradients.clipFactor(plan.steps().clipNorm());
         commit =
                 new CommitRound(
                         plan.ranks(), round.step(), round.loss(), gradients.norm(), clipFactor);
+        lastCommit = round.step();
+        out.add(
+                new Effect.Journal(
+                        new JournalRecord.Committed(ranks.epoch(), round.step(), clipFactor)));
         out.tellAll(new RankOrder.Commit(ranks.epoch(), round.step(), clipFactor));
         return Turn.GO_ON;
     }
@@ -144,6 +152,7 @@ final class StepDriver {
         evaluation = null;
         if (under.isComplete()) { // else a resumed run evaluates after this step again
             long step = completed;
+            evaluatedAfter = step;
             out.notify(listener -> listener.onEvaluation(step, under.meanLoss()));
         }
         return proceed(now);
@@ -197,13 +206,71 @@ final class StepDriver {
                 .failure()
                 .ifPresentOrElse(
                         reason -> out.notify(l -> l.onCheckpointFailed(step, reason)),
-                        () ->
-                                out.notify(
-                                        l ->
-                                                l.onCheckpoint(
-                                                        step,
-                                                        publication.bytes(),
-                                                        publication.nanos())));
+                        () -> published(publication));
         return pass == null && commit == null && save == null && evaluation == null;
+    }
+
+    private void published(Publication publication) {
+        long step = publication.step();
+        published = step;
+        out.add(new Effect.Journal(new JournalRecord.Published(step)));
+        out.notify(l -> l.onCheckpoint(step, publication.bytes(), publication.nanos()));
+    }
+
+    // ---- recovery -------------------------------------------------------------------------------
+
+    /** Whether a death changes nothing any more: all is done but for the last checkpoint's name. */
+    boolean onlyPublishes() {
+        boolean idle = pass == null && commit == null && save == null && evaluation == null;
+        return publishing && idle && (interrupted || completed >= plan.steps().last());
+    }
+
+    /** Whether held-out data is being looked at, where no step can be left out. */
+    boolean evaluates() {
+        return evaluation != null;
+    }
+
+    /** The newest step whose commit was told; everything else is decided by what ranks hold. */
+    long lastCommit() {
+        return lastCommit;
+    }
+
+    /** The ranks stop where they are: all rounds but a commit are void. */
+    void halt() {
+        pass = null;
+        evaluation = null;
+        if (save != null) {
+            out.add(new Effect.Abandon(save.step()));
+            save = null;
+            savedAfter = -1;
+        }
+    }
+
+    /** Goes on from what the ranks hold: a commit that not all have answered is told again. */
+    Turn resume(long now) {
+        CommitRound round = commit;
+        if (round == null) {
+            return proceed(now);
+        }
+        out.tellAll(new RankOrder.Commit(ranks.epoch(), round.step(), round.clipFactor()));
+        return Turn.GO_ON;
+    }
+
+    /** Leaves a step out: nothing of it was applied anywhere. */
+    void skip(long step) {
+        completed = step;
+    }
+
+    /** The ranks go back to the last checkpoint, or to where the run began. */
+    RankStart rollBack() {
+        boolean fresh = published < 0;
+        long step = fresh ? plan.steps().completed() : published;
+        evaluatedAfter = Math.min(evaluatedAfter, step);
+        savedAfter = fresh ? -1 : step;
+        commit = null;
+        completed = step;
+        lastCommit = step;
+        out.add(new Effect.Journal(new JournalRecord.RolledBack(ranks.epoch(), step)));
+        return fresh ? new RankStart.Fresh() : new RankStart.FromCheckpoint(step);
     }
 }

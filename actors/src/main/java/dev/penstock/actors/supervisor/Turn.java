@@ -13,4 +13,7 @@ sealed interface Turn {
 
     /** It cannot go on. */
     record Broken(String reason) implements Turn {}
+
+    /** The loss or a gradient of this step is not finite. */
+    record NotFinite(long step, String reason) implements Turn {}
 }

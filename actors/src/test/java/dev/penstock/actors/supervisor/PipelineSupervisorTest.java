@@ -292,6 +292,16 @@ class PipelineSupervisorTest {
         }
 
         @Override
+        public Endpoint open(
+                int rank,
+                int epoch,
+                List<Inbound> inbound,
+                List<Outbound> outbound,
+                FrameListener listener) {
+            return new DroppingEndpoint(real.open(rank, epoch, inbound, outbound, listener));
+        }
+
+        @Override
         public void close() {
             real.close();
         }

@@ -82,8 +82,18 @@ public final class AeronDataPlane implements DataPlane {
     }
 
     @Override
-    public synchronized Endpoint open(
+    public Endpoint open(
             int rank, List<Inbound> inbound, List<Outbound> outbound, FrameListener listener) {
+        return open(rank, settings.epoch(), inbound, outbound, listener);
+    }
+
+    @Override
+    public synchronized Endpoint open(
+            int rank,
+            int epoch,
+            List<Inbound> inbound,
+            List<Outbound> outbound,
+            FrameListener listener) {
         if (closed || endpoints.containsKey(rank)) {
             throw new DataPlaneException(
                     "open rank %d: the %s"
@@ -92,7 +102,8 @@ public final class AeronDataPlane implements DataPlane {
                                     closed ? "data plane is closed" : "rank is open already"));
         }
         ChannelChecks.require(rank, inbound, outbound);
-        Map<Integer, PeerLink> links = openLinks(rank, inbound, outbound);
+        AeronSettings ofEpoch = settings.withEpoch(epoch);
+        Map<Integer, PeerLink> links = openLinks(ofEpoch, rank, inbound, outbound);
         List<PeerLink> allLinks = List.copyOf(links.values());
         List<InboundChannel> receiving = inbound.stream().map(InboundChannel::new).toList();
         receiving.forEach(channel -> link(links, channel.fromRank()).carryCreditsOf(channel));
@@ -100,7 +111,7 @@ public final class AeronDataPlane implements DataPlane {
                 outbound.stream()
                         .map(channel -> new OutboundChannel(channel, link(links, channel.toRank())))
                         .toList();
-        Inbox inbox = new Inbox(settings, rank, receiving, sending, allLinks, listener, refusals);
+        Inbox inbox = new Inbox(ofEpoch, rank, receiving, sending, allLinks, listener, refusals);
         AeronEndpoint endpoint =
                 new AeronEndpoint(
                         rank,
@@ -112,7 +123,7 @@ public final class AeronDataPlane implements DataPlane {
                         () -> forget(rank, inbox));
         endpoints.put(rank, endpoint);
         peers.put(rank, List.copyOf(links.keySet()));
-        subscribe(rank, inbox, endpoint);
+        subscribe(ofEpoch, rank, inbox, endpoint);
         poller.add(inbox);
         expectSenders();
         return endpoint;
@@ -124,7 +135,7 @@ public final class AeronDataPlane implements DataPlane {
     }
 
     private Map<Integer, PeerLink> openLinks(
-            int rank, List<Inbound> inbound, List<Outbound> outbound) {
+            AeronSettings ofEpoch, int rank, List<Inbound> inbound, List<Outbound> outbound) {
         TreeSet<Integer> ranks = new TreeSet<>();
         inbound.forEach(channel -> ranks.add(channel.fromRank()));
         outbound.forEach(channel -> ranks.add(channel.toRank()));
@@ -134,10 +145,10 @@ public final class AeronDataPlane implements DataPlane {
                 links.put(
                         peer,
                         new PeerLink(
-                                settings,
+                                ofEpoch,
                                 rank,
                                 peer,
-                                aeron.addExclusivePublication(channel(), settings.inbox(peer)),
+                                aeron.addExclusivePublication(channel(), ofEpoch.inbox(peer)),
                                 () -> wakeReceiver(peer)));
             }
             return links;
@@ -147,12 +158,12 @@ public final class AeronDataPlane implements DataPlane {
         }
     }
 
-    private void subscribe(int rank, Inbox inbox, AeronEndpoint endpoint) {
+    private void subscribe(AeronSettings ofEpoch, int rank, Inbox inbox, AeronEndpoint endpoint) {
         try {
             inbox.listenTo(
                     aeron.addSubscription(
-                            settings.channel(),
-                            settings.inbox(rank),
+                            ofEpoch.channel(),
+                            ofEpoch.inbox(rank),
                             _ -> poller.wake(),
                             inbox::onUnavailable));
         } catch (AeronException e) {

@@ -1,0 +1,31 @@
+package dev.penstock.actors.fault;
+
+import java.time.Duration;
+
+/**
+ * How a run meets the death of a part of it.
+ *
+ * @param enabled whether it goes on at all; otherwise every failure ends the run
+ * @param maxRestarts so many recoveries within {@code window} are borne; one more ends the run
+ * @param nonFinite what becomes of a step with a NaN or an infinity
+ */
+public record RecoveryPolicy(
+        boolean enabled, int maxRestarts, Duration window, NonFinite nonFinite) {
+    /** What becomes of a step whose loss or gradients are not finite. Nothing of it is applied. */
+    public enum NonFinite {
+        /** The run ends. */
+        HALT,
+        /** The step is left out. */
+        SKIP,
+        /** The run goes back to its last checkpoint. */
+        ROLLBACK
+    }
+
+    /** Every failure ends the run. */
+    public static final RecoveryPolicy NONE =
+            new RecoveryPolicy(false, 0, Duration.ZERO, NonFinite.HALT);
+
+    /** Five recoveries in ten minutes. */
+    public static final RecoveryPolicy DEFAULT =
+            new RecoveryPolicy(true, 5, Duration.ofMinutes(10), NonFinite.HALT);
+}

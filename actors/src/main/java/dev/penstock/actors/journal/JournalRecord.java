@@ -1,0 +1,29 @@
+package dev.penstock.actors.journal;
+
+/** One durable fact about a run. */
+public sealed interface JournalRecord {
+    /**
+     * A supervisor took the run up.
+     *
+     * @param completed training steps done before
+     */
+    record Began(String runId, String planHash, int ranks, int epoch, long completed)
+            implements JournalRecord {}
+
+    /** A recovery raised the epoch. */
+    record EpochRaised(int epoch, String cause) implements JournalRecord {}
+
+    /**
+     * The step will be applied everywhere, whatever happens; written before any rank hears of it.
+     */
+    record Committed(int epoch, long step, double clipFactor) implements JournalRecord {}
+
+    /** A checkpoint is complete on disk. */
+    record Published(long step) implements JournalRecord {}
+
+    /** All ranks went back: later commits are void. */
+    record RolledBack(int epoch, long step) implements JournalRecord {}
+
+    /** The run ended in order after this step. */
+    record Ended(long step) implements JournalRecord {}
+}

@@ -1,0 +1,141 @@
+package dev.penstock.actors.shard;
+
+import dev.penstock.actors.dataplane.DataPlane;
+import dev.penstock.actors.dataplane.Endpoint;
+import dev.penstock.actors.dataplane.FrameListener;
+import dev.penstock.actors.dataplane.Inbound;
+import dev.penstock.actors.dataplane.Outbound;
+import dev.penstock.actors.fault.RankFaults;
+import dev.penstock.actors.mirror.MirrorExchange;
+import dev.penstock.actors.mirror.MirrorLayout;
+import dev.penstock.actors.mirror.RankMirrors;
+import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.SharedGradient;
+import dev.penstock.actors.spi.StageProgram;
+import dev.penstock.actors.spi.StepKind;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.cuda.device.DeviceScope;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * What a rank has for one epoch: an endpoint with its slots, and the interpreters that use them.
+ * Closed and built anew by a recovery, while device and stages stay. The rank's thread only.
+ */
+final class RankLinks implements AutoCloseable {
+    private final RunPlan plan;
+    private final Device device;
+    private final Map<Integer, StageProgram> stages;
+    private final DeviceScope boundary;
+    private final Endpoint endpoint;
+    private final Map<StepKind, OpInterpreter> interpreters = new EnumMap<>(StepKind.class);
+
+    RankLinks(
+            int rank,
+            int epoch,
+            RunPlan plan,
+            Device device,
+            Map<Integer, StageProgram> stages,
+            RankMirrors mirrors,
+            MirrorLayout layout,
+            RankFaults faults,
+            DataPlane dataPlane,
+            FrameListener listener) {
+        this.plan = plan;
+        this.device = device;
+        this.stages = stages;
+        this.boundary = device.memory().child("boundary", Long.MAX_VALUE);
+        try {
+            var buffers = new BoundaryBuffers(rank, plan, stages, boundary);
+            List<Inbound> inbound = new ArrayList<>(buffers.inbound());
+            List<Outbound> outbound = new ArrayList<>(buffers.outbound());
+            Map<Integer, List<GradientExchange>> exchanges = exchanges(inbound, outbound);
+            var own = stages.values().stream().map(StageProgram::trained).toList();
+            MirrorExchange exchange = mirrors.connect(layout, own, boundary);
+            inbound.addAll(exchange.inbound());
+            outbound.addAll(exchange.outbound());
+            this.endpoint = dataPlane.open(rank, epoch, inbound, outbound, listener);
+            for (StepKind kind : StepKind.values()) {
+                interpreters.put(
+                        kind,
+                        new OpInterpreter(
+                                plan.schedule(kind),
+                                rank,
+                                stages,
+                                exchanges,
+                                buffers,
+                                endpoint,
+                                faults));
+            }
+        } catch (RuntimeException e) {
+            boundary.close();
+            throw e;
+        }
+    }
+
+    OpInterpreter interpreter(StepKind wanted) {
+        OpInterpreter found = interpreters.get(wanted);
+        if (found == null) {
+            throw new IllegalStateException("no program for " + wanted);
+        }
+        return found;
+    }
+
+    Endpoint endpoint() {
+        return endpoint;
+    }
+
+    /** By stage; adds the channels of those that cross ranks. */
+    private Map<Integer, List<GradientExchange>> exchanges(
+            List<Inbound> inbound, List<Outbound> outbound) {
+        Map<Integer, List<GradientExchange>> exchanges = new TreeMap<>();
+        for (StageProgram stage : stages.values()) {
+            for (SharedGradient shared : stage.sharedGradients()) {
+                int peer = SharedGradientExchange.peerOf(stage.stage(), shared);
+                StageProgram here = stages.get(peer);
+                if (here == null) {
+                    var exchange =
+                            new SharedGradientExchange(
+                                    stage.stage(), shared, plan, boundary, device.kernels());
+                    inbound.add(exchange.inbound());
+                    outbound.add(exchange.outbound());
+                    add(exchanges, stage.stage(), exchange);
+                } else if (stage.stage() < peer) {
+                    var sum = new LocalGradientSum(shared, named(here, shared), device.kernels());
+                    add(exchanges, stage.stage(), sum);
+                    add(exchanges, peer, sum);
+                }
+            }
+        }
+        return exchanges;
+    }
+
+    private static void add(
+            Map<Integer, List<GradientExchange>> exchanges, int stage, GradientExchange exchange) {
+        exchanges.computeIfAbsent(stage, _ -> new ArrayList<>()).add(exchange);
+    }
+
+    private static SharedGradient named(StageProgram stage, SharedGradient other) {
+        return stage.sharedGradients().stream()
+                .filter(shared -> shared.name().equals(other.name()))
+                .findFirst()
+                .orElseThrow(
+                        () ->
+                                new IllegalStateException(
+                                        "stage %d does not know that it shares %s"
+                                                .formatted(stage.stage(), other.name())));
+    }
+
+    /** The endpoint first: the poller writes into the slots until it is closed. */
+    @Override
+    public void close() {
+        try {
+            endpoint.close();
+        } finally {
+            boundary.close();
+        }
+    }
+}

@@ -1,0 +1,26 @@
+package dev.penstock.actors.spi;
+
+import java.util.Optional;
+
+/** Starts what a run needs anew. Called by the supervisor's thread; must return at once. */
+public interface ProcessSupply {
+    /** Nothing can be started: the run waits for nodes that join by themselves. */
+    ProcessSupply NONE =
+            new ProcessSupply() {
+                @Override
+                public void start(Optional<Integer> rank) {}
+
+                @Override
+                public void restartLink() {}
+            };
+
+    /**
+     * Starts a process whose node introduces itself to the supervisor.
+     *
+     * @param rank that it is for; empty for a spare
+     */
+    void start(Optional<Integer> rank);
+
+    /** Starts another media driver and tells the supervisor its directory. */
+    void restartLink();
+}

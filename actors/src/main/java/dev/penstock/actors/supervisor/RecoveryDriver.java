@@ -1,0 +1,426 @@
+package dev.penstock.actors.supervisor;
+
+import dev.penstock.actors.fault.RecoveryPolicy;
+import dev.penstock.actors.journal.JournalRecord;
+import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.shard.RankBirth;
+import dev.penstock.actors.shard.RankEvent;
+import dev.penstock.actors.shard.RankOrder;
+import dev.penstock.actors.shard.RankStart;
+import dev.penstock.actors.spi.RecoveryReport;
+import dev.penstock.actors.spi.RecoveryReport.Restart;
+import dev.penstock.actors.spi.RunPlan;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Brings a run back after a death, in two phases. What dies meanwhile starts it over in a higher
+ * epoch.
+ *
+ * <pre>
+ *   raise: epoch + 1, Prepare to all --every living rank prepared--> decide: from where?
+ *   decide: Resume to the living, HostRank for the dead --all resumed or open--> finish
+ * </pre>
+ *
+ * A rank whose death is not proved is left out only if a majority of all ranks is prepared;
+ * otherwise the run parks until it is heard again.
+ */
+final class RecoveryDriver {
+    private static final Logger LOG = LoggerFactory.getLogger(RecoveryDriver.class);
+
+    private final RunPlan plan;
+    private final RankTable ranks;
+    private final Placer placer;
+    private final Outbox out;
+    private final StepDriver driver;
+    private final RecoveryBudget budget;
+
+    /** The recovery under way; null between two. */
+    private @Nullable Attempt attempt;
+
+    private String link = "";
+    private boolean linkIsDown;
+
+    /** One recovery, from the first death to the last rank back, over one epoch or several. */
+    private static final class Attempt {
+        final String cause;
+        final long beganNanos;
+        final long committedBefore;
+        final BitSet dead = new BitSet();
+        final Map<Integer, RankEvent.Prepared> prepared = new TreeMap<>();
+        final BitSet back = new BitSet();
+        long detectNanos;
+        long skippedStep = -1;
+        boolean rollBack;
+        boolean wentBack;
+        long parkedSinceNanos = -1;
+        long nextParkReportNanos;
+
+        /** Null while ranks prepare. */
+        @Nullable Restart restart;
+
+        RankStart start = new RankStart.Kept();
+        long decidedNanos;
+        int sparesUsed;
+
+        Attempt(String cause, long now, long committed) {
+            this.cause = cause;
+            this.beganNanos = now;
+            this.committedBefore = committed;
+        }
+    }
+
+    RecoveryDriver(
+            RunPlan plan,
+            RecoveryPolicy policy,
+            RankTable ranks,
+            Placer placer,
+            Outbox out,
+            StepDriver driver) {
+        this.plan = plan;
+        this.ranks = ranks;
+        this.placer = placer;
+        this.out = out;
+        this.driver = driver;
+        this.budget = new RecoveryBudget(policy);
+    }
+
+    // ---- what raises the epoch ------------------------------------------------------------------
+
+    /** Ranks are gone for good: their processes ended, or they did. */
+    Turn onDead(List<Integer> gone, String cause, long now) {
+        gone.forEach(ranks::vacate);
+        Optional<String> refused = budget.spend(cause, now);
+        if (refused.isPresent()) {
+            return new Turn.Broken(refused.get());
+        }
+        Attempt under = attempt(cause, now);
+        for (int rank : gone) {
+            under.detectNanos = Math.max(under.detectNanos, ranks.silentNanos(rank, now));
+            under.dead.set(rank);
+        }
+        return raise(under, cause, now);
+    }
+
+    /** Ranks say nothing any more, which proves nothing. */
+    Turn onSilent(List<Integer> silent, String cause, long now) {
+        Attempt under = attempt;
+        for (int rank : silent) {
+            ranks.silent(rank);
+        }
+        if (under != null && under.restart == null) {
+            return decideIfReady(under, now); // nobody was promised anything in this epoch
+        }
+        Optional<String> refused = budget.spend(cause, now);
+        if (refused.isPresent()) {
+            return new Turn.Broken(refused.get());
+        }
+        under = attempt(cause, now);
+        under.detectNanos = Math.max(under.detectNanos, ranks.silentNanos(silent.getFirst(), now));
+        return raise(under, cause, now);
+    }
+
+    /** Links broke; all ranks live. */
+    Turn onLinkLost(String cause, long now) {
+        Optional<String> refused = budget.spend(cause, now);
+        return refused.isPresent()
+                ? new Turn.Broken(refused.get())
+                : raise(attempt(cause, now), cause, now);
+    }
+
+    /** The media driver is gone, and with it every link. */
+    Turn onLinkDied(String cause, long now) {
+        linkIsDown = true;
+        Turn turn = onLinkLost(cause, now);
+        if (turn instanceof Turn.GoOn) {
+            out.add(new Effect.RestartLink());
+        }
+        return turn;
+    }
+
+    /** Nothing of a step may be applied. */
+    Turn onNotFinite(long step, String cause, RecoveryPolicy.NonFinite policy, long now) {
+        Turn turn = onLinkLost(cause, now);
+        Attempt under = attempt;
+        if (under != null) {
+            under.skippedStep = policy == RecoveryPolicy.NonFinite.SKIP ? step : -1;
+            under.rollBack = policy == RecoveryPolicy.NonFinite.ROLLBACK;
+        }
+        return turn;
+    }
+
+    private Attempt attempt(String cause, long now) {
+        Attempt under = attempt;
+        if (under == null) {
+            under = new Attempt(cause, now, driver.lastCommit());
+            attempt = under;
+        }
+        return under;
+    }
+
+    private Turn raise(Attempt under, String cause, long now) {
+        int epoch = ranks.epoch() + 1;
+        LOG.warn("run {}: {}; recovering in epoch {}", plan.runId(), cause, epoch);
+        ranks.enter(epoch);
+        out.add(new Effect.Journal(new JournalRecord.EpochRaised(epoch, cause)));
+        driver.halt();
+        under.restart = null;
+        under.prepared.clear();
+        under.back.clear();
+        for (int rank = 0; rank < ranks.size(); rank++) {
+            if (!ranks.isSilent(rank)) {
+                out.tell(rank, new RankOrder.Prepare(epoch));
+            }
+        }
+        return decideIfReady(under, now);
+    }
+
+    // ---- preparing ------------------------------------------------------------------------------
+
+    /**
+     * A rank spoke; one that was silent, or hosted for an earlier epoch, is told what it missed.
+     */
+    void onHeard(int rank, boolean wasSilent) {
+        Attempt under = attempt;
+        if (under != null && under.restart == null && wasSilent) {
+            out.tell(rank, new RankOrder.Prepare(ranks.epoch()));
+        }
+    }
+
+    Turn onPrepared(RankEvent.Prepared prepared, long now) {
+        Attempt under = attempt;
+        if (under == null || under.restart != null) {
+            return Turn.GO_ON;
+        }
+        under.prepared.put(prepared.rank(), prepared);
+        return decideIfReady(under, now);
+    }
+
+    /** A new driver serves this directory. */
+    Turn onLinkRestarted(String directory, long now) {
+        link = directory;
+        linkIsDown = false;
+        return retry(now);
+    }
+
+    /** Something that the decision may have waited for has happened. */
+    Turn retry(long now) {
+        Attempt under = attempt;
+        return under != null && under.restart == null ? decideIfReady(under, now) : Turn.GO_ON;
+    }
+
+    private Turn decideIfReady(Attempt under, long now) {
+        List<Integer> silent = new ArrayList<>();
+        for (int rank = 0; rank < ranks.size(); rank++) {
+            if (ranks.isSilent(rank)) {
+                silent.add(rank);
+            } else if (ranks.hasNode(rank) && !under.prepared.containsKey(rank)) {
+                return Turn.GO_ON; // its answer, its death or its silence comes
+            }
+        }
+        if (linkIsDown || driver.publishing()) {
+            return Turn.GO_ON;
+        }
+        boolean majority = 2 * under.prepared.size() > ranks.size();
+        if (!silent.isEmpty() && !majority) {
+            park(under, silent, now);
+            return Turn.GO_ON;
+        }
+        silent.forEach(rank -> exclude(under, rank));
+        return decide(under, now);
+    }
+
+    private void park(Attempt under, List<Integer> silent, long now) {
+        if (under.parkedSinceNanos < 0) {
+            under.parkedSinceNanos = now;
+            under.nextParkReportNanos = now;
+        }
+        if (now >= under.nextParkReportNanos) {
+            under.nextParkReportNanos = now + plan.timeouts().stallReport().toNanos();
+            String text =
+                    "parked for %.1f s in epoch %d: %d of %d ranks are here, which is no majority; waits for %s"
+                            .formatted(
+                                    (now - under.parkedSinceNanos) / 1e9,
+                                    ranks.epoch(),
+                                    under.prepared.size(),
+                                    ranks.size(),
+                                    silent.stream()
+                                            .map(ranks::name)
+                                            .collect(Collectors.joining(", ")));
+            out.notify(listener -> listener.onStall(text));
+        }
+    }
+
+    private void exclude(Attempt under, int rank) {
+        String reason =
+                "run %s goes on in epoch %d without %s, which was silent for too long"
+                        .formatted(plan.runId(), ranks.epoch(), ranks.name(rank));
+        out.tell(rank, new RankOrder.Fence(ranks.epoch(), reason));
+        ranks.node(rank).ifPresent(placer::remove);
+        under.dead.set(rank);
+        ranks.vacate(rank);
+    }
+
+    // ---- the decision ---------------------------------------------------------------------------
+
+    private Turn decide(Attempt under, long now) {
+        long commit = driver.lastCommit();
+        boolean even =
+                !under.rollBack
+                        && under.prepared.values().stream()
+                                .allMatch(prepared -> prepared.state().reaches(commit));
+        under.decidedNanos = now;
+        if (even && missing().isEmpty()) {
+            under.restart = Restart.MEMORY;
+            under.start = new RankStart.Kept();
+        } else if (even && missing().stream().allMatch(rank -> holder(under, rank).isPresent())) {
+            under.restart = Restart.MIRROR;
+            under.start = new RankStart.Kept();
+        } else {
+            under.restart = Restart.CHECKPOINT;
+            under.start = driver.rollBack();
+            under.wentBack = true;
+        }
+        for (int rank : under.prepared.keySet()) {
+            out.tell(rank, new RankOrder.Resume(ranks.epoch(), under.start, link));
+        }
+        missing().forEach(rank -> host(under, rank, true, now));
+        return finishIfBack(under, now);
+    }
+
+    private List<Integer> missing() {
+        List<Integer> missing = new ArrayList<>();
+        for (int rank = 0; rank < ranks.size(); rank++) {
+            if (!ranks.hasNode(rank)) {
+                missing.add(rank);
+            }
+        }
+        return missing;
+    }
+
+    /** The rank that holds a mirror of this one, as far as the run is. */
+    private Optional<Integer> holder(Attempt under, int rank) {
+        return under.prepared.values().stream()
+                .filter(
+                        prepared ->
+                                prepared.mirrors().stream()
+                                        .anyMatch(
+                                                mirror ->
+                                                        mirror.rank() == rank
+                                                                && mirror.reaches(
+                                                                        driver.lastCommit())))
+                .map(RankEvent.Prepared::rank)
+                .findFirst();
+    }
+
+    /** Hosts a missing rank, or asks for a process that can. */
+    private void host(Attempt under, int rank, boolean mayStart, long now) {
+        RankStart start = under.start;
+        Optional<NodeInfo> node = placer.replacementFor(rank);
+        if (under.restart == Restart.MIRROR) {
+            int holder = holder(under, rank).orElseThrow();
+            node = ranks.node(holder);
+            start = new RankStart.FromMirror(holder, driver.lastCommit());
+        }
+        if (node.isPresent()) {
+            under.sparesUsed += node.get().spare() ? 1 : 0;
+            ranks.placed(rank, node.get(), now);
+            out.add(
+                    new Effect.HostRank(
+                            node.get(), new RankBirth(rank, ranks.epoch(), start, link)));
+        } else if (mayStart) {
+            out.add(new Effect.StartProcess(Optional.of(rank)));
+        }
+    }
+
+    // ---- resuming -------------------------------------------------------------------------------
+
+    /** A node is there that was not. */
+    void onNode(long now) {
+        Attempt under = attempt;
+        if (under != null && under.restart != null) {
+            missing().forEach(rank -> host(under, rank, false, now));
+        }
+    }
+
+    /** A rank was hosted; if the epoch has moved on since it was asked for, it is told. */
+    void onHosted(int rank, int birthEpoch) {
+        Attempt under = attempt;
+        if (under != null && under.restart == null && birthEpoch < ranks.epoch()) {
+            out.tell(rank, new RankOrder.Prepare(ranks.epoch()));
+        }
+    }
+
+    /** A rank is open again, with state and links. */
+    Turn onBack(int rank, long now) {
+        Attempt under = attempt;
+        if (under == null || under.restart == null) {
+            return Turn.GO_ON;
+        }
+        under.back.set(rank);
+        return finishIfBack(under, now);
+    }
+
+    private Turn finishIfBack(Attempt under, long now) {
+        if (under.back.cardinality() < ranks.size()) {
+            return Turn.GO_ON;
+        }
+        Optional<String> mixed = ranks.mixedFingerprints();
+        if (mixed.isPresent()) {
+            return new Turn.Broken(mixed.get());
+        }
+        attempt = null;
+        Restart restart =
+                under.wentBack ? Restart.CHECKPOINT : Objects.requireNonNull(under.restart);
+        if (under.skippedStep > 0 && restart == Restart.MEMORY) {
+            driver.skip(under.skippedStep);
+        }
+        var report =
+                new RecoveryReport(
+                        under.cause,
+                        ranks.epoch(),
+                        under.dead.stream().boxed().toList(),
+                        restart,
+                        under.detectNanos,
+                        now - under.beganNanos,
+                        under.wentBack ? under.committedBefore - driver.completed() : 0,
+                        driver.completed());
+        LOG.info("run {}: {}", plan.runId(), report);
+        out.notify(listener -> listener.onRecovery(report));
+        for (int i = 0; i < under.sparesUsed; i++) {
+            out.add(new Effect.StartProcess(Optional.empty()));
+        }
+        return driver.resume(now);
+    }
+
+    /** Whether ranks are on their way back; the run goes on when they are. */
+    boolean isUnderWay() {
+        return attempt != null;
+    }
+
+    Turn onTick(long now) {
+        Attempt under = attempt;
+        if (under == null) {
+            return Turn.GO_ON;
+        }
+        if (under.restart == null) {
+            return decideIfReady(under, now);
+        }
+        Duration limit = plan.timeouts().start();
+        return now - under.decidedNanos > limit.toNanos()
+                ? new Turn.Broken(
+                        "%s; the run did not come back within %d s: %s"
+                                .formatted(under.cause, limit.toSeconds(), ranks.missing()))
+                : Turn.GO_ON;
+    }
+}
