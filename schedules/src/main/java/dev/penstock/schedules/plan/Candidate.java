@@ -5,6 +5,8 @@ import dev.penstock.schedules.ir.PipelineShape;
 /**
  * A choice with its cut that may fit and is not yet proved.
  *
+ * @param reductions entry s: nanoseconds of stage s's reduction
+ * @param tails entry r: nanoseconds of rank r after its reductions
  * @param split whether backwards are in two parts
  * @param leastNanos no order makes a faster step of it
  */
@@ -14,13 +16,16 @@ record Candidate(
         Cut cut,
         StageTimes times,
         HardwareCosts costs,
+        long[] reductions,
         long[] tails,
         boolean split,
         long leastNanos) {
 
     static Candidate of(PlanChoice choice, PipelineShape shape, Cut cut, boolean split) {
         var times = new StageTimes(cut.work(), cut.partition(), cut.placement(), choice.zero());
-        var costs = new HardwareCosts(cut.work(), cut.placement(), times);
+        long[] reductions =
+                StepTail.reductions(cut.work(), cut.partition(), cut.placement(), choice.zero());
+        var costs = new HardwareCosts(cut.work(), cut.placement(), times, reductions);
         long[] tails = StepTail.nanos(cut.work(), cut.partition(), cut.placement(), choice.zero());
         return new Candidate(
                 choice,
@@ -28,15 +33,34 @@ record Candidate(
                 cut,
                 times,
                 costs,
+                reductions,
                 tails,
                 split,
-                LeastTime.ofStep(costs, cut, times, tails, split));
+                LeastTime.ofStep(
+                        costs,
+                        cut,
+                        times,
+                        StepTail.least(cut.placement(), reductions, tails),
+                        split));
     }
 
     /** The same for another kind of schedule with the same bound. */
     Candidate with(String kind) {
         return new Candidate(
-                choice.withKind(kind), shape, cut, times, costs, tails, split, leastNanos);
+                choice.withKind(kind),
+                shape,
+                cut,
+                times,
+                costs,
+                reductions,
+                tails,
+                split,
+                leastNanos);
+    }
+
+    /** Entry r: what rank r waits for at least after its last backward. */
+    long[] leastTails() {
+        return StepTail.least(cut.placement(), reductions, tails);
     }
 
     /** The same on another cut. */

@@ -10,21 +10,27 @@ import java.util.List;
 
 /**
  * Costs that follow from a hardware description: FLOPs at the rate that the devices reach, memory
- * and links at their bandwidths, tensor-parallel all-reduces and ZeRO's gathers inside the ops. A
- * recompute is part of the backward, not an op of its own.
+ * and links at their bandwidths, tensor-parallel all-reduces and ZeRO's gathers inside the ops. The
+ * reduction of a stage's gradients runs beside the computations. Where a plan recomputes, block
+ * after block, that is part of the backward, and the op that stands for it takes no time of its
+ * own.
  */
 public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
     private final PipelineWork work;
     private final Placement placement;
     private final StageTimes times;
 
+    /** By stage. */
+    private final long[] reductions;
+
     /** By slice: bytes on each shard's way to the next stage. */
     private final long[] hopBytes;
 
-    HardwareCosts(PipelineWork work, Placement placement, StageTimes times) {
+    HardwareCosts(PipelineWork work, Placement placement, StageTimes times, long[] reductions) {
         this.work = work;
         this.placement = placement;
         this.times = times;
+        this.reductions = reductions;
         this.hopBytes = new long[work.slices()];
         for (int slice = 0; slice < hopBytes.length; slice++) {
             hopBytes[slice] =
@@ -53,7 +59,11 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
                         choice.sliceLengths(),
                         choice.recompute());
         var times = new StageTimes(work, partition, placement, choice.zero());
-        return new HardwareCosts(work, placement, times);
+        return new HardwareCosts(
+                work,
+                placement,
+                times,
+                StepTail.reductions(work, partition, placement, choice.zero()));
     }
 
     @Override
@@ -63,11 +73,17 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
             case Op.Backward(WorkUnit u) -> times.backward(u.stage(), u.slice());
             case Op.BackwardInput(WorkUnit u) -> times.backwardInput(u.stage(), u.slice());
             case Op.BackwardWeight(WorkUnit u) -> times.backwardWeight(u.stage(), u.slice());
-            case Op.Recompute(WorkUnit u) -> times.forward(u.stage(), u.slice());
+            case Op.Recompute(WorkUnit u) ->
+                    work.recompute() ? 0 : times.forward(u.stage(), u.slice());
             case Op.Overlapped(Op.Forward f, Op.InputGradient b) ->
                     nanos(rank, position, f) + nanos(rank, position, b);
             case Op.Transfer _, Op.ParameterOp _, Op.ReduceGradients _ -> 0;
         };
+    }
+
+    @Override
+    public long backgroundNanos(int rank, Op op) {
+        return op instanceof Op.ReduceGradients(int stage) ? reductions[stage] : 0;
     }
 
     @Override

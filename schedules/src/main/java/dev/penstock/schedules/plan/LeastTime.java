@@ -15,6 +15,7 @@ final class LeastTime {
      * rank 2 |   [all F and B    ]
      * </pre>
      *
+     * @param tails entry r: the least that rank r waits after its last backward
      * @param split whether backwards are in two parts: then the last op may be one that nobody
      *     waits for
      */

@@ -7,8 +7,9 @@ package dev.penstock.schedules.plan;
  *
  * <p>Choices are opened in the order of their bounds: FLOPs and all-reduces of a layout, the
  * slowest stage of a split, fill and drain of the pipeline around the busiest rank, and the memory
- * that every order of a kind holds at least. Only what is left is generated, lowered, measured,
- * proved by the judge and simulated; a plan that the judge refuses is never offered. Nothing is
+ * that every order of a kind holds at least. Only what is left is generated, measured, lowered with
+ * all that a run of it adds (recomputes, gathers, reductions, transfers), proved by the judge under
+ * the devices' memory and simulated; a plan that the judge refuses is never offered. Nothing is
  * random and nobody looks at a clock: the same request gives the same plans.
  *
  * <pre>

@@ -1,15 +1,15 @@
 package dev.penstock.schedules.plan;
 
 import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
-import dev.penstock.schedules.lower.Lowering;
 import dev.penstock.schedules.simulate.InFlight;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
 import dev.penstock.schedules.simulate.Timeline;
-import dev.penstock.schedules.validate.Conditions;
 import dev.penstock.schedules.validate.ScheduleValidator;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -51,9 +51,10 @@ final class Prover {
      * @param peaks by rank: most bytes of activations
      * @param units by rank: most live units
      * @param busy by rank
-     * @param ends by rank: when its last op ends
+     * @param ends by rank: when its last op ends, reductions apart
+     * @param complete by stage: when its rank comes to its last reduction
      */
-    private record Timed(long[] peaks, int[] units, long[] busy, long[] ends) {}
+    private record Timed(long[] peaks, int[] units, long[] busy, long[] ends, long[] complete) {}
 
     private final Map<SameOrder, Optional<Timed>> known = new HashMap<>();
     private long ops;
@@ -92,11 +93,13 @@ final class Prover {
 
     private Optional<Timed> time(
             Candidate candidate, Schedule schedule, long[] peaks, int[] units) {
-        Schedule lowered = Lowering.lower(schedule);
+        Schedule lowered = AsRun.lowered(candidate.choice(), schedule);
         InFlight inFlight = InFlight.auto(lowered);
         lowered.programs().forEach(program -> ops += program.ops().size());
         if (!schedule.placement().equals(candidate.cut().placement())
-                || !ScheduleValidator.validate(lowered, Conditions.training().with(inFlight))
+                || !ScheduleValidator.validate(
+                                lowered,
+                                AsRun.conditions(candidate, inFlight, memory(candidate, peaks)))
                         .isValid()) {
             return Optional.empty();
         }
@@ -104,16 +107,24 @@ final class Prover {
         int ranks = peaks.length;
         var busy = new long[ranks];
         var ends = new long[ranks];
+        var complete = new long[candidate.shape().stages()];
         for (RankProgram program : lowered.programs()) {
             int rank = program.rank();
             for (int i = 0; i < program.ops().size(); i++) {
-                if (!program.ops().get(i).computations().isEmpty()) {
+                Op op = program.ops().get(i);
+                if (!op.computations().isEmpty()) {
                     busy[rank] += timeline.durationNanos(rank, i);
                 }
-                ends[rank] = Math.max(ends[rank], timeline.endNanos(rank, i));
+                // what choices of one order share is when a reduction may begin, not how long it
+                // takes
+                if (op instanceof Op.ReduceGradients(int stage)) {
+                    complete[stage] = ends[rank];
+                } else {
+                    ends[rank] = Math.max(ends[rank], timeline.endNanos(rank, i));
+                }
             }
         }
-        return Optional.of(new Timed(peaks, units, busy, ends));
+        return Optional.of(new Timed(peaks, units, busy, ends, complete));
     }
 
     private static Verdict verdict(Candidate candidate, Timed timed) {
@@ -129,10 +140,14 @@ final class Prover {
         long tail = 0;
         int ranks = timed.ends().length;
         for (int rank = 0; rank < ranks; rank++) {
-            step = Math.max(step, timed.ends()[rank] + candidate.tails()[rank]);
+            long after =
+                    reducedNanos(candidate, timed, rank)
+                            - timed.ends()[rank]
+                            + candidate.tails()[rank];
+            step = Math.max(step, timed.ends()[rank] + after);
             end = Math.max(end, timed.ends()[rank]);
             busiest = Math.max(busiest, timed.busy()[rank]);
-            tail = Math.max(tail, candidate.tails()[rank]);
+            tail = Math.max(tail, after);
             busy += timed.busy()[rank];
         }
         double bubble = end == 0 ? 0 : 1 - (double) busy / ((double) end * ranks);
@@ -145,6 +160,19 @@ final class Prover {
                         tail,
                         bubble,
                         memory));
+    }
+
+    /** When a rank has reduced all its gradients, one stage after another, and computed all. */
+    private static long reducedNanos(Candidate candidate, Timed timed, int rank) {
+        long reduced = 0;
+        List<Integer> stages =
+                candidate.cut().placement().stagesOf(rank).stream()
+                        .sorted(Comparator.comparingLong(stage -> timed.complete()[stage]))
+                        .toList();
+        for (int stage : stages) {
+            reduced = Math.max(reduced, timed.complete()[stage]) + candidate.reductions()[stage];
+        }
+        return Math.max(reduced, timed.ends()[rank]);
     }
 
     private static long[] peaks(Schedule schedule, ActivationWalk.KeptBytes kept) {

@@ -57,7 +57,7 @@ final class SplitCandidates {
     /** No other ZeRO stage saves more than the longest tail. */
     private long tail(boolean parts) {
         long longest = 0;
-        for (long tail : onFastestCut(ZeroStage.NONE, parts).tails()) {
+        for (long tail : onFastestCut(ZeroStage.NONE, parts).leastTails()) {
             longest = Math.max(longest, tail);
         }
         return longest;

@@ -4,13 +4,54 @@ import dev.penstock.schedules.ir.Placement;
 import java.util.List;
 
 /**
- * What every rank does after its last backward: reduce the gradients over the replicas, sum tied
- * embeddings, step the optimizer, and gather the new parameters where they are divided.
+ * What follows the backwards. The gradients of a stage are reduced over the replicas as soon as
+ * they are complete, beside what the rank still computes; a rank's reductions run one after
+ * another. When all are there, it sums tied embeddings, steps the optimizer, and gathers the new
+ * parameters where they are divided.
  */
 final class StepTail {
     private StepTail() {}
 
-    /** Entry r: nanoseconds of rank r. */
+    /** Entry s: nanoseconds of stage s's reduction; ZeRO 2 and 3 reduce inside the backwards. */
+    static long[] reductions(
+            PipelineWork work, List<Integer> partition, Placement placement, ZeroStage zero) {
+        var reductions = new long[partition.size()];
+        int last = partition.size() - 1;
+        for (int stage = 0; stage <= last; stage++) {
+            Link link = work.ranks().get(placement.rankOf(stage)).hardware().dataLink();
+            int replicas = work.layout().data();
+            double gradients =
+                    (double) work.request().bytes().gradient()
+                            * work.stageParameters(partition.get(stage), stage == 0, stage == last);
+            reductions[stage] =
+                    switch (zero) {
+                        case NONE ->
+                                Math.round(Collectives.allReduceNanos(link, replicas, gradients));
+                        case OPTIMIZER ->
+                                Math.round(Collectives.oneWayNanos(link, replicas, gradients));
+                        case GRADIENTS, PARAMETERS -> 0;
+                    };
+        }
+        return reductions;
+    }
+
+    /**
+     * Entry r: what rank r waits for at least when its last backward has ended, of whatever stage
+     * that is.
+     */
+    static long[] least(Placement placement, long[] reductions, long[] tails) {
+        var least = tails.clone();
+        for (int rank = 0; rank < tails.length; rank++) {
+            long shortest = Long.MAX_VALUE;
+            for (int stage : placement.stagesOf(rank)) {
+                shortest = Math.min(shortest, reductions[stage]);
+            }
+            least[rank] += shortest;
+        }
+        return least;
+    }
+
+    /** Entry r: nanoseconds of rank r when all its gradients are reduced. */
     static long[] nanos(
             PipelineWork work, List<Integer> partition, Placement placement, ZeroStage zero) {
         var tails = new long[work.layout().pipeline()];
@@ -35,19 +76,16 @@ final class StepTail {
         TrainingBytes bytes = work.request().bytes();
         int replicas = work.layout().data();
         Link link = hardware.dataLink();
-        double gradients = (double) parameters * bytes.gradient();
         double gather =
                 Collectives.oneWayNanos(link, replicas, (double) parameters * bytes.parameter());
-        double reduction =
+        double anew =
                 switch (zero) {
-                    case NONE -> Collectives.allReduceNanos(link, replicas, gradients);
-                    case OPTIMIZER -> Collectives.oneWayNanos(link, replicas, gradients) + gather;
-                    case GRADIENTS -> gather;
-                    case PARAMETERS -> 0;
+                    case OPTIMIZER, GRADIENTS -> gather;
+                    case NONE, PARAMETERS -> 0;
                 };
         double own = zero.dividesOptimizer() ? (double) parameters / replicas : parameters;
         double moved = own * (2 * bytes.optimizer() + bytes.gradient() + 2 * bytes.parameter());
-        return Math.round(reduction + 1e9 * moved / hardware.bytesPerSecond());
+        return Math.round(anew + 1e9 * moved / hardware.bytesPerSecond());
     }
 
     private static long tiedSum(PipelineWork work, int firstRank, int lastRank) {

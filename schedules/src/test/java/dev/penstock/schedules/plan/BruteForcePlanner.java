@@ -5,7 +5,11 @@ import dev.penstock.schedules.ir.PassKind;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.lower.GatherSettings;
+import dev.penstock.schedules.lower.GradientReduction;
 import dev.penstock.schedules.lower.Lowering;
+import dev.penstock.schedules.lower.LoweringOptions;
+import dev.penstock.schedules.lower.ParameterResidency;
 import dev.penstock.schedules.simulate.InFlight;
 import dev.penstock.schedules.simulate.MemoryProfile;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
@@ -170,6 +174,24 @@ final class BruteForcePlanner {
                 });
     }
 
+    /** What a run adds; the reductions of replicas take their time where they stand. */
+    private static LoweringOptions added(PlanChoice choice) {
+        LoweringOptions options = LoweringOptions.plain();
+        if (choice.recompute()) {
+            options = options.withRecompute();
+        }
+        if (choice.zero() == ZeroStage.PARAMETERS) {
+            options = options.withGathers(new GatherSettings(ParameterResidency.PER_OP, 1));
+        }
+        boolean everyMicroBatch = choice.zero().number() >= 2;
+        return choice.layout().data() == 1
+                ? options
+                : options.withReduction(
+                        everyMicroBatch
+                                ? GradientReduction.PER_MICRO_BATCH
+                                : GradientReduction.PER_STEP);
+    }
+
     private Optional<Found> ofPartition(
             PlanChoice choice, Schedule schedule, List<Integer> partition) {
         PipelineWork work = work(choice);
@@ -189,7 +211,7 @@ final class BruteForcePlanner {
             }
             peak = Math.max(peak, memory.bytes());
         }
-        Schedule lowered = Lowering.lower(schedule);
+        Schedule lowered = Lowering.lower(schedule, added(choice));
         InFlight inFlight = InFlight.auto(lowered);
         ScheduleValidator.validate(lowered, Conditions.training().with(inFlight)).orThrow();
         Timeline timeline =
@@ -200,7 +222,10 @@ final class BruteForcePlanner {
         long[] tails = StepTail.nanos(work, partition, schedule.placement(), choice.zero());
         long step = 0;
         for (int rank = 0; rank < tails.length; rank++) {
-            long end = timeline.endNanos(rank, timeline.opsRun(rank) - 1);
+            long end = 0;
+            for (int op = 0; op < timeline.opsRun(rank); op++) {
+                end = Math.max(end, timeline.endNanos(rank, op));
+            }
             step = Math.max(step, end + tails[rank]);
         }
         return Optional.of(new Found(choice, partition, step, peak));

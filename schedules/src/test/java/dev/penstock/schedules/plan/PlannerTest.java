@@ -3,10 +3,14 @@ package dev.penstock.schedules.plan;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.PassKind;
 import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.MemoryProfile;
+import dev.penstock.schedules.validate.Conditions;
+import dev.penstock.schedules.validate.ScheduleValidator;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.EnumSet;
@@ -74,6 +78,89 @@ class PlannerTest {
         var request = new PlanRequest(SMALL, TrainingBytes.MIXED, cluster, 4);
 
         compared(request, space(List.of(1, 2), List.of(1, 4)));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"breadth-first", "interleaved-1f1b", "zb-v"})
+    void reductionsRunBesideTheBackwardsThatAreLeft(String kind) {
+        var device = new Device(4_000 * MIB, 1e12, 0.5, 50e9);
+        var group = new NodeGroup("box", 2, 2, device, new Link(2_000, 50e9));
+        var cluster = new Cluster("boxes", List.of(group), new Link(3_000, 20e9));
+        var request = new PlanRequest(SMALL, TrainingBytes.MIXED, cluster, 4);
+        var space =
+                new SearchSpace(
+                        List.of(kind),
+                        List.of(2),
+                        List.of(1),
+                        EnumSet.of(ZeroStage.NONE, ZeroStage.OPTIMIZER),
+                        List.of(false));
+
+        PlanReport report = compared(request, space);
+
+        Plan replicated =
+                report.plans().stream()
+                        .filter(plan -> plan.choice().layout().data() > 1)
+                        .findFirst()
+                        .orElseThrow();
+        PlanChoice choice = replicated.choice();
+        var hardware = LayoutHardware.of(cluster, choice.layout());
+        int sequences = 4 / choice.layout().data() / choice.microBatches();
+        PipelineWork work =
+                PipelineWork.of(request, hardware, sequences, choice.sliceLengths(), false);
+        Placement placement =
+                Generators.generate(
+                                kind,
+                                new PipelineShape(
+                                        choice.layout().pipeline(),
+                                        2,
+                                        choice.microBatches(),
+                                        choice.sliceLengths()))
+                        .placement();
+        long[] reductions =
+                StepTail.reductions(work, replicated.partition(), placement, choice.zero());
+        long[] rest = StepTail.nanos(work, replicated.partition(), placement, choice.zero());
+        long oneAfterAnother = 0;
+        for (int rank = 0; rank < rest.length; rank++) {
+            long sum = rest[rank];
+            for (int stage : placement.stagesOf(rank)) {
+                sum += reductions[stage];
+            }
+            oneAfterAnother = Math.max(oneAfterAnother, sum);
+        }
+        assertThat(replicated.tailNanos()).isPositive().isLessThan(oneAfterAnother);
+    }
+
+    @Test
+    void aPlanIsProvedWithAllThatItsRunAdds() {
+        var choice =
+                new PlanChoice(
+                        new Layout(2, 1, 2),
+                        ZeroStage.PARAMETERS,
+                        "1f1b",
+                        1,
+                        2,
+                        List.of(128),
+                        true);
+        Schedule order = Generators.generate("1f1b", new PipelineShape(2, 1, 2, List.of(128)));
+
+        Schedule asRun = AsRun.lowered(choice, order);
+
+        ScheduleValidator.validate(asRun, Conditions.training().withReplicas()).orThrow();
+        assertThat(asRun.program(1).ops())
+                .map(op -> OpText.print(op, order.shape()))
+                .containsSubsequence(
+                        "1UNSHARD",
+                        "1RECV_F0",
+                        "1F0",
+                        "1RESHARD",
+                        "1R0",
+                        "1B0",
+                        "1RESHARD",
+                        "1REDUCE_GRAD",
+                        "1F1",
+                        "1R1",
+                        "1B1",
+                        "1REDUCE_GRAD");
     }
 
     @Test

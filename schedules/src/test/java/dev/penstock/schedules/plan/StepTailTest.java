@@ -25,10 +25,15 @@ class StepTailTest {
      */
     private static final long TIED = 2 * (310 * 4 / 2 * 2 + 7);
 
+    /** One stage on a rank: its reduction begins when nothing is left to compute. */
     private static long[] tails(ZeroStage zero) {
         PipelineWork work =
                 CountingHardware.work(CountingHardware.cluster(12, 1), new Layout(3, 1, 4));
-        return StepTail.nanos(work, PARTITION, Placement.loop(3, 1), zero);
+        Placement placement = Placement.loop(3, 1);
+        return StepTail.least(
+                placement,
+                StepTail.reductions(work, PARTITION, placement, zero),
+                StepTail.nanos(work, PARTITION, placement, zero));
     }
 
     /** Three quarters of the bytes go out; four replicas are two rounds apart. */
