@@ -32,4 +32,13 @@ public interface RunListener {
 
     /** Nothing moved for a while: who waits for what, from whom, since when. */
     void onStall(String report);
+
+    /**
+     * A rank has computed slower than it should for several steps; told again only when it was well
+     * in between.
+     *
+     * @param step last one that was looked at
+     * @param factor how many times its fair share its computations take, beside the other ranks'
+     */
+    default void onStraggler(int rank, long step, double factor) {}
 }

@@ -5,7 +5,11 @@ import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.OpPlace;
 import dev.penstock.schedules.ir.OpText;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.render.FaultGrid;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -119,7 +123,28 @@ final class StallWatch {
                                         excerpt(row.rank(), activity)));
             }
         }
-        return text.toString();
+        return text.append(System.lineSeparator()).append(grid(rows)).toString().stripTrailing();
+    }
+
+    /** Where the ranks stand on the schedule's grid, and what they wait for. */
+    private String grid(List<RankTable.Row> rows) {
+        List<OpPlace> standing = new ArrayList<>();
+        List<OpPlace> awaited = new ArrayList<>();
+        Schedule schedule = plan.training();
+        for (RankTable.Row row : rows) {
+            RankActivity activity = row.activity();
+            if (activity == null || activity.state() == RankActivity.State.IDLE) {
+                continue;
+            }
+            schedule = plan.schedule(activity.kind());
+            List<Op> ops = schedule.program(row.rank()).ops();
+            if (activity.position() < ops.size()) {
+                Op op = ops.get(activity.position());
+                standing.add(new OpPlace(row.rank(), activity.position(), op));
+                Awaited.by(schedule, op).ifPresent(awaited::add);
+            }
+        }
+        return standing.isEmpty() ? "" : FaultGrid.ofStandstill(schedule, standing, awaited);
     }
 
     /** The rank's order around its position: {@code ... 0F1 0SEND_F1 >0RECV_B0< 0B0 ...}. */

@@ -10,6 +10,7 @@ import picocli.CommandLine.Option;
         versionProvider = VersionProvider.class,
         subcommands = {
             TrainCommand.class,
+            ChaosCommand.class,
             EvaluateCommand.class,
             GenerateCommand.class,
             ScheduleCommand.class,

@@ -2,6 +2,7 @@ package dev.penstock.runtime.cli;
 
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.runtime.launch.ConfiguredFaults;
 import dev.penstock.runtime.launch.Interrupts;
 import dev.penstock.runtime.launch.PipelineRun;
 import dev.penstock.runtime.launch.RunAssembly;
@@ -10,6 +11,9 @@ import dev.penstock.runtime.metrics.MetricsWriter;
 import dev.penstock.runtime.metrics.PipelineMeter;
 import dev.penstock.runtime.metrics.ProgressListener;
 import dev.penstock.runtime.metrics.RunDirectory;
+import dev.penstock.runtime.metrics.StragglerWatch;
+import dev.penstock.runtime.report.FaultOutcome;
+import dev.penstock.runtime.report.RecoveryBook;
 import dev.penstock.runtime.report.RunEnding;
 import dev.penstock.runtime.report.RunFacts;
 import dev.penstock.runtime.report.RunRecorder;
@@ -28,6 +32,7 @@ final class TrainRun {
     private final RunAssembly assembly;
     private final RunConfig config;
     private final Interrupts interrupts;
+    private final RecoveryBook recoveries = new RecoveryBook(InstantSource.system());
     private final PrintWriter out;
     private final PrintWriter err;
 
@@ -79,7 +84,10 @@ final class TrainRun {
                                 tokensPerStep,
                                 meter)) {
             assembly.sweepCheckpoints();
-            var listener = new ListenerFanOut(List.of(metrics, recorder, progress));
+            var told = new ListenerFanOut(List.of(metrics, recorder, recoveries, progress));
+            var stragglers =
+                    new StragglerWatch(assembly.plan().training(), assembly.shares(), told);
+            var listener = new ListenerFanOut(List.of(told, stragglers));
             outcome = new PipelineRun(assembly, listener, interrupts::onInterrupt).run();
         }
         assembly.close(); // the sample is read from the last checkpoint
@@ -135,7 +143,15 @@ final class TrainRun {
                 assembly.model().batch().tokensPerStep(),
                 assembly.model().shape().parameters(),
                 assembly.plannedBytes(),
+                this::faults,
                 environment);
+    }
+
+    private List<FaultOutcome> faults() {
+        return FaultOutcome.of(
+                ConfiguredFaults.plan(config),
+                ConfiguredFaults.markers(directory.path()),
+                recoveries.all());
     }
 
     private void warn(String line) {

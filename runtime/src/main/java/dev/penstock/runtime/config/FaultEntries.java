@@ -104,15 +104,18 @@ final class FaultEntries {
 
     /** The list as HOCON that reads back to the same. */
     static String written(List<FaultEntry> entries) {
-        if (entries.isEmpty()) {
-            return NAME + " = []\n";
-        }
-        return entries.stream()
-                .map(FaultEntries::written)
-                .collect(Collectors.joining("\n  ", NAME + " = [\n  ", "\n]\n"));
+        return NAME + " = " + value(entries) + "\n";
     }
 
-    private static String written(FaultEntry entry) {
+    static String value(List<FaultEntry> entries) {
+        return entries.isEmpty()
+                ? "[]"
+                : entries.stream()
+                        .map(FaultEntries::written)
+                        .collect(Collectors.joining("\n  ", "[\n  ", "\n]"));
+    }
+
+    static String written(FaultEntry entry) {
         return Arrays.stream(entry.getClass().getRecordComponents())
                 .map(component -> keyAndValue(component, entry))
                 .collect(Collectors.joining(", ", "{ ", " }"));

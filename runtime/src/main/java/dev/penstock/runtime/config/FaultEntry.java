@@ -23,6 +23,16 @@ public sealed interface FaultEntry {
                     InjectNan.class,
                     SlowStage.class);
 
+    /** These entries as the value of the key {@code fault}. */
+    static String written(List<FaultEntry> entries) {
+        return FaultEntries.value(entries);
+    }
+
+    /** This entry as it would be written in a file. */
+    default String text() {
+        return FaultEntries.written(this);
+    }
+
     /** Where in a step something happens, if not at an op. */
     enum Moment {
         BEGIN,

@@ -9,8 +9,6 @@ import dev.penstock.actors.shard.BoundaryMemory;
 import dev.penstock.actors.shard.RankResources;
 import dev.penstock.actors.spi.DeviceFactory;
 import dev.penstock.actors.spi.RunPlan;
-import dev.penstock.actors.spi.StageMirror;
-import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StageProgramFactory;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.runtime.checkpoint.CheckpointDirectory;
@@ -164,6 +162,17 @@ public final class RunAssembly implements AutoCloseable {
                 .sum();
     }
 
+    /** FLOPs of each rank's stages per token: its share of the model's work. */
+    public double[] shares() {
+        var partition = model().partition();
+        double[] shares = new double[plan.ranks()];
+        for (int stage = 0; stage < partition.stages(); stage++) {
+            int rank = plan.training().placement().rankOf(stage);
+            shares[rank] += partition.flopsPerToken(model().shape(), stage);
+        }
+        return shares;
+    }
+
     /** Whether the tokens are text, so that a model can be asked to write some. */
     public boolean readsText() {
         return config().data().format() != DataSection.Format.TOKENS;
@@ -229,27 +238,16 @@ public final class RunAssembly implements AutoCloseable {
         return ConfiguredDevices.of(config().device(), plan.ranks());
     }
 
-    private record DumpingStages(StageProgramFactory stages, RunOptions.DumpRequest dump)
-            implements StageProgramFactory {
-        @Override
-        public StageProgram create(int stage, Device device) {
-            return new GradientDump(stages.create(stage, device), dump);
-        }
-
-        @Override
-        public StageMirror mirror(int stage, Device device) {
-            return stages.mirror(stage, device);
-        }
-
-        @Override
-        public StageProgramFactory blank() {
-            return new DumpingStages(stages.blank(), dump);
-        }
-    }
-
     private StageProgramFactory programs() {
-        return options.dump()
-                .<StageProgramFactory>map(dump -> new DumpingStages(stages, dump))
-                .orElse(stages);
+        StageProgramFactory programs = stages;
+        if (options.dump().isPresent()) {
+            var dump = options.dump().get();
+            programs = new DecoratedStages(programs, stage -> new GradientDump(stage, dump));
+        }
+        AuditTrail books = AuditTrail.of(options.directory());
+        if (books.isKept()) {
+            programs = new DecoratedStages(programs, stage -> new AuditedStage(stage, books));
+        }
+        return programs;
     }
 }

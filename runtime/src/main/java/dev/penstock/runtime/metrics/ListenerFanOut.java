@@ -1,5 +1,6 @@
 package dev.penstock.runtime.metrics;
 
+import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.StepReport;
 import java.util.Collections;
@@ -52,6 +53,16 @@ public final class ListenerFanOut implements RunListener {
     @Override
     public void onStall(String report) {
         each(listener -> listener.onStall(report));
+    }
+
+    @Override
+    public void onRecovery(RecoveryReport report) {
+        each(listener -> listener.onRecovery(report));
+    }
+
+    @Override
+    public void onStraggler(int rank, long step, double factor) {
+        each(listener -> listener.onStraggler(rank, step, factor));
     }
 
     private void each(Consumer<RunListener> event) {

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.metrics;
 
+import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.StepReport;
 import java.io.PrintStream;
 import java.time.Duration;
@@ -61,6 +62,16 @@ final class ProgressBarListener implements ProgressListener {
     @Override
     public void onStall(String report) {
         above(report);
+    }
+
+    @Override
+    public void onRecovery(RecoveryReport report) {
+        above(Told.recovery(report));
+    }
+
+    @Override
+    public void onStraggler(int rank, long step, double factor) {
+        above(Told.straggler(rank, step, factor));
     }
 
     /** Draws the bar a last time and leaves it standing. */

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.metrics;
 
+import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.StepReport;
 import java.io.PrintStream;
 import java.util.concurrent.TimeUnit;
@@ -52,6 +53,16 @@ final class ProgressLinesListener implements ProgressListener {
     @Override
     public void onStall(String report) {
         out.println(report);
+    }
+
+    @Override
+    public void onRecovery(RecoveryReport report) {
+        out.println(Told.recovery(report));
+    }
+
+    @Override
+    public void onStraggler(int rank, long step, double factor) {
+        out.println(Told.straggler(rank, step, factor));
     }
 
     /** Tells how far the run came, if that was not told yet. */

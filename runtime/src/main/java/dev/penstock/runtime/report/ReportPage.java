@@ -51,6 +51,9 @@ final class ReportPage {
             appendTimes(page);
             appendMemory(page);
         }
+        if (!findings.facts().faults().get().isEmpty()) {
+            appendFaults(page);
+        }
         findings.ending().sample().ifPresent(sample -> appendSample(page, sample));
         appendEnvironment(page);
         appendConfiguration(page);
@@ -173,6 +176,13 @@ final class ReportPage {
     private void appendMemory(StringBuilder page) {
         page.append("<section>\n<h2>Device memory</h2>\n");
         page.append(ReportTables.memory(findings)).append("\n</section>\n");
+    }
+
+    private void appendFaults(StringBuilder page) {
+        page.append("<section>\n<h2>Faults on purpose</h2>\n");
+        page.append(
+                "<p class=\"note\">Detected: from the fault to the start of the recovery. Resumed: from there until every rank was open again.</p>\n");
+        page.append(ReportTables.faults(findings.facts().faults().get())).append("\n</section>\n");
     }
 
     private static void appendSample(StringBuilder page, String sample) {

@@ -60,6 +60,29 @@ final class ReportTables {
         return table.append("</table></div>").toString();
     }
 
+    /** A row per fault. */
+    static String faults(List<FaultOutcome> faults) {
+        StringBuilder table =
+                new StringBuilder(
+                        "<div class=\"scroll\"><table><tr><th>fault</th><th>happened</th><th>outcome</th><th>detected</th><th>resumed</th><th>steps lost</th></tr>");
+        for (FaultOutcome fault : faults) {
+            var recovery = fault.recovery();
+            table.append("<tr>")
+                    .append(cell(fault.fault().describe()))
+                    .append(cell(fault.fired().map(Object::toString).orElse("-")))
+                    .append(cell(fault.told()))
+                    .append(cell(recovery.map(r -> millis(r.detectMillis())).orElse("-")))
+                    .append(cell(recovery.map(r -> millis(r.resumeMillis())).orElse("-")))
+                    .append(cell(recovery.map(r -> "" + r.stepsLost()).orElse("-")))
+                    .append("</tr>");
+        }
+        return table.append("</table></div>").toString();
+    }
+
+    private static String millis(double millis) {
+        return Quantities.nanos(millis * 1e6);
+    }
+
     /** Names and values, in their order. */
     static String facts(Map<String, String> facts) {
         StringBuilder table = new StringBuilder("<table class=\"facts\">");

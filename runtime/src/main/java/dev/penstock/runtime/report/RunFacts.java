@@ -5,6 +5,7 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Supplier;
 
 /**
  * What is known about a run before it starts.
@@ -16,6 +17,7 @@ import java.util.Map;
  * @param tokensPerStep tokens that one step trains on
  * @param parameters of the model, shared ones counted once
  * @param plannedBytes entry r is the judge's device memory of rank r; empty where not planned
+ * @param faults what became of the faults on purpose, asked for when the run has ended
  * @param environment further facts in the order in which they are shown, such as the host and the
  *     version
  */
@@ -27,7 +29,31 @@ public record RunFacts(
         long tokensPerStep,
         long parameters,
         List<Long> plannedBytes,
+        Supplier<List<FaultOutcome>> faults,
         Map<String, String> environment) {
+
+    /** Of a run in which nothing goes wrong on purpose. */
+    public RunFacts(
+            String name,
+            String configuration,
+            Schedule schedule,
+            long steps,
+            long tokensPerStep,
+            long parameters,
+            List<Long> plannedBytes,
+            Map<String, String> environment) {
+        this(
+                name,
+                configuration,
+                schedule,
+                steps,
+                tokensPerStep,
+                parameters,
+                plannedBytes,
+                List::of,
+                environment);
+    }
+
     public RunFacts {
         plannedBytes = List.copyOf(plannedBytes);
         environment = Collections.unmodifiableMap(new LinkedHashMap<>(environment));

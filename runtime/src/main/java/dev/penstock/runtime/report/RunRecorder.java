@@ -1,9 +1,11 @@
 package dev.penstock.runtime.report;
 
+import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.runtime.metrics.Quantities;
 import dev.penstock.runtime.metrics.StepTimes;
+import dev.penstock.runtime.metrics.Told;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.MeasuredMeans;
 import dev.penstock.schedules.simulate.ProfileCosts;
@@ -37,6 +39,7 @@ public final class RunRecorder implements RunListener {
     private long checkpointNanos;
     private long failedCheckpoints;
     private long stalls;
+    private long recoveries;
 
     /**
      * @param wanted steps to keep whatever happens; see {@link #defaultSteps}
@@ -96,6 +99,18 @@ public final class RunRecorder implements RunListener {
     public synchronized void onStall(String report) {
         stalls++;
         events.put("stalls", "%d, the last one: %s".formatted(stalls, report));
+    }
+
+    @Override
+    public synchronized void onRecovery(RecoveryReport report) {
+        recoveries++;
+        events.put(
+                "recoveries", "%d, the last one: %s".formatted(recoveries, Told.recovery(report)));
+    }
+
+    @Override
+    public synchronized void onStraggler(int rank, long step, double factor) {
+        events.merge("stragglers", Told.straggler(rank, step, factor), (a, b) -> a + "; " + b);
     }
 
     /** Entry r describes the device of rank r; empty before they were opened. */

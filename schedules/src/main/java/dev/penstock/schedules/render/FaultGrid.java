@@ -8,6 +8,7 @@ import dev.penstock.schedules.simulate.Wait;
 import dev.penstock.schedules.validate.ValidationReport;
 import dev.penstock.schedules.validate.Violation;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -47,17 +48,36 @@ public final class FaultGrid {
     private final SortedSet<Integer> columns = new TreeSet<>();
     private boolean deadlock;
 
-    private FaultGrid(ValidationReport report) {
-        this.schedule = report.schedule();
+    private FaultGrid(Schedule schedule) {
+        this.schedule = schedule;
         if (schedule.shape().ranks() <= MAX_WHOLE_RANKS) {
             IntStream.range(0, schedule.shape().ranks()).forEach(ranks::add);
         }
-        report.violations().stream().limit(MAX_VIOLATIONS).forEach(this::mark);
+    }
+
+    /**
+     * Ranks of a running pipeline that stand still.
+     *
+     * @param standing where they stand
+     * @param awaited ops that they wait for
+     */
+    public static String ofStandstill(
+            Schedule schedule, Collection<OpPlace> standing, Collection<OpPlace> awaited) {
+        var grid = new FaultGrid(schedule);
+        grid.deadlock = true;
+        standing.forEach(place -> grid.mark(place, "!"));
+        awaited.forEach(place -> grid.mark(place, "?"));
+        return grid.print();
     }
 
     /** The part of the schedule that its faults are in; empty for a valid one. */
     public static String of(ValidationReport report) {
-        return report.isValid() ? "" : new FaultGrid(report).print();
+        if (report.isValid()) {
+            return "";
+        }
+        var grid = new FaultGrid(report.schedule());
+        report.violations().stream().limit(MAX_VIOLATIONS).forEach(grid::mark);
+        return grid.print();
     }
 
     private void mark(Violation violation) {

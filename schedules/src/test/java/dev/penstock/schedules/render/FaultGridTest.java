@@ -3,6 +3,7 @@ package dev.penstock.schedules.render;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.ir.OpPlace;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
@@ -11,6 +12,7 @@ import dev.penstock.schedules.validate.Conditions;
 import dev.penstock.schedules.validate.ScheduleValidator;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class FaultGridTest {
@@ -84,6 +86,24 @@ class FaultGridTest {
                         """
                         op     | 0   1    2   3
                         rank 0 | 0F0 !0F1 0B0 0B1
+                        """);
+    }
+
+    @Test
+    void aStandstillShowsWhoStandsWhereAndWhatIsAwaited() {
+        Schedule schedule =
+                TorchCsv.parse(
+                        "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0\n1RECV_F0,1F0,1RECV_F1,1F1\n");
+        var standing = new OpPlace(1, 2, schedule.program(1).ops().get(2));
+        var awaited = new OpPlace(0, 3, schedule.program(0).ops().get(3));
+
+        assertThat(FaultGrid.ofStandstill(schedule, List.of(standing), List.of(awaited)))
+                .isEqualTo(
+                        """
+                        op     | 0        1        2         3         4        5
+                        rank 0 | 0F0      0SEND_F0 0F1       ?0SEND_F1 0RECV_B0 0B0
+                        rank 1 | 1RECV_F0 1F0      !1RECV_F1 1F1
+                        ! stands still, ? is waited for
                         """);
     }
 

@@ -1,0 +1,98 @@
+package dev.penstock.runtime.chaos;
+
+import dev.penstock.actors.fault.Fault;
+import dev.penstock.actors.spi.RunListener;
+import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.runtime.config.ConfigLoader;
+import dev.penstock.runtime.config.FaultEntry;
+import dev.penstock.runtime.config.LoadedConfig;
+import dev.penstock.runtime.launch.ConfiguredFaults;
+import dev.penstock.runtime.launch.RunParts;
+import dev.penstock.runtime.launch.RunStart;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+
+/**
+ * A training without faults, the same under a random schedule of faults, and the comparison.
+ *
+ * @param configuration the file
+ * @param overrides of its keys
+ * @param seed decides the faults
+ * @param count of faults
+ */
+public record ChaosRun(Path configuration, List<String> overrides, long seed, int count) {
+    public ChaosRun {
+        overrides = List.copyOf(overrides);
+    }
+
+    /** What is to be seen of the run while it goes on. */
+    public interface Watcher {
+        /** A training begins. */
+        RunListener training(String name, long steps);
+
+        /** These faults were drawn. */
+        void drawn(List<String> faults);
+    }
+
+    /**
+     * Trains twice and compares.
+     *
+     * @param directory an empty one, for the files of both
+     * @param onInterrupt is given what to do when the user wants it to end early
+     * @throws dev.penstock.runtime.config.ConfigException with everything that is wrong with the
+     *     configuration, before anything starts
+     */
+    public ChaosVerdict run(Path directory, Watcher watcher, Consumer<Runnable> onInterrupt) {
+        LoadedConfig calm = load("fault=[]");
+        RunParts parts = RunParts.prepare(calm.asDraft(), RunStart.fresh(), List.of());
+        parts.start().close();
+        var training = parts.schedule().training();
+        List<FaultKind> kinds = FaultKind.of(parts.config(), recovers());
+        List<FaultEntry> faults = new FaultDraw(parts.config(), training, kinds, seed).draw(count);
+        LoadedConfig harmed = load("fault=" + FaultEntry.written(faults));
+        RunParts.prepare(harmed.asDraft(), RunStart.fresh(), List.of()).start().close();
+        watcher.drawn(
+                ConfiguredFaults.plan(harmed.config()).faults().stream()
+                        .map(Fault::describe)
+                        .toList());
+
+        long steps = parts.config().run().steps();
+        var truth =
+                HarmedTraining.run(
+                        calm,
+                        directory.resolve("reference"),
+                        watcher.training("without faults", steps),
+                        onInterrupt);
+        if (!(truth.outcome() instanceof RunOutcome.Completed)) {
+            return ChaosVerdict.withoutReference(this, truth);
+        }
+        var tried =
+                HarmedTraining.run(
+                        harmed,
+                        directory.resolve("faults"),
+                        watcher.training("with faults", steps),
+                        onInterrupt);
+        return ChaosVerdict.of(this, training.shape(), steps, truth, tried);
+    }
+
+    /** Whether runs of this version survive the death of a process. */
+    private static boolean recovers() {
+        return false;
+    }
+
+    private LoadedConfig load(String last) {
+        List<String> all = new ArrayList<>(overrides);
+        all.add(last);
+        return ConfigLoader.loadWithOrigins(configuration, all);
+    }
+
+    /** The command that does the same again. */
+    public String command() {
+        var words = new ArrayList<>(List.of("penstock", "chaos", configuration.toString()));
+        overrides.forEach(override -> words.addAll(List.of("--set", "'" + override + "'")));
+        words.addAll(List.of("--seed", "" + seed, "--faults", "" + count));
+        return String.join(" ", words);
+    }
+}

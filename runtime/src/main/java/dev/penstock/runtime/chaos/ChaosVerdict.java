@@ -1,0 +1,80 @@
+package dev.penstock.runtime.chaos;
+
+import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.runtime.report.FaultOutcome;
+import dev.penstock.schedules.ir.PipelineShape;
+import java.util.List;
+
+/**
+ * Whether the faults changed anything.
+ *
+ * @param seed that the faults were drawn from
+ * @param steps of each training
+ * @param stepsDoneAgain committed again after a recovery
+ * @param faults what each came to
+ * @param ending why a training did not come to its end; empty if both did
+ * @param lossDifferences what speaks against the first invariant
+ * @param applicationFaults what speaks against the second
+ * @param command that does the same again
+ */
+public record ChaosVerdict(
+        long seed,
+        long steps,
+        long stepsDoneAgain,
+        List<FaultOutcome> faults,
+        String ending,
+        List<String> lossDifferences,
+        List<String> applicationFaults,
+        String command) {
+    public ChaosVerdict {
+        faults = List.copyOf(faults);
+        lossDifferences = List.copyOf(lossDifferences);
+        applicationFaults = List.copyOf(applicationFaults);
+    }
+
+    /** Whether both trainings ended well and nothing speaks against either invariant. */
+    public boolean holds() {
+        return ending.isEmpty() && lossDifferences.isEmpty() && applicationFaults.isEmpty();
+    }
+
+    static ChaosVerdict of(
+            ChaosRun run,
+            PipelineShape shape,
+            long steps,
+            HarmedTraining truth,
+            HarmedTraining tried) {
+        boolean complete = tried.outcome() instanceof RunOutcome.Completed;
+        return new ChaosVerdict(
+                run.seed(),
+                steps,
+                tried.losses().again(),
+                tried.faults(),
+                complete ? "" : "with faults: " + said(tried.outcome()),
+                complete ? truth.losses().differences(tried.losses()) : List.of(),
+                complete
+                        ? AppliedOnce.violations(shape, steps, truth.books(), tried.books())
+                        : List.of(),
+                run.command());
+    }
+
+    static ChaosVerdict withoutReference(ChaosRun run, HarmedTraining truth) {
+        return new ChaosVerdict(
+                run.seed(),
+                truth.losses().steps(),
+                0,
+                List.of(),
+                "without faults: " + said(truth.outcome()),
+                List.of(),
+                List.of(),
+                run.command());
+    }
+
+    private static String said(RunOutcome outcome) {
+        return switch (outcome) {
+            case RunOutcome.Completed(long step) -> "completed after step " + step;
+            case RunOutcome.Interrupted(long step) -> "interrupted after step " + step;
+            case RunOutcome.Failed(long step, String reason) ->
+                    "failed after step %d: %s".formatted(step, reason);
+        };
+    }
+}

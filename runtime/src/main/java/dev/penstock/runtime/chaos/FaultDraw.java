@@ -1,0 +1,128 @@
+package dev.penstock.runtime.chaos;
+
+import dev.penstock.runtime.config.Bytes;
+import dev.penstock.runtime.config.FaultEntry;
+import dev.penstock.runtime.config.FaultEntry.Moment;
+import dev.penstock.runtime.config.FaultEntry.SavePoint;
+import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.OpText;
+import dev.penstock.schedules.ir.Schedule;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.Random;
+import java.util.stream.IntStream;
+
+/** Draws faults from a seed: the same seed, configuration and count give the same faults. */
+final class FaultDraw {
+    private static final List<Moment> MOMENTS =
+            List.of(
+                    Moment.BEGIN,
+                    Moment.READY,
+                    Moment.OPTIMIZER,
+                    Moment.UPDATED,
+                    Moment.CHECKPOINT,
+                    Moment.SAVED);
+    private static final List<SavePoint> OF_A_SHARD =
+            List.of(SavePoint.SHARD_HALF_WRITTEN, SavePoint.SHARD_WRITTEN, SavePoint.SHARD_FLUSHED);
+    private static final int MOST_SLOW_STEPS = 10;
+    private static final int MOST_SHARD_BYTES = 100_000;
+
+    private final RunConfig config;
+    private final Schedule training;
+    private final List<FaultKind> kinds;
+    private final Random random;
+
+    /**
+     * @param training the lowered program, whose ops are places for faults
+     * @param kinds at least one
+     */
+    FaultDraw(RunConfig config, Schedule training, List<FaultKind> kinds, long seed) {
+        this.config = config;
+        this.training = training;
+        this.kinds =
+                kinds.stream()
+                        .filter(kind -> kind != FaultKind.FULL_DISK || !savedSteps().isEmpty())
+                        .filter(kind -> kind != FaultKind.TORN_SHARD || !savedSteps().isEmpty())
+                        .flatMap(kind -> IntStream.range(0, kind.weight()).mapToObj(_ -> kind))
+                        .toList();
+        this.random = new Random(seed);
+    }
+
+    /** So many faults. */
+    List<FaultEntry> draw(int count) {
+        List<FaultEntry> faults = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            faults.add(draw(pick(kinds)));
+        }
+        return faults;
+    }
+
+    private FaultEntry draw(FaultKind kind) {
+        return switch (kind) {
+            case KILL_AT_OP -> {
+                int rank = random.nextInt(training.shape().ranks());
+                Op op = pick(training.program(rank).ops());
+                String text = OpText.print(op, training.shape());
+                yield new FaultEntry.KillRank(rank, step(), Optional.of(text), Moment.BEGIN);
+            }
+            case KILL_AT_MOMENT -> {
+                Moment moment = pick(MOMENTS);
+                boolean inSave = moment == Moment.CHECKPOINT || moment == Moment.SAVED;
+                boolean possible = !inSave || !savedSteps().isEmpty();
+                int step = inSave && possible ? pick(savedSteps()) : step();
+                yield new FaultEntry.KillRank(
+                        rank(), step, Optional.empty(), possible ? moment : Moment.READY);
+            }
+            case SHORT_PAUSE -> pause(config.timeouts().lease().dividedBy(5), lease() / 2);
+            case LONG_PAUSE -> pause(config.timeouts().lease().plusMillis(lease() / 2), lease());
+            case SLOW_STAGE -> {
+                int from = step();
+                int last = Math.min(config.run().steps(), from + random.nextInt(MOST_SLOW_STEPS));
+                yield new FaultEntry.SlowStage(
+                        random.nextInt(training.shape().stages()),
+                        1.5 + random.nextInt(6) / 2.0,
+                        from,
+                        Optional.of(last));
+            }
+            case FULL_DISK ->
+                    new FaultEntry.FailDisk(
+                            new Bytes(random.nextInt(MOST_SHARD_BYTES)), pick(savedSteps()));
+            case TORN_SHARD -> new FaultEntry.TearCheckpoint(pick(OF_A_SHARD), pick(savedSteps()));
+        };
+    }
+
+    private FaultEntry pause(Duration least, long moreMillis) {
+        Duration length = least.plusMillis(random.nextLong(Math.max(1, moreMillis)));
+        return new FaultEntry.PauseRank(rank(), length, step(), Optional.empty(), Moment.BEGIN);
+    }
+
+    private long lease() {
+        return config.timeouts().lease().toMillis();
+    }
+
+    private int rank() {
+        return random.nextInt(training.shape().ranks());
+    }
+
+    private int step() {
+        return 1 + random.nextInt(config.run().steps());
+    }
+
+    private List<Integer> savedSteps() {
+        int every = config.checkpoint().every();
+        int steps = config.run().steps();
+        return every == 0
+                ? List.of()
+                : IntStream.rangeClosed(1, steps)
+                        .filter(step -> step % every == 0)
+                        .boxed()
+                        .toList();
+    }
+
+    private <T> T pick(List<T> from) {
+        return from.get(random.nextInt(from.size()));
+    }
+}

@@ -1,0 +1,44 @@
+package dev.penstock.runtime.chaos;
+
+import dev.penstock.runtime.config.PipelineSection.Processes;
+import dev.penstock.runtime.config.RunConfig;
+import java.util.Arrays;
+import java.util.List;
+
+/** What a random schedule draws from. */
+enum FaultKind {
+    KILL_AT_OP(3),
+    KILL_AT_MOMENT(3),
+    SHORT_PAUSE(2),
+    LONG_PAUSE(1),
+    SLOW_STAGE(2),
+    FULL_DISK(1),
+    TORN_SHARD(1);
+
+    private final int weight;
+
+    FaultKind(int weight) {
+        this.weight = weight;
+    }
+
+    /** How often it is drawn beside the others. */
+    int weight() {
+        return weight;
+    }
+
+    /** Whether it ends or stops a whole process, which has to be one rank's own, and replaced. */
+    private boolean needsRecovery() {
+        return switch (this) {
+            case KILL_AT_OP, KILL_AT_MOMENT, LONG_PAUSE, TORN_SHARD -> true;
+            case SHORT_PAUSE, SLOW_STAGE, FULL_DISK -> false;
+        };
+    }
+
+    /** What a run of this configuration is said to survive. */
+    static List<FaultKind> of(RunConfig config, boolean recovers) {
+        boolean ownProcesses = config.pipeline().processes() == Processes.PER_STAGE;
+        return Arrays.stream(values())
+                .filter(kind -> !kind.needsRecovery() || (ownProcesses && recovers))
+                .toList();
+    }
+}

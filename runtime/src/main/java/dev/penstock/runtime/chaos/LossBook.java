@@ -1,0 +1,81 @@
+package dev.penstock.runtime.chaos;
+
+import dev.penstock.actors.spi.RunListener;
+import dev.penstock.actors.spi.StepReport;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * The first invariant: the committed losses, step by step and bit by bit. Also a step that is
+ * committed again after a recovery has to have the bits it had.
+ */
+final class LossBook implements RunListener {
+    private record Entry(long step, long lossBits) {}
+
+    private final List<Entry> entries = new ArrayList<>();
+
+    @Override
+    public synchronized void onStep(StepReport report) {
+        entries.add(new Entry(report.step(), Double.doubleToRawLongBits(report.loss())));
+    }
+
+    @Override
+    public void onEvaluation(long step, double loss) {}
+
+    @Override
+    public void onCheckpoint(long step, long bytes, long nanos) {}
+
+    @Override
+    public void onCheckpointFailed(long step, String reason) {}
+
+    @Override
+    public void onStall(String report) {}
+
+    /** Steps that were committed, each counted once. */
+    synchronized int steps() {
+        return byStep().size();
+    }
+
+    /** How often a step was committed after the first time. */
+    synchronized int again() {
+        return entries.size() - byStep().size();
+    }
+
+    /** What in {@code harmed} differs from this book; empty if nothing does. */
+    synchronized List<String> differences(LossBook harmed) {
+        Map<Long, Long> truth = byStep();
+        List<String> differences = new ArrayList<>();
+        Map<Long, Long> seen = harmed.byStep();
+        for (Entry entry : harmed.all()) {
+            Long bits = truth.get(entry.step());
+            if (bits == null || bits != entry.lossBits()) {
+                differences.add(
+                        "step %d: loss %s instead of %s"
+                                .formatted(
+                                        entry.step(),
+                                        said(entry.lossBits()),
+                                        bits == null ? "none" : said(bits)));
+            }
+        }
+        truth.keySet().stream()
+                .filter(step -> !seen.containsKey(step))
+                .forEach(step -> differences.add("step %d: never committed".formatted(step)));
+        return differences;
+    }
+
+    private synchronized List<Entry> all() {
+        return List.copyOf(entries);
+    }
+
+    private synchronized Map<Long, Long> byStep() {
+        Map<Long, Long> bits = new TreeMap<>();
+        entries.forEach(entry -> bits.put(entry.step(), entry.lossBits()));
+        return bits;
+    }
+
+    private static String said(long bits) {
+        return "%s (%016x)".formatted(Double.longBitsToDouble(bits), bits);
+    }
+}

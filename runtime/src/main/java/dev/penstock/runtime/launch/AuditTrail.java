@@ -1,0 +1,136 @@
+package dev.penstock.runtime.launch;
+
+import static java.nio.file.StandardOpenOption.APPEND;
+import static java.nio.file.StandardOpenOption.CREATE;
+
+import dev.penstock.schedules.ir.WorkUnit;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/**
+ * The books of a run's stages, one file each, which a stage goes on with wherever it lives. A run
+ * keeps them if their folder exists when it starts. Text:
+ *
+ * <pre>
+ *   summed 7 0.0 1.0 2.0        gradients of these (micro-batch.slice) are in the sum of step 7
+ *   applied 7 1a2b3c4d 5e6f7081 step 7 was applied: checksums of the state before and after
+ * </pre>
+ *
+ * @param folder of the books
+ */
+public record AuditTrail(Path folder) {
+    private static final Pattern SUMMED = Pattern.compile("summed (\\d+)((?: \\d+\\.\\d+)*)");
+    private static final Pattern APPLIED =
+            Pattern.compile("applied (\\d+) ([0-9a-f]{8}) ([0-9a-f]{8})");
+
+    /** One line of a stage's book. */
+    public sealed interface Entry {
+        long step();
+    }
+
+    /** All gradients of a step are summed; nothing of it is applied. */
+    public record Summed(long step, List<WorkUnit> units) implements Entry {
+        public Summed {
+            units = List.copyOf(units);
+        }
+    }
+
+    /**
+     * A step was applied.
+     *
+     * @param before checksum of parameters and optimizer state
+     * @param after the same, after the update
+     */
+    public record Applied(long step, long before, long after) implements Entry {}
+
+    /** The books of the run in this directory. */
+    public static AuditTrail of(Path runDirectory) {
+        return new AuditTrail(runDirectory.resolve("audit"));
+    }
+
+    /** Asks the run to keep books; before it starts. */
+    public void begin() {
+        try {
+            Files.createDirectories(folder);
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot make " + folder, e);
+        }
+    }
+
+    boolean isKept() {
+        return Files.isDirectory(folder);
+    }
+
+    /** One write, so that the death of a process leaves whole lines. */
+    void add(int stage, Entry entry) {
+        try {
+            Files.writeString(file(stage), print(entry) + "\n", CREATE, APPEND);
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot write " + file(stage), e);
+        }
+    }
+
+    /** Everything that a stage did, in order. */
+    public List<Entry> of(int stage) {
+        List<Entry> entries = new ArrayList<>();
+        try {
+            for (String line : Files.readAllLines(file(stage))) {
+                entries.add(parse(line, stage));
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot read " + file(stage), e);
+        }
+        return entries;
+    }
+
+    private Path file(int stage) {
+        return folder.resolve("stage-%d.txt".formatted(stage));
+    }
+
+    private static String print(Entry entry) {
+        return switch (entry) {
+            case Summed(long step, List<WorkUnit> units) ->
+                    units.stream()
+                            .map(unit -> " %d.%d".formatted(unit.microBatch(), unit.slice()))
+                            .collect(Collectors.joining("", "summed " + step, ""));
+            case Applied(long step, long before, long after) ->
+                    "applied %d %08x %08x".formatted(step, before, after);
+        };
+    }
+
+    private static Entry parse(String line, int stage) {
+        Matcher summed = SUMMED.matcher(line);
+        if (summed.matches()) {
+            List<WorkUnit> units =
+                    Stream.of(summed.group(2).split(" "))
+                            .filter(text -> !text.isEmpty())
+                            .map(text -> text.split("\\."))
+                            .map(
+                                    parts ->
+                                            new WorkUnit(
+                                                    stage,
+                                                    Integer.parseInt(parts[0]),
+                                                    Integer.parseInt(parts[1])))
+                            .toList();
+            return new Summed(Long.parseLong(summed.group(1)), units);
+        }
+        Matcher applied = APPLIED.matcher(line);
+        if (applied.matches()) {
+            return new Applied(
+                    Long.parseLong(applied.group(1)),
+                    Long.parseLong(applied.group(2), 16),
+                    Long.parseLong(applied.group(3), 16));
+        }
+        throw new IllegalArgumentException(
+                "book of stage %d: expected a summed or applied line, got \"%s\""
+                        .formatted(stage, line));
+    }
+}

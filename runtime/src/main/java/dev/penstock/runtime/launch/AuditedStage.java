@@ -1,0 +1,76 @@
+package dev.penstock.runtime.launch;
+
+import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.StageProgram;
+import dev.penstock.actors.spi.StepKind;
+import dev.penstock.actors.spi.StepResult;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.schedules.ir.WorkUnit;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Keeps a book of what a stage does with its gradients: which units' went into the sum of a step,
+ * and the checksums of parameters and optimizer state before and after each update.
+ */
+final class AuditedStage extends StageDecorator {
+    private final AuditTrail trail;
+    private final List<WorkUnit> units = new ArrayList<>();
+    private StepKind kind = StepKind.EVALUATE;
+    private long step;
+
+    AuditedStage(StageProgram stage, AuditTrail trail) {
+        super(stage);
+        this.trail = trail;
+    }
+
+    @Override
+    public void beginStep(StepKind newKind, long newStep) {
+        kind = newKind;
+        step = newStep;
+        units.clear();
+        super.beginStep(newKind, newStep);
+    }
+
+    @Override
+    public void backward(
+            WorkUnit unit,
+            @Nullable Tensor input,
+            @Nullable Tensor outputGradient,
+            @Nullable Tensor inputGradient) {
+        super.backward(unit, input, outputGradient, inputGradient);
+        units.add(unit);
+    }
+
+    @Override
+    public void backwardWeight(WorkUnit unit) {
+        super.backwardWeight(unit);
+        units.add(unit);
+    }
+
+    @Override
+    public StepResult finishStep() {
+        StepResult result = super.finishStep();
+        if (kind == StepKind.TRAIN) {
+            trail.add(stage(), new AuditTrail.Summed(step, units));
+        }
+        return result;
+    }
+
+    @Override
+    public void update(long committedStep, double clipFactor) {
+        long before = checksum();
+        super.update(committedStep, clipFactor);
+        trail.add(stage(), new AuditTrail.Applied(committedStep, before, checksum()));
+    }
+
+    private long checksum() {
+        var crc = new CRC32C();
+        for (NamedTensor tensor : state()) {
+            crc.update(tensor.tensor().segment().asByteBuffer());
+        }
+        return crc.getValue();
+    }
+}

@@ -1,0 +1,26 @@
+package dev.penstock.runtime.launch;
+
+import dev.penstock.actors.spi.StageMirror;
+import dev.penstock.actors.spi.StageProgram;
+import dev.penstock.actors.spi.StageProgramFactory;
+import dev.penstock.cuda.device.Device;
+import java.util.function.UnaryOperator;
+
+/** Stages with somebody who looks on; mirrors as they are. */
+record DecoratedStages(StageProgramFactory stages, UnaryOperator<StageProgram> decorator)
+        implements StageProgramFactory {
+    @Override
+    public StageProgram create(int stage, Device device) {
+        return decorator.apply(stages.create(stage, device));
+    }
+
+    @Override
+    public StageMirror mirror(int stage, Device device) {
+        return stages.mirror(stage, device);
+    }
+
+    @Override
+    public StageProgramFactory blank() {
+        return new DecoratedStages(stages.blank(), decorator);
+    }
+}

@@ -1,0 +1,104 @@
+package dev.penstock.runtime.launch;
+
+import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.SharedGradient;
+import dev.penstock.actors.spi.StageProgram;
+import dev.penstock.actors.spi.StepKind;
+import dev.penstock.actors.spi.StepResult;
+import dev.penstock.actors.spi.TrainedState;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.schedules.ir.WorkUnit;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** A stage that does as another does; subclasses look on. */
+abstract class StageDecorator implements StageProgram {
+    private final StageProgram stage;
+
+    StageDecorator(StageProgram stage) {
+        this.stage = stage;
+    }
+
+    @Override
+    public int stage() {
+        return stage.stage();
+    }
+
+    @Override
+    public int boundaryRows(int slice) {
+        return stage.boundaryRows(slice);
+    }
+
+    @Override
+    public int boundaryColumns() {
+        return stage.boundaryColumns();
+    }
+
+    @Override
+    public void beginStep(StepKind kind, long step) {
+        stage.beginStep(kind, step);
+    }
+
+    @Override
+    public void forward(WorkUnit unit, @Nullable Tensor input, @Nullable Tensor output) {
+        stage.forward(unit, input, output);
+    }
+
+    @Override
+    public void backward(
+            WorkUnit unit,
+            @Nullable Tensor input,
+            @Nullable Tensor outputGradient,
+            @Nullable Tensor inputGradient) {
+        stage.backward(unit, input, outputGradient, inputGradient);
+    }
+
+    @Override
+    public void backwardInput(
+            WorkUnit unit,
+            @Nullable Tensor input,
+            @Nullable Tensor outputGradient,
+            @Nullable Tensor inputGradient) {
+        stage.backwardInput(unit, input, outputGradient, inputGradient);
+    }
+
+    @Override
+    public void backwardWeight(WorkUnit unit) {
+        stage.backwardWeight(unit);
+    }
+
+    @Override
+    public List<SharedGradient> sharedGradients() {
+        return stage.sharedGradients();
+    }
+
+    @Override
+    public StepResult finishStep() {
+        return stage.finishStep();
+    }
+
+    @Override
+    public void update(long step, double clipFactor) {
+        stage.update(step, clipFactor);
+    }
+
+    @Override
+    public List<NamedTensor> state() {
+        return stage.state();
+    }
+
+    @Override
+    public List<NamedTensor> gradients() {
+        return stage.gradients();
+    }
+
+    @Override
+    public TrainedState trained() {
+        return stage.trained();
+    }
+
+    @Override
+    public void close() {
+        stage.close();
+    }
+}

@@ -1,0 +1,126 @@
+package dev.penstock.runtime.metrics;
+
+import dev.penstock.actors.spi.RankStep;
+import dev.penstock.actors.spi.RunListener;
+import dev.penstock.actors.spi.StepReport;
+import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.Schedule;
+import java.util.ArrayDeque;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.List;
+
+/**
+ * Finds ranks that compute slower than they should. A rank's time for its forwards and backwards is
+ * divided by its share of the model's work, for stages differ, and by the same of the middle rank,
+ * for a busy machine slows all of them. What comes out is 1 for a rank that keeps up. It is
+ * compared with the rank's own past, once there is some, so that what the shares do not say (a
+ * stage whose ops are less efficient) is not held against it.
+ *
+ * <p>Medians over {@value #WINDOW} steps decide, so a rank that becomes slow is found within as
+ * many steps, and one slow step is nothing. Not thread-safe: the listener's thread only.
+ */
+public final class StragglerWatch implements RunListener {
+    private static final int WINDOW = 10;
+    private static final int LONGEST_PAST = 200;
+
+    /** So many times its share makes a straggler. */
+    private static final double SLOW = 1.5;
+
+    /** It is well again below. */
+    private static final double WELL = 1.25;
+
+    private final Schedule schedule;
+    private final double[] shares;
+    private final RunListener told;
+    private final List<Rank> ranks;
+
+    private static final class Rank {
+        private final ArrayDeque<Double> window = new ArrayDeque<>();
+        private final ArrayDeque<Double> past = new ArrayDeque<>();
+        private boolean slow;
+    }
+
+    /**
+     * @param schedule the lowered training program
+     * @param shares of the model's work, entry r is rank r's; any unit
+     * @param told of stragglers
+     */
+    public StragglerWatch(Schedule schedule, double[] shares, RunListener told) {
+        this.schedule = schedule;
+        this.shares = shares.clone();
+        this.told = told;
+        this.ranks = Arrays.stream(shares).mapToObj(_ -> new Rank()).toList();
+    }
+
+    @Override
+    public void onStep(StepReport report) {
+        double[] pace = new double[shares.length];
+        for (RankStep rank : report.ranks()) {
+            pace[rank.rank()] = computeNanos(rank) / shares[rank.rank()];
+        }
+        double[] sorted = pace.clone();
+        Arrays.sort(sorted);
+        double middle = sorted[(sorted.length - 1) / 2]; // of two, the faster one
+        for (int rank = 0; rank < pace.length && middle > 0; rank++) {
+            look(rank, pace[rank] / middle, report.step());
+        }
+    }
+
+    private void look(int index, double pace, long step) {
+        Rank rank = ranks.get(index);
+        rank.window.addLast(pace);
+        if (rank.window.size() > WINDOW) {
+            double left = rank.window.removeFirst();
+            if (!rank.slow) {
+                remember(rank, left);
+            }
+        }
+        if (rank.window.size() < WINDOW) {
+            return;
+        }
+        double usual = rank.past.size() < WINDOW ? 1 : median(rank.past);
+        double factor = median(rank.window) / usual;
+        if (!rank.slow && factor > SLOW) {
+            rank.slow = true;
+            told.onStraggler(index, step, factor);
+        } else if (factor < WELL) {
+            rank.slow = false;
+        }
+    }
+
+    private static void remember(Rank rank, double pace) {
+        rank.past.addLast(pace);
+        if (rank.past.size() > LONGEST_PAST) {
+            rank.past.removeFirst();
+        }
+    }
+
+    private double computeNanos(RankStep rank) {
+        List<Op> ops = schedule.program(rank.rank()).ops();
+        double nanos = 0;
+        for (int i = 0; i < ops.size(); i++) {
+            if (!ops.get(i).computations().isEmpty()) {
+                nanos += rank.opEndNanos()[i] - rank.opStartNanos()[i];
+            }
+        }
+        return nanos;
+    }
+
+    private static double median(Collection<Double> values) {
+        double[] sorted = values.stream().mapToDouble(Double::doubleValue).sorted().toArray();
+        return sorted[(sorted.length - 1) / 2];
+    }
+
+    @Override
+    public void onEvaluation(long step, double loss) {}
+
+    @Override
+    public void onCheckpoint(long step, long bytes, long nanos) {}
+
+    @Override
+    public void onCheckpointFailed(long step, String reason) {}
+
+    @Override
+    public void onStall(String report) {}
+}

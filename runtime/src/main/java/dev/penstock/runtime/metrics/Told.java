@@ -1,0 +1,32 @@
+package dev.penstock.runtime.metrics;
+
+import dev.penstock.actors.spi.RecoveryReport;
+
+/** What happened beside steps, in a sentence. */
+public final class Told {
+    private Told() {}
+
+    /** A recovery: what died, what the run went on from, and what it cost. */
+    public static String recovery(RecoveryReport report) {
+        String from =
+                switch (report.restart()) {
+                    case MEMORY -> "what was in memory";
+                    case MIRROR -> "the neighbours' mirrors";
+                    case CHECKPOINT -> "the checkpoint of step " + report.fromStep();
+                };
+        return "recovered: %s; known after %s, all ranks open %s later, from %s, %d %s lost"
+                .formatted(
+                        report.cause(),
+                        Quantities.nanos(report.detectNanos()),
+                        Quantities.nanos(report.resumeNanos()),
+                        from,
+                        report.stepsLost(),
+                        report.stepsLost() == 1 ? "step" : "steps");
+    }
+
+    /** A straggler. */
+    public static String straggler(int rank, long step, double factor) {
+        return "straggler: rank %d takes %s times what its ops should, seen at step %d"
+                .formatted(rank, Quantities.format("%.1f", factor), step);
+    }
+}

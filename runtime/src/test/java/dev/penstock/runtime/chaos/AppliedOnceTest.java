@@ -1,0 +1,136 @@
+package dev.penstock.runtime.chaos;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.runtime.launch.AuditTrail;
+import dev.penstock.schedules.ir.PipelineShape;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class AppliedOnceTest {
+    private static final PipelineShape ONE_STAGE = PipelineShape.of(1, 2, 1);
+    private static final String TRUTH =
+            """
+            summed 1 0.0 1.0
+            applied 1 000000aa 000000bb
+            summed 2 0.0 1.0
+            applied 2 000000bb 000000cc
+            summed 3 0.0 1.0
+            applied 3 000000cc 000000dd
+            """;
+
+    @TempDir Path reference;
+    @TempDir Path harmed;
+
+    @BeforeEach
+    void theRunWithoutFaults() throws IOException {
+        write(reference, TRUTH);
+    }
+
+    @Test
+    void holdsForTheSameBooks() throws IOException {
+        assertThat(violations(TRUTH)).isEmpty();
+    }
+
+    @Test
+    void holdsForStepsThatAreDoneAgainFromACheckpoint() throws IOException {
+        assertThat(
+                        violations(
+                                """
+                                summed 1 0.0 1.0
+                                applied 1 000000aa 000000bb
+                                summed 2 0.0 1.0
+                                applied 2 000000bb 000000cc
+                                summed 2 0.0 1.0
+                                applied 2 000000bb 000000cc
+                                summed 3 0.0 1.0
+                                applied 3 000000cc 000000dd
+                                """))
+                .isEmpty();
+    }
+
+    @Test
+    void holdsWhereAMirrorAppliedAStepForADeadRank() throws IOException {
+        assertThat(
+                        violations(
+                                """
+                                summed 1 0.0 1.0
+                                applied 1 000000aa 000000bb
+                                summed 2 0.0 1.0
+                                summed 3 0.0 1.0
+                                applied 3 000000cc 000000dd
+                                """))
+                .isEmpty();
+    }
+
+    @Test
+    void aStepThatIsAppliedTwiceIsFound() throws IOException {
+        assertThat(
+                        violations(
+                                """
+                                summed 1 0.0 1.0
+                                applied 1 000000aa 000000bb
+                                summed 2 0.0 1.0
+                                applied 2 000000bb 000000cc
+                                applied 2 000000cc 000000c1
+                                summed 3 0.0 1.0
+                                applied 3 000000c1 000000d1
+                                """))
+                .containsExactly(
+                        "stage 0, step 2: an update led from state 000000cc to 000000c1; without faults it is from 000000bb to 000000cc",
+                        "stage 0, step 3: an update led from state 000000c1 to 000000d1; without faults it is from 000000cc to 000000dd");
+    }
+
+    @Test
+    void aStepThatIsLeftOutIsFound() throws IOException {
+        assertThat(
+                        violations(
+                                """
+                                summed 1 0.0 1.0
+                                applied 1 000000aa 000000bb
+                                summed 2 0.0 1.0
+                                summed 3 0.0 1.0
+                                applied 3 000000bb 000000cd
+                                """))
+                .hasSize(1)
+                .first()
+                .asString()
+                .contains("step 3", "from state 000000bb");
+    }
+
+    @Test
+    void aGradientThatIsMissingOrTwiceInTheSumIsFound() throws IOException {
+        assertThat(violations(TRUTH.replace("summed 2 0.0 1.0", "summed 2 0.0 0.0")))
+                .containsExactly(
+                        "stage 0, step 2: the gradient of micro-batch 0, slice 0 is in the sum 2 times",
+                        "stage 0, step 2: the gradient of micro-batch 1, slice 0 is in the sum 0 times");
+    }
+
+    @Test
+    void theLastStepHasToBeInTheBook() throws IOException {
+        assertThat(violations(TRUTH.replace("applied 3 000000cc 000000dd\n", "")))
+                .containsExactly("stage 0, step 3: nothing shows that it was applied");
+    }
+
+    @Test
+    void aRunWithoutFaultsThatBreaksItsOwnChainProvesNothing() throws IOException {
+        write(reference, TRUTH.replace("applied 2 000000bb", "applied 2 000000b1"));
+
+        assertThat(violations(TRUTH)).first().asString().contains("broke its own chain");
+    }
+
+    private List<String> violations(String books) throws IOException {
+        write(harmed, books);
+        return AppliedOnce.violations(
+                ONE_STAGE, 3, new AuditTrail(reference), new AuditTrail(harmed));
+    }
+
+    private static void write(Path folder, String books) throws IOException {
+        Files.writeString(folder.resolve("stage-0.txt"), books);
+    }
+}

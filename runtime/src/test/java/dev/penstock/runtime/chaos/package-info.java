@@ -1,0 +1,4 @@
+@NullMarked
+package dev.penstock.runtime.chaos;
+
+import org.jspecify.annotations.NullMarked;
