@@ -81,7 +81,10 @@ public final class HeldMirror implements AutoCloseable {
     synchronized void incomplete(MirrorPart part) {
         switch (part) {
             case GRADIENTS -> readyStep = NOTHING;
-            case STATE -> committedStep = NOTHING;
+            case STATE -> {
+                committedStep = NOTHING;
+                readyStep = NOTHING;
+            }
         }
     }
 
@@ -121,7 +124,7 @@ public final class HeldMirror implements AutoCloseable {
      * @return the step that the state is after; less than {@code step} if its gradients wait
      */
     public synchronized long copyInto(long step, List<TrainedState> into, Kernels kernels) {
-        boolean waits = readyStep == step && committedStep == step - 1;
+        boolean waits = readyStep == step && committedStep != NOTHING;
         if (closed || (committedStep != step && !waits)) {
             throw new IllegalStateException(
                     "rank %d cannot start from its mirror: expected it after step %d or with its gradients, got %s"

@@ -7,8 +7,6 @@ import dev.penstock.actors.dataplane.Inbound;
 import dev.penstock.actors.dataplane.Outbound;
 import dev.penstock.actors.fault.RankFaults;
 import dev.penstock.actors.mirror.MirrorExchange;
-import dev.penstock.actors.mirror.MirrorLayout;
-import dev.penstock.actors.mirror.RankMirrors;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.SharedGradient;
 import dev.penstock.actors.spi.StageProgram;
@@ -20,6 +18,7 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.Function;
 
 /**
  * What a rank has for one epoch: an endpoint with its slots, and the interpreters that use them.
@@ -33,14 +32,16 @@ final class RankLinks implements AutoCloseable {
     private final Endpoint endpoint;
     private final Map<StepKind, OpInterpreter> interpreters = new EnumMap<>(StepKind.class);
 
+    /**
+     * @param mirrors makes the exchange of mirrored gradients, with its blocks in the given scope
+     */
     RankLinks(
             int rank,
             int epoch,
             RunPlan plan,
             Device device,
             Map<Integer, StageProgram> stages,
-            RankMirrors mirrors,
-            MirrorLayout layout,
+            Function<DeviceScope, MirrorExchange> mirrors,
             RankFaults faults,
             DataPlane dataPlane,
             FrameListener listener) {
@@ -53,8 +54,7 @@ final class RankLinks implements AutoCloseable {
             List<Inbound> inbound = new ArrayList<>(buffers.inbound());
             List<Outbound> outbound = new ArrayList<>(buffers.outbound());
             Map<Integer, List<GradientExchange>> exchanges = exchanges(inbound, outbound);
-            var own = stages.values().stream().map(StageProgram::trained).toList();
-            MirrorExchange exchange = mirrors.connect(layout, own, boundary);
+            MirrorExchange exchange = mirrors.apply(boundary);
             inbound.addAll(exchange.inbound());
             outbound.addAll(exchange.outbound());
             this.endpoint = dataPlane.open(rank, epoch, inbound, outbound, listener);

@@ -1,5 +1,6 @@
 package dev.penstock.actors.shard;
 
+import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.serialization.WireMessage;
 import dev.penstock.actors.spi.StepKind;
 
@@ -34,9 +35,11 @@ public sealed interface RankOrder extends WireMessage {
      * Open the links of this epoch and answer {@link RankEvent.Resumed}; after {@link Prepare}.
      *
      * @param start what to go on with
+     * @param mirrors who holds whose mirror now
      * @param link where the media driver is now; empty if it is where it was
      */
-    record Resume(int epoch, RankStart start, String link) implements RankOrder {}
+    record Resume(int epoch, RankStart start, MirrorLayout mirrors, String link)
+            implements RankOrder {}
 
     /** The run goes on without this one: another has its place. It frees everything and ends. */
     record Fence(int epoch, String reason) implements RankOrder {}

@@ -2,6 +2,7 @@ package dev.penstock.actors.shard;
 
 import dev.penstock.actors.dataplane.DataPlane;
 import dev.penstock.actors.fault.FaultInjector;
+import dev.penstock.actors.mirror.MirrorRegistry;
 import dev.penstock.actors.spi.CheckpointStore;
 import dev.penstock.actors.spi.DeviceFactory;
 import dev.penstock.actors.spi.RunPlan;
@@ -12,6 +13,7 @@ import java.util.function.Consumer;
  * What a process gives to the ranks that it hosts. Never leaves the process.
  *
  * @param faults what is made to go wrong on purpose
+ * @param mirrors where ranks of this process that take over find what they start from
  * @param fenced told why, when the run goes on without a rank of this process that lives still
  */
 public record RankResources(
@@ -21,6 +23,7 @@ public record RankResources(
         DataPlane dataPlane,
         CheckpointStore checkpoints,
         FaultInjector faults,
+        MirrorRegistry mirrors,
         Consumer<String> fenced) {
 
     /** Ranks that are fenced just end. */
@@ -31,7 +34,15 @@ public record RankResources(
             DataPlane dataPlane,
             CheckpointStore checkpoints,
             FaultInjector faults) {
-        this(plan, devices, programs, dataPlane, checkpoints, faults, _ -> {});
+        this(
+                plan,
+                devices,
+                programs,
+                dataPlane,
+                checkpoints,
+                faults,
+                new MirrorRegistry(),
+                _ -> {});
     }
 
     /** Nothing goes wrong on purpose. */
@@ -46,6 +57,7 @@ public record RankResources(
 
     /** These resources in a process that does something about a fenced rank. */
     public RankResources whenFenced(Consumer<String> action) {
-        return new RankResources(plan, devices, programs, dataPlane, checkpoints, faults, action);
+        return new RankResources(
+                plan, devices, programs, dataPlane, checkpoints, faults, mirrors, action);
     }
 }

@@ -4,8 +4,9 @@ import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.actors.dataplane.FrameListener;
 import dev.penstock.actors.fault.RankFaults;
 import dev.penstock.actors.fault.StepMoment;
+import dev.penstock.actors.mirror.HeldMirror;
 import dev.penstock.actors.mirror.MirrorLayout;
-import dev.penstock.actors.mirror.MirrorRegistry;
+import dev.penstock.actors.mirror.MirrorProgress;
 import dev.penstock.actors.mirror.RankMirrors;
 import dev.penstock.actors.spi.CheckpointStore;
 import dev.penstock.actors.spi.StageProgram;
@@ -13,6 +14,7 @@ import dev.penstock.actors.spi.StageProgramFactory;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepResult;
 import dev.penstock.actors.spi.TensorNorm;
+import dev.penstock.actors.spi.TrainedState;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.OpText;
@@ -29,15 +31,17 @@ import org.jspecify.annotations.Nullable;
  * epoch. Used by the shard's thread only.
  */
 final class RankWork implements AutoCloseable {
+    private static final long NOTHING = -1;
+
     private final int rank;
     private final RankResources resources;
     private final RankFaults faults;
     private final Device device;
     private final Map<Integer, StageProgram> stages = new TreeMap<>();
     private final RankMirrors mirrors;
-    private MirrorLayout layout;
     private @Nullable RankLinks links;
     private long restoredStep;
+    private long readyStep = NOTHING;
     private StepKind kind = StepKind.TRAIN;
     private long step;
     private long pass;
@@ -48,15 +52,14 @@ final class RankWork implements AutoCloseable {
     private boolean mirrored;
 
     /** Opens the device and builds the stages; without links until {@link #connect}. */
-    RankWork(int rank, RankResources resources, RankStart start) {
+    RankWork(int rank, RankResources resources, RankStart start, MirrorLayout layout) {
         this.rank = rank;
         this.resources = resources;
-        this.layout = MirrorLayout.of(resources.plan());
         this.faults = resources.faults().forRank(rank, ownStages());
         this.device = resources.devices().open(rank);
-        this.mirrors = new RankMirrors(rank, resources.plan(), device, new MirrorRegistry());
+        this.mirrors = new RankMirrors(rank, resources.plan(), device, resources.mirrors());
         try {
-            restore(start);
+            restore(start, layout);
         } catch (RuntimeException | Error e) {
             closeAfter(e);
             throw e;
@@ -75,27 +78,44 @@ final class RankWork implements AutoCloseable {
         }
     }
 
-    /** Builds the stages, in the room of those that were there. Only without links. */
-    void restore(RankStart start) {
-        StageProgramFactory programs =
-                switch (start) {
-                    case RankStart.Fresh _ -> resources.programs();
-                    case RankStart.FromCheckpoint(long from) ->
-                            resources.programs().startingAt(from);
-                    case RankStart.FromMirror _, RankStart.Kept _ ->
-                            throw new IllegalArgumentException(
-                                    "rank %d cannot build its stages from %s"
-                                            .formatted(rank, start));
-                };
-        restoredStep =
-                start instanceof RankStart.FromCheckpoint(long from)
-                        ? from
-                        : resources.plan().steps().completed();
+    /**
+     * Brings stages and mirrors to where the run goes on from; new stages are built in the room of
+     * those that were there. Only without links.
+     */
+    void restore(RankStart start, MirrorLayout layout) {
+        StageProgramFactory programs = resources.programs();
+        switch (start) {
+            case RankStart.Kept _ -> mirrors.keep(layout, programs);
+            case RankStart.Fresh _ -> build(layout, programs, resources.plan().steps().completed());
+            case RankStart.FromCheckpoint(long from) ->
+                    build(layout, programs.startingAt(from), from);
+            case RankStart.FromMirror(int holder, long from) -> {
+                buildStages(programs.blank());
+                HeldMirror mirror = resources.mirrors().find(holder, rank);
+                restoredStep = mirror.copyInto(from, trained(), device.kernels());
+                readyStep = restoredStep < from ? from : NOTHING;
+                mirrors.keep(layout, programs);
+            }
+        }
+    }
+
+    private void build(MirrorLayout layout, StageProgramFactory programs, long from) {
+        restoredStep = from;
+        readyStep = NOTHING;
+        mirrors.close(); // before the stages, in the order of allocation
+        buildStages(programs);
+        mirrors.build(layout, programs, from);
+    }
+
+    private void buildStages(StageProgramFactory programs) {
         closeStages();
         for (int stage : ownStages()) {
             stages.put(stage, programs.create(stage, device));
         }
-        mirrors.build(layout, programs, restoredStep);
+    }
+
+    private List<TrainedState> trained() {
+        return stages.values().stream().map(StageProgram::trained).toList();
     }
 
     /** Training steps that the stages had seen when they were built. */
@@ -103,12 +123,27 @@ final class RankWork implements AutoCloseable {
         return restoredStep;
     }
 
+    /** The step whose gradients came with the stages and wait for its commit; -1 if none did. */
+    long readyStep() {
+        return readyStep;
+    }
+
+    /** What this rank holds of others. */
+    List<RankEvent.HeldState> heldMirrors() {
+        return mirrors.held().stream()
+                .map(
+                        mirror ->
+                                new RankEvent.HeldState(
+                                        mirror.rank(), mirror.committedStep(), mirror.readyStep()))
+                .toList();
+    }
+
     /**
-     * Opens the links of an epoch.
+     * Opens the links of an epoch, with the mirrors that {@link #restore} brought.
      *
      * @param link where the media driver is; empty if the data plane knows
      */
-    void connect(int epoch, String link, FrameListener listener) {
+    void connect(int epoch, MirrorLayout layout, String link, FrameListener listener) {
         if (!link.isEmpty()) {
             resources.dataPlane().relink(link);
         }
@@ -119,8 +154,7 @@ final class RankWork implements AutoCloseable {
                         resources.plan(),
                         device,
                         stages,
-                        mirrors,
-                        layout,
+                        scope -> mirrors.connect(layout, trained(), scope),
                         faults,
                         resources.dataPlane(),
                         listener);
@@ -191,7 +225,8 @@ final class RankWork implements AutoCloseable {
     }
 
     private Progress mirror() {
-        return switch (mirrors.advance(links().endpoint())) {
+        MirrorProgress progress = mirrors.advance(links().endpoint());
+        return switch (progress) {
             case DONE -> {
                 mirrored = true;
                 yield Progress.DONE;
@@ -267,7 +302,6 @@ final class RankWork implements AutoCloseable {
     private void closeStages() {
         List<StageProgram> built = new ArrayList<>(stages.values());
         stages.clear();
-        mirrors.close();
         built.reversed().forEach(StageProgram::close);
     }
 
@@ -277,6 +311,7 @@ final class RankWork implements AutoCloseable {
             try {
                 disconnect();
             } finally {
+                mirrors.close();
                 closeStages();
             }
         }

@@ -19,7 +19,7 @@ import dev.penstock.actors.spi.StepKind;
 import dev.penstock.cuda.device.DeviceException;
 import java.lang.management.ManagementFactory;
 import java.time.Duration;
-import java.util.List;
+import java.util.Arrays;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -87,10 +87,11 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
         this.status = status;
         this.events = events;
         enter(birth.epoch());
-        this.work = new RankWork(rank, resources, birth.start());
+        this.work = new RankWork(rank, resources, birth.start(), birth.mirrors());
         try {
-            this.committedStep = work.restoredStep();
-            work.connect(epoch, birth.link(), new ToSelf(context.getSelf(), epoch));
+            work.connect(
+                    epoch, birth.mirrors(), birth.link(), new ToSelf(context.getSelf(), epoch));
+            goOnFromWhatWasRestored();
         } catch (RuntimeException | Error e) {
             work.close();
             throw e;
@@ -211,20 +212,34 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
         enter(prepare.epoch());
         long ready = uncommitted == null ? -1 : uncommitted.step();
         var held = new RankEvent.HeldState(rank, committedStep, ready);
-        events.tell(new RankEvent.Prepared(rank, epoch, held, List.of()));
+        events.tell(new RankEvent.Prepared(rank, epoch, held, work.heldMirrors()));
         return this;
     }
 
     private Behavior<Command> onResume(RankOrder.Resume resume) {
+        work.restore(resume.start(), resume.mirrors());
+        work.connect(
+                epoch, resume.mirrors(), resume.link(), new ToSelf(getContext().getSelf(), epoch));
         if (!(resume.start() instanceof RankStart.Kept)) {
-            work.restore(resume.start());
-            committedStep = work.restoredStep();
-            uncommitted = null;
-            lastTimings = null;
+            goOnFromWhatWasRestored();
         }
-        work.connect(epoch, resume.link(), new ToSelf(getContext().getSelf(), epoch));
         events.tell(new RankEvent.Resumed(rank, epoch));
         return this;
+    }
+
+    /**
+     * As if this rank had done the step that its state is after, or whose gradients came with it:
+     * the commit may be told again. It computed nothing of it, so all its ops took no time.
+     */
+    private void goOnFromWhatWasRestored() {
+        committedStep = work.restoredStep();
+        long ready = work.readyStep();
+        uncommitted = ready < 0 ? null : new RankOrder.BeginPass(epoch, 0, StepKind.TRAIN, ready);
+        opStarts = work.opStartNanos();
+        Arrays.fill(opStarts, System.nanoTime());
+        opEnds = opStarts.clone();
+        lastTimings =
+                new RankStep(rank, opStarts, opEnds, opStarts[0], opStarts[0], work.peakBytes(), 0);
     }
 
     private Behavior<Command> onFence(RankOrder.Fence fence) {

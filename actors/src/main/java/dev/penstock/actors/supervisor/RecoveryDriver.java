@@ -2,6 +2,7 @@ package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.journal.JournalRecord;
+import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.shard.RankBirth;
 import dev.penstock.actors.shard.RankEvent;
@@ -70,6 +71,7 @@ final class RecoveryDriver {
         @Nullable Restart restart;
 
         RankStart start = new RankStart.Kept();
+        MirrorLayout mirrors = MirrorLayout.none(0);
         long decidedNanos;
         int sparesUsed;
 
@@ -291,8 +293,9 @@ final class RecoveryDriver {
             under.start = driver.rollBack();
             under.wentBack = true;
         }
+        under.mirrors = mirrors(under);
         for (int rank : under.prepared.keySet()) {
-            out.tell(rank, new RankOrder.Resume(ranks.epoch(), under.start, link));
+            out.tell(rank, new RankOrder.Resume(ranks.epoch(), under.start, under.mirrors, link));
         }
         missing().forEach(rank -> host(under, rank, true, now));
         return finishIfBack(under, now);
@@ -311,16 +314,49 @@ final class RecoveryDriver {
     /** The rank that holds a mirror of this one, as far as the run is. */
     private Optional<Integer> holder(Attempt under, int rank) {
         return under.prepared.values().stream()
-                .filter(
-                        prepared ->
-                                prepared.mirrors().stream()
-                                        .anyMatch(
-                                                mirror ->
-                                                        mirror.rank() == rank
-                                                                && mirror.reaches(
-                                                                        driver.lastCommit())))
+                .filter(prepared -> holds(prepared, rank))
                 .map(RankEvent.Prepared::rank)
                 .findFirst();
+    }
+
+    private boolean holds(RankEvent.Prepared prepared, int rank) {
+        return prepared.mirrors().stream()
+                .anyMatch(mirror -> mirror.rank() == rank && mirror.reaches(driver.lastCommit()));
+    }
+
+    /**
+     * Who holds whose mirror from now on, such that no death takes both; what its holder has not is
+     * filled. From a checkpoint all mirrors start anew, as their ranks do.
+     */
+    private MirrorLayout mirrors(Attempt under) {
+        if (!plan.mirrors()) {
+            return MirrorLayout.none(ranks.size());
+        }
+        List<Object> places = new ArrayList<>();
+        for (int rank = 0; rank < ranks.size(); rank++) {
+            places.add(place(under, rank));
+        }
+        MirrorLayout layout = MirrorLayout.across(places);
+        if (under.restart == Restart.CHECKPOINT) {
+            return layout;
+        }
+        List<Integer> fills = new ArrayList<>();
+        for (int rank = 0; rank < ranks.size(); rank++) {
+            RankEvent.Prepared holder = under.prepared.get(layout.holderOf(rank));
+            if (holder == null || !holds(holder, rank)) {
+                fills.add(rank);
+            }
+        }
+        return layout.filling(fills);
+    }
+
+    /** The process of a rank; of one that has none yet, a process of its own. */
+    private Object place(Attempt under, int rank) {
+        Optional<NodeInfo> node = ranks.node(rank);
+        if (node.isEmpty() && under.restart == Restart.MIRROR) {
+            node = holder(under, rank).flatMap(ranks::node);
+        }
+        return node.isPresent() ? node.get() : rank;
     }
 
     /** Hosts a missing rank, or asks for a process that can. */
@@ -337,7 +373,8 @@ final class RecoveryDriver {
             ranks.placed(rank, node.get(), now);
             out.add(
                     new Effect.HostRank(
-                            node.get(), new RankBirth(rank, ranks.epoch(), start, link)));
+                            node.get(),
+                            new RankBirth(rank, ranks.epoch(), start, under.mirrors, link)));
         } else if (mayStart) {
             out.add(new Effect.StartProcess(Optional.of(rank)));
         }

@@ -2,6 +2,7 @@ package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.journal.JournalRecord;
+import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.shard.RankBirth;
 import dev.penstock.actors.shard.RankEvent;
@@ -86,7 +87,13 @@ public final class RunCoordinator {
             for (int rank = 0; rank < ranks.size(); rank++) {
                 if (!ranks.hasNode(rank) && placer.nodeFor(rank).equals(Optional.of(node))) {
                     ranks.placed(rank, node, now);
-                    var birth = new RankBirth(rank, ranks.epoch(), new RankStart.Fresh(), "");
+                    var birth =
+                            new RankBirth(
+                                    rank,
+                                    ranks.epoch(),
+                                    new RankStart.Fresh(),
+                                    MirrorLayout.of(plan),
+                                    "");
                     out.add(new Effect.HostRank(node, birth));
                 }
             }

@@ -1,0 +1,286 @@
+package dev.penstock.actors.supervisor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.actors.fault.RecoveryPolicy;
+import dev.penstock.actors.mirror.MirrorLayout;
+import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.shard.RankBirth;
+import dev.penstock.actors.shard.RankEvent;
+import dev.penstock.actors.shard.RankEvent.HeldState;
+import dev.penstock.actors.shard.RankOrder;
+import dev.penstock.actors.shard.RankStart;
+import dev.penstock.actors.spi.RankStep;
+import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.StepResult;
+import dev.penstock.actors.spi.TensorNorm;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalDouble;
+import java.util.TreeMap;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** What the coordinator does when processes of ranks with mirrors die; the ranks are imagined. */
+class MirrorDecisionTest {
+    private static final int RANKS = 4;
+
+    private final RunPlan plan = plan();
+    private final RunCoordinator coordinator = new RunCoordinator(plan, RecoveryPolicy.DEFAULT, 0);
+    private final List<Effect> effects = new ArrayList<>();
+    private long now;
+
+    @BeforeEach
+    void openAllAndBeginTheFirstStep() {
+        for (int rank = 0; rank < RANKS; rank++) {
+            take(coordinator.onNode(node(rank), now));
+        }
+        for (int rank = 0; rank < RANKS; rank++) {
+            open(rank, 1);
+        }
+    }
+
+    @Test
+    void everyRankIsBornWithTheRing() {
+        assertThat(births())
+                .hasSize(RANKS)
+                .allSatisfy(
+                        birth -> assertThat(birth.mirrors()).isEqualTo(MirrorLayout.ring(RANKS)));
+    }
+
+    @Test
+    void aDeadRankGoesOnInTheProcessOfItsMirror() {
+        passDone(1);
+        stepDone(1);
+
+        kill(1);
+        prepared(2, Map.of(0, state(0, 1, -1), 2, state(2, 1, -1), 3, state(3, 1, -1)));
+
+        RankBirth birth = births().getLast();
+        assertThat(birth.rank()).isEqualTo(1);
+        assertThat(birth.start()).isEqualTo(new RankStart.FromMirror(2, 1));
+        assertThat(hosts().getLast()).isEqualTo(node(2));
+        // 1 and 2 share a process: 3 mirrors both; 0's mirror died with 1 and is made anew there
+        assertThat(birth.mirrors().holders()).containsExactly(1, 3, 3, 0);
+        assertThat(birth.mirrors().fills()).containsExactly(0, 1);
+        assertThat(resumes())
+                .hasSize(3)
+                .allSatisfy(
+                        resume -> {
+                            assertThat(resume.start()).isEqualTo(new RankStart.Kept());
+                            assertThat(resume.mirrors()).isEqualTo(birth.mirrors());
+                        });
+    }
+
+    @Test
+    void nothingCommittedIsDoneAgain() {
+        passDone(1);
+        stepDone(1);
+        kill(1);
+        prepared(2, Map.of(0, state(0, 1, -1), 2, state(2, 1, -1), 3, state(3, 1, -1)));
+        for (int rank : List.of(0, 2, 3)) {
+            take(coordinator.onRankEvent(new RankEvent.Resumed(rank, 2), ++now));
+        }
+
+        open(1, 2);
+
+        assertThat(lastOrder())
+                .isInstanceOfSatisfying(
+                        RankOrder.BeginPass.class, begin -> assertThat(begin.step()).isEqualTo(2));
+    }
+
+    @Test
+    void aCommitThatTheDeadRankNeverAppliedIsToldAgainToAll() {
+        passDone(1);
+        // nobody has answered the commit; the mirror of 1 has the gradients of step 1
+        kill(1);
+        prepared(2, Map.of(0, state(0, 1, -1), 2, state(2, 0, 1), 3, state(3, 0, 1)));
+
+        assertThat(births().getLast().start()).isEqualTo(new RankStart.FromMirror(2, 1));
+        for (int rank : List.of(0, 2, 3)) {
+            take(coordinator.onRankEvent(new RankEvent.Resumed(rank, 2), ++now));
+        }
+        effects.clear();
+        open(1, 2);
+
+        assertThat(orders())
+                .hasSize(RANKS)
+                .allSatisfy(
+                        order ->
+                                assertThat(order)
+                                        .isInstanceOfSatisfying(
+                                                RankOrder.Commit.class,
+                                                commit -> assertThat(commit.step()).isEqualTo(1)));
+    }
+
+    @Test
+    void twoNeighboursThatDieTogetherSendAllBackToTheBeginning() {
+        passDone(1);
+        stepDone(1);
+
+        kill(1);
+        kill(2);
+        prepared(3, Map.of(0, state(0, 1, -1), 3, state(3, 1, -1)));
+
+        assertThat(resumes())
+                .hasSize(2)
+                .allSatisfy(
+                        resume -> {
+                            assertThat(resume.start()).isEqualTo(new RankStart.Fresh());
+                            assertThat(resume.mirrors().fills()).isEmpty();
+                        });
+    }
+
+    @Test
+    void twoRanksThatAreNoNeighboursComeBackBoth() {
+        passDone(1);
+        stepDone(1);
+
+        kill(1);
+        kill(3);
+        prepared(3, Map.of(0, state(0, 1, -1), 2, state(2, 1, -1)));
+
+        List<RankBirth> last = births().subList(RANKS, births().size());
+        assertThat(last)
+                .extracting(RankBirth::start)
+                .containsExactly(new RankStart.FromMirror(2, 1), new RankStart.FromMirror(0, 1));
+        assertThat(last.getFirst().mirrors().holders()).containsExactly(1, 3, 3, 1);
+        assertThat(last.getFirst().mirrors().fills()).containsExactly(0, 1, 2, 3);
+    }
+
+    @Test
+    void aMirrorOutOfStepIsNoBeginning() {
+        passDone(1);
+        stepDone(1);
+
+        kill(1);
+        // the holder's mirror was never filled
+        prepared(
+                2,
+                Map.of(0, state(0, 1, -1), 2, state(2, 1, -1), 3, state(3, 1, -1)),
+                Map.of(0, List.of(state(3, 1, -1)), 2, List.of(state(1, -1, -1)), 3, List.of()));
+
+        assertThat(resumes())
+                .allSatisfy(resume -> assertThat(resume.start()).isEqualTo(new RankStart.Fresh()));
+    }
+
+    // ---- imagined ranks -------------------------------------------------------------------------
+
+    private void open(int rank, int epoch) {
+        take(coordinator.onHosted(rank, epoch, ++now));
+        take(coordinator.onRankEvent(new RankEvent.Opened(rank, epoch, "device", "f"), ++now));
+    }
+
+    private void passDone(int epoch) {
+        RankOrder.BeginPass begin = (RankOrder.BeginPass) lastOrder();
+        for (int rank = 0; rank < RANKS; rank++) {
+            var result =
+                    new StepResult(
+                            rank == RANKS - 1 ? OptionalDouble.of(2) : OptionalDouble.empty(),
+                            List.of(new TensorNorm("w" + rank, 1)));
+            take(
+                    coordinator.onRankEvent(
+                            new RankEvent.PassDone(rank, epoch, begin.pass(), result), ++now));
+        }
+    }
+
+    private void stepDone(int epoch) {
+        RankOrder.Commit commit = (RankOrder.Commit) lastOrder();
+        for (int rank = 0; rank < RANKS; rank++) {
+            long[] none = new long[plan.training().program(rank).ops().size()];
+            take(
+                    coordinator.onRankEvent(
+                            new RankEvent.StepDone(
+                                    rank,
+                                    epoch,
+                                    commit.step(),
+                                    new RankStep(rank, none, none, 0, 0, 0, 0)),
+                            ++now));
+        }
+    }
+
+    private void kill(int rank) {
+        take(coordinator.onProcessDied(100 + rank, Optional.of(rank), "killed", ++now));
+    }
+
+    /** Every rank holds the mirror of the one before, as far as itself. */
+    private void prepared(int epoch, Map<Integer, HeldState> states) {
+        Map<Integer, List<HeldState>> mirrors = new TreeMap<>();
+        states.forEach(
+                (rank, state) -> {
+                    int mirrored = (rank + RANKS - 1) % RANKS;
+                    mirrors.put(
+                            rank,
+                            List.of(state(mirrored, state.committedStep(), state.readyStep())));
+                });
+        prepared(epoch, states, mirrors);
+    }
+
+    private void prepared(
+            int epoch, Map<Integer, HeldState> states, Map<Integer, List<HeldState>> mirrors) {
+        new TreeMap<>(states)
+                .forEach(
+                        (rank, state) ->
+                                take(
+                                        coordinator.onRankEvent(
+                                                new RankEvent.Prepared(
+                                                        rank,
+                                                        epoch,
+                                                        state,
+                                                        mirrors.getOrDefault(rank, List.of())),
+                                                ++now)));
+    }
+
+    private static HeldState state(int rank, long committed, long ready) {
+        return new HeldState(rank, committed, ready);
+    }
+
+    private static NodeInfo node(int rank) {
+        return new NodeInfo("node " + rank, 100 + rank, Optional.of(rank));
+    }
+
+    private void take(List<Effect> more) {
+        effects.addAll(more);
+    }
+
+    private List<RankOrder> orders() {
+        return effects.stream()
+                .filter(Effect.TellRank.class::isInstance)
+                .map(effect -> ((Effect.TellRank) effect).order())
+                .toList();
+    }
+
+    private RankOrder lastOrder() {
+        return orders().getLast();
+    }
+
+    private List<RankOrder.Resume> resumes() {
+        return orders().stream()
+                .filter(RankOrder.Resume.class::isInstance)
+                .map(RankOrder.Resume.class::cast)
+                .toList();
+    }
+
+    private List<RankBirth> births() {
+        return effects.stream()
+                .filter(Effect.HostRank.class::isInstance)
+                .map(effect -> ((Effect.HostRank) effect).birth())
+                .toList();
+    }
+
+    private List<NodeInfo> hosts() {
+        return effects.stream()
+                .filter(Effect.HostRank.class::isInstance)
+                .map(effect -> ((Effect.HostRank) effect).node())
+                .toList();
+    }
+
+    private static RunPlan plan() {
+        var settings = new ChainStage.Settings(RANKS, 2, 1, false, 0.01);
+        var pipeline = new ChainPipeline("1f1b", settings);
+        pipeline.mirrors = true;
+        return pipeline.plan();
+    }
+}
