@@ -12,7 +12,7 @@ class EarliestRankTest {
             assertThat(turns.time()).isEqualTo(Long.MAX_VALUE);
             long[] times = new long[ranks];
             for (int rank = 0; rank < ranks; rank++) {
-                times[rank] = 7 * (rank + 3) % 5;
+                times[rank] = 7L * (rank + 3) % 5;
                 turns.set(rank, times[rank]);
             }
             for (int round = 0; round < 40; round++) {

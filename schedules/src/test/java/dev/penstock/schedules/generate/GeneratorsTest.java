@@ -167,4 +167,28 @@ class GeneratorsTest {
         assertThatThrownBy(() -> options.withGroupSize(0)).hasMessageContaining("at least 1");
         assertThatThrownBy(() -> options.withMemoryLimit(0)).hasMessageContaining("more than 0");
     }
+
+    @Test
+    void costsMayBeNothingAndGroupsOfOne() {
+        GenerateOptions options = GenerateOptions.defaults();
+
+        assertThat(new OpCosts(0, 0, 0, 0).communicationNanos()).isZero();
+        assertThat(options.withGroupSize(1).groupSize()).hasValue(1);
+        assertThat(options.withMemoryLimit(0.5).memoryLimit()).hasValue(0.5);
+        assertThat(options.withBackwardOrder(BackwardOrder.REVERSE).backwardOrder())
+                .isEqualTo(BackwardOrder.REVERSE);
+    }
+
+    @Test
+    void aKindRunsOneTwoOrAnyNumberOfChunks() {
+        assertThat(List.of(0, 1, 2, 3))
+                .filteredOn(ScheduleKind.Chunks.ONE::allow)
+                .containsExactly(1);
+        assertThat(List.of(0, 1, 2, 3))
+                .filteredOn(ScheduleKind.Chunks.TWO::allow)
+                .containsExactly(2);
+        assertThat(List.of(0, 1, 2, 3))
+                .filteredOn(ScheduleKind.Chunks.ANY::allow)
+                .containsExactly(1, 2, 3);
+    }
 }

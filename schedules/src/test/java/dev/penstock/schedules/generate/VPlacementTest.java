@@ -62,13 +62,13 @@ class VPlacementTest {
                 assertThat(program.ops())
                         .noneMatch(
                                 op ->
-                                        op instanceof Op.SendActivation && op.stage() == ranks - 1
-                                                || op instanceof Op.ReceiveActivation
-                                                        && op.stage() == ranks
-                                                || op instanceof Op.SendGradient
-                                                        && op.stage() == ranks
-                                                || op instanceof Op.ReceiveGradient
-                                                        && op.stage() == ranks - 1);
+                                        (op instanceof Op.SendActivation && op.stage() == ranks - 1)
+                                                || (op instanceof Op.ReceiveActivation
+                                                        && op.stage() == ranks)
+                                                || (op instanceof Op.SendGradient
+                                                        && op.stage() == ranks)
+                                                || (op instanceof Op.ReceiveGradient
+                                                        && op.stage() == ranks - 1));
             }
         }
     }
