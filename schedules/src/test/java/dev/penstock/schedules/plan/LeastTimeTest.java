@@ -45,6 +45,26 @@ class LeastTimeTest {
         assertReached(CountingHardware.candidate("1f1b", false, 1, WHOLE, List.of(1, 2, 1)), once);
     }
 
+    /**
+     * What the ranks compute of all the time until the last gradient is home, and the longest tail.
+     */
+    @Test
+    void aPlanSaysWhatItsRanksComputeAndWhatIsBubble() {
+        Candidate candidate = CountingHardware.candidate("1f1b", false, 1, WHOLE, List.of(1, 2, 1));
+        long computed = 4 * (F + I + W) + 2 * embedding(20) + 3 * head(20);
+        double bubble = 1 - computed / (3.0 * (computed + 4 * hop(20)));
+
+        assertThat(new Prover().prove(candidate))
+                .asInstanceOf(InstanceOfAssertFactories.type(Prover.Verdict.Proved.class))
+                .satisfies(
+                        proved -> {
+                            Plan plan = proved.plan();
+                            assertThat(plan.busyNanos()).isEqualTo(2 * (F + I + W));
+                            assertThat(plan.tailNanos()).isEqualTo(32 * 2 * BLOCK_PARAMETERS);
+                            assertThat(plan.bubbleShare()).isCloseTo(bubble, within(1e-9));
+                        });
+    }
+
     @Test
     void oneRankIsNeverIdle() {
         long each = 4 * (F + I + W) + 2 * embedding(20) + 3 * head(20);
