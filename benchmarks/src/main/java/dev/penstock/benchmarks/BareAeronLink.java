@@ -1,5 +1,6 @@
 package dev.penstock.benchmarks;
 
+import dev.penstock.actors.dataplane.aeron.UdpSettings;
 import io.aeron.Aeron;
 import io.aeron.ExclusivePublication;
 import io.aeron.Subscription;
@@ -11,9 +12,9 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * The least that can move a tensor over Aeron IPC: one thread claims and copies chunks behind a
- * 16-byte header into the log, the other copies them out. No channels, credits, keys or checks;
- * both threads spin shortly, then yield.
+ * The least that can move a tensor over Aeron: one thread claims and copies chunks behind a 16-byte
+ * header into the log, the other copies them out. No channels, credits, keys or checks; both
+ * threads spin shortly, then yield.
  */
 final class BareAeronLink implements AutoCloseable {
     private static final int HEADER_BYTES = 16;
@@ -27,16 +28,50 @@ final class BareAeronLink implements AutoCloseable {
     private final BufferClaim claim = new BufferClaim();
     private final int chunkBytes;
 
-    BareAeronLink(Path directory, int termLength, int mtu) {
-        aeron = Aeron.connect(new Aeron.Context().aeronDirectoryName(directory.toString()));
-        subscription = aeron.addSubscription("aeron:ipc", STREAM);
-        publication =
-                aeron.addExclusivePublication(
-                        "aeron:ipc?term-length=%d|mtu=%d".formatted(termLength, mtu), STREAM);
+    private BareAeronLink(Aeron aeron, Subscription subscription, String channel) {
+        this.aeron = aeron;
+        this.subscription = subscription;
+        publication = aeron.addExclusivePublication(channel, STREAM);
         while (!publication.isConnected() || subscription.imageCount() == 0) {
             Thread.onSpinWait();
         }
         chunkBytes = publication.maxPayloadLength() - HEADER_BYTES;
+    }
+
+    /** Over shared memory. */
+    static BareAeronLink ipc(Path directory, int termLength, int mtu) {
+        Aeron aeron = connect(directory);
+        return new BareAeronLink(
+                aeron,
+                aeron.addSubscription("aeron:ipc", STREAM),
+                "aeron:ipc?term-length=%d|mtu=%d".formatted(termLength, mtu));
+    }
+
+    /** Over UDP on the loopback interface. */
+    static BareAeronLink udp(Path directory, UdpSettings settings) {
+        Aeron aeron = connect(directory);
+        String socket = "so-sndbuf=%d|so-rcvbuf=%<d".formatted(settings.socketBufferBytes());
+        Subscription subscription =
+                aeron.addSubscription(
+                        "aeron:udp?endpoint=127.0.0.1:0|rcv-wnd=%d|%s"
+                                .formatted(settings.receiverWindowBytes(), socket),
+                        STREAM);
+        while (subscription.localSocketAddresses().isEmpty()) {
+            Thread.onSpinWait();
+        }
+        return new BareAeronLink(
+                aeron,
+                subscription,
+                "aeron:udp?endpoint=%s|term-length=%d|mtu=%d|%s"
+                        .formatted(
+                                subscription.localSocketAddresses().getFirst(),
+                                settings.termLengthBytes(),
+                                settings.mtuBytes(),
+                                socket));
+    }
+
+    private static Aeron connect(Path directory) {
+        return Aeron.connect(new Aeron.Context().aeronDirectoryName(directory.toString()));
     }
 
     /** Sends the tensors round and round; returns the nanoseconds until the last has arrived. */

@@ -39,8 +39,9 @@ public final class DataPlaneBenchmark {
                         ? SIZES
                         : Arrays.stream(arguments).map(kib -> Integer.parseInt(kib) << 10).toList();
         try (EmbeddedDriver driver =
-                EmbeddedDriver.start(DriverSettings.inSharedMemory("benchmark", TERM, 5))) {
+                EmbeddedDriver.start(DriverSettings.inSharedMemory("benchmark", TERM, 16))) {
             new DataPlaneBenchmark(out).run(driver, sizes);
+            new UdpLinkTable(out).run(driver, sizes);
         }
     }
 
@@ -71,7 +72,7 @@ public final class DataPlaneBenchmark {
             List<MemorySegment> slots = buffers(arena, bytes);
             List<MemorySegment> backSlots = buffers(arena, bytes);
             try (BareAeronLink link =
-                            new BareAeronLink(driver.directory(), TERM, adaptive.mtuBytes());
+                            BareAeronLink.ipc(driver.directory(), TERM, adaptive.mtuBytes());
                     EndpointLink joined = new EndpointLink(adaptive, slots, backSlots)) {
                 for (int round = -WARM_UP_ROUNDS; round < ROUNDS; round++) {
                     int at = Math.max(0, round);
@@ -94,7 +95,7 @@ public final class DataPlaneBenchmark {
                 size, bare, plane, plane / bare, thread, trip);
     }
 
-    private static List<MemorySegment> buffers(Arena arena, int bytes) {
+    static List<MemorySegment> buffers(Arena arena, int bytes) {
         List<MemorySegment> buffers = new ArrayList<>();
         for (int i = 0; i < BUFFERS; i++) {
             buffers.add(arena.allocate(bytes, 64).fill((byte) i));
@@ -102,11 +103,11 @@ public final class DataPlaneBenchmark {
         return buffers;
     }
 
-    private static double rate(int bytes, int count, long nanos) {
+    static double rate(int bytes, int count, long nanos) {
         return (double) bytes * count / nanos;
     }
 
-    private static double median(double[] values) {
+    static double median(double[] values) {
         double[] sorted = values.clone();
         Arrays.sort(sorted);
         return sorted[sorted.length / 2];

@@ -1,6 +1,7 @@
 package dev.penstock.actors.dataplane;
 
 import java.util.List;
+import java.util.Map;
 
 /**
  * The data plane of one process: one poller thread, an endpoint per rank that lives here.
@@ -13,23 +14,36 @@ public interface DataPlane extends AutoCloseable {
      * Opens a rank's endpoint. Returns at once; peers may open theirs later (offers answer {@link
      * OfferResult#NOT_CONNECTED} until then).
      *
-     * @param rank the rank that sends and receives here; its inbox is derived from it
-     * @param epoch of the run; frames of another are refused, and streams of different epochs never
-     *     meet
-     * @param inbound the channels that end here, each at most once
-     * @param outbound the channels that begin here, each at most once
      * @param listener told of arrivals by the poller's thread
-     * @throws DataPlaneException listing everything wrong with the channels, or if the rank is open
+     * @throws DataPlaneException listing everything wrong with the channels and addresses, or if
+     *     the rank is open
      */
-    Endpoint open(
+    Endpoint open(Opening opening, FrameListener listener);
+
+    /** As {@link #open(Opening, FrameListener)}, all peers on this media driver. */
+    default Endpoint open(
             int rank,
             int epoch,
             List<Inbound> inbound,
             List<Outbound> outbound,
-            FrameListener listener);
+            FrameListener listener) {
+        return open(new Opening(rank, epoch, inbound, outbound, Map.of()), listener);
+    }
 
-    /** As the other, in the epoch of this data plane's settings. */
-    Endpoint open(int rank, List<Inbound> inbound, List<Outbound> outbound, FrameListener listener);
+    /** As {@link #open(Opening, FrameListener)} in epoch 0, all peers on this media driver. */
+    default Endpoint open(
+            int rank, List<Inbound> inbound, List<Outbound> outbound, FrameListener listener) {
+        return open(rank, 0, inbound, outbound, listener);
+    }
+
+    /** What other processes need to know to exchange tensors with this one. */
+    PeerAddress address();
+
+    /**
+     * Whether sent tensors may be kept until the receiver has checked them, so that a rank needs as
+     * many more tensors per outbound channel as it has credits.
+     */
+    boolean keepsSentTensors();
 
     /**
      * Goes over to another media driver, if this is not the one in use. Only while no endpoint is

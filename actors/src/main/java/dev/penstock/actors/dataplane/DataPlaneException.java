@@ -1,5 +1,7 @@
 package dev.penstock.actors.dataplane;
 
+import org.jspecify.annotations.Nullable;
+
 /** The data plane broke, or was used against its contract. The message names rank and channel. */
 public class DataPlaneException extends RuntimeException {
     private static final long serialVersionUID = 1L;
@@ -8,7 +10,7 @@ public class DataPlaneException extends RuntimeException {
         super(message);
     }
 
-    public DataPlaneException(String message, Throwable cause) {
+    public DataPlaneException(String message, @Nullable Throwable cause) {
         super(message, cause);
     }
 }

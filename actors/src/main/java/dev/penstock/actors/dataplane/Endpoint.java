@@ -12,16 +12,24 @@ public interface Endpoint extends AutoCloseable {
      * Moves a tensor towards its receiver. Resumable: after {@link OfferResult.BackPressured} the
      * same tensor is offered again and goes on where it stopped. One tensor at a time per channel.
      *
-     * <p>A credit is used up when the tensor's first bytes enter the log. Nothing is kept of the
-     * tensor after {@link OfferResult.Sent}.
+     * <p>A credit is used up when the tensor's first bytes enter the log. After {@link
+     * OfferResult.Sent} the endpoint may read the tensor again, to send it once more, until {@link
+     * #verified} counts it.
      *
      * @param tensor the whole payload, not empty, at most as long as the receiver's slots; left
-     *     unchanged until it is sent
+     *     unchanged until it is verified
      */
     OfferResult offer(FrameKey key, MemorySegment tensor);
 
     /** Credits left on an outbound channel: tensors that may be begun now. */
     int credits(ChannelKey channel);
+
+    /**
+     * How many tensors of an outbound channel, in the order of their sending, arrived intact; their
+     * memory may be reused. Never fewer than the tensors whose credits came back. Where frames are
+     * not checked, all that were sent.
+     */
+    long verified(ChannelKey channel);
 
     /**
      * Takes an arrived tensor and gives the sender one credit back; the caller holds the slot until

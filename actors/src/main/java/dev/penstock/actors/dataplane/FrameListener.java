@@ -8,7 +8,10 @@ public interface FrameListener {
     /** The whole tensor lies in its slot: {@link Endpoint#take} will find it. */
     void onFrame(FrameKey key);
 
-    /** The outbound channel had run out of credit and has some again. */
+    /**
+     * The outbound channel had run out of credit and has some again, or more of its kept tensors
+     * are verified.
+     */
     void onCredit(ChannelKey channel);
 
     /**

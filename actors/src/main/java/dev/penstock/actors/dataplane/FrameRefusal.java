@@ -20,12 +20,12 @@ public enum FrameRefusal {
     UNKNOWN_CHANNEL,
     /** The tensor is longer than the channel's slots. */
     LARGER_THAN_SLOT,
-    /** Not the next chunk of the tensor that is arriving. */
+    /** Not the next chunk: one before it was lost or refused. */
     OUT_OF_ORDER,
-    /** The tensor already lies here. */
+    /** The chunk or the tensor already lies here. */
     DUPLICATE,
     /** More tensors than the channel has credits, or more credits back than tensors were sent. */
     CREDIT_EXCEEDED,
-    /** The checksum of the payload differs. */
+    /** The checksum or the seal does not fit the frame, or it has none where one is due. */
     CORRUPT
 }

@@ -16,12 +16,15 @@ import org.jspecify.annotations.Nullable;
  *  8 long runId       16 int  epoch     20 int  fromRank  24 int fromStage 28 int  stage
  * 32 long step        40 int  microBatch 44 int slice
  * 48 long totalBytes (data) or tensors taken so far (credit)
- * 56 long offset      64 int  chunkBytes 68 int crc32c    72 24 bytes of zero
+ * 56 long offset      64 int  chunkBytes 68 int crc32c
+ * 72 long sequence    80 16 bytes: seal, zero without
  * </pre>
  *
- * <p>A tensor travels as chunks in rising order of offset. A credit carries the number of tensors
- * taken since the channel was opened, so a later credit makes up for one that could not be sent.
- * Nothing of a frame may be used before {@link #check} returned null.
+ * <p>A tensor travels as chunks in rising order of offset; tensors are numbered by channel in the
+ * order of their sending, so a chunk that is missing is seen by the next. A credit carries the
+ * numbers of tensors taken and verified since the channel was opened, so a later credit makes up
+ * for one that was lost. Nothing of a frame may be used before {@link #check} returned null, nor
+ * before its checksum or seal was found right where one is due.
  */
 @SuppressWarnings("EnumOrdinal") // the ordinals are the wire's codes, and so documented
 public final class TensorFrame {
@@ -29,7 +32,7 @@ public final class TensorFrame {
     public static final int HEADER_BYTES = 96;
 
     /** The version written and accepted. */
-    public static final int VERSION = 1;
+    public static final int VERSION = 2;
 
     /** What a frame is. The wire uses the ordinal: append only. */
     public enum Type {
@@ -38,11 +41,24 @@ public final class TensorFrame {
         /** The receiver took tensors. */
         CREDIT,
         /** The sender closed its endpoint in good order. */
-        END_OF_STREAM
+        END_OF_STREAM,
+        /** The receiver misses what comes from a sequence and an offset on. */
+        RESEND,
+        /** The sender asks what has arrived; sequence and offset say how far it is. */
+        PROBE
     }
+
+    /** Bytes of a seal. */
+    public static final int SEAL_BYTES = 16;
+
+    /** Where the seal is; what lies before it is sealed with the chunk. */
+    public static final int SEAL_AT = 80;
 
     /** Flag: the field crc32c holds the checksum of the chunk. */
     private static final int WITH_CRC = 1;
+
+    /** Flag: the chunk is enciphered, the seal authenticates it and the header. */
+    private static final int SEALED = 2;
 
     private static final int MAGIC = 0x4B545350; // "PSTK"
     private static final Type[] TYPES = Type.values();
@@ -64,8 +80,11 @@ public final class TensorFrame {
     private static final int TOTAL_AT = 48;
     private static final int OFFSET_AT = 56;
     private static final int CHUNK_AT = 64;
-    private static final int CRC_AT = 68;
-    private static final int RESERVED_AT = 72;
+
+    /** Where the checksum is, which covers all but itself. */
+    public static final int CRC_AT = 68;
+
+    private static final int SEQUENCE_AT = 72;
 
     private final UnsafeBuffer header = new UnsafeBuffer(0, 0);
 
@@ -109,10 +128,33 @@ public final class TensorFrame {
         return this;
     }
 
-    /** Adds a checksum of the chunk. */
-    public TensorFrame crc32c(int crc) {
+    /** Writes the tensor's number on its channel; of a credit: how many are verified. */
+    public TensorFrame sequence(long number) {
+        header.putLong(SEQUENCE_AT, number, LITTLE_ENDIAN);
+        return this;
+    }
+
+    /** Writes how far the sender is, or from where on the receiver misses something. */
+    public TensorFrame place(long sequence, long offset) {
+        header.putLong(OFFSET_AT, offset, LITTLE_ENDIAN);
+        return sequence(sequence);
+    }
+
+    /** Says that a checksum will be written: before it is computed, since it covers this, too. */
+    public TensorFrame withCrc() {
         header.putByte(FLAGS_AT, (byte) WITH_CRC);
+        return this;
+    }
+
+    /** Writes the checksum. */
+    public TensorFrame crc32c(int crc) {
         header.putInt(CRC_AT, crc, LITTLE_ENDIAN);
+        return this;
+    }
+
+    /** Says that the chunk is enciphered and a seal will be written: covered by the seal. */
+    public TensorFrame sealed() {
+        header.putByte(FLAGS_AT, (byte) SEALED);
         return this;
     }
 
@@ -153,15 +195,15 @@ public final class TensorFrame {
     private boolean knownValues() {
         return Byte.toUnsignedInt(header.getByte(TYPE_AT)) < TYPES.length
                 && Byte.toUnsignedInt(header.getByte(KIND_AT)) < KINDS.length
-                && (header.getByte(FLAGS_AT) & ~WITH_CRC) == 0
-                && header.getLong(RESERVED_AT, LITTLE_ENDIAN) == 0
-                && header.getLong(RESERVED_AT + 8, LITTLE_ENDIAN) == 0
-                && header.getLong(RESERVED_AT + 16, LITTLE_ENDIAN) == 0;
+                && Byte.toUnsignedInt(header.getByte(FLAGS_AT)) <= SEALED
+                && (isSealed()
+                        || (header.getLong(SEAL_AT, LITTLE_ENDIAN) == 0
+                                && header.getLong(SEAL_AT + 8, LITTLE_ENDIAN) == 0));
     }
 
     private boolean anyNegative() {
         return (fromRank() | fromStage() | stage() | microBatch() | slice() | chunkBytes()) < 0
-                || (step() | totalBytes() | offset()) < 0;
+                || (step() | totalBytes() | offset() | sequence()) < 0;
     }
 
     private boolean lengthsAgree(int length) {
@@ -171,7 +213,7 @@ public final class TensorFrame {
                             && chunkBytes() == length - HEADER_BYTES
                             && offset() < totalBytes()
                             && chunkBytes() <= totalBytes() - offset();
-            case CREDIT, END_OF_STREAM -> length == HEADER_BYTES;
+            case CREDIT, END_OF_STREAM, RESEND, PROBE -> length == HEADER_BYTES;
         };
     }
 
@@ -242,8 +284,17 @@ public final class TensorFrame {
         return header.getInt(CHUNK_AT, LITTLE_ENDIAN);
     }
 
+    /** The tensor's number on its channel, from 0; of a credit: how many are verified. */
+    public long sequence() {
+        return header.getLong(SEQUENCE_AT, LITTLE_ENDIAN);
+    }
+
     public boolean hasCrc() {
-        return (header.getByte(FLAGS_AT) & WITH_CRC) != 0;
+        return header.getByte(FLAGS_AT) == WITH_CRC;
+    }
+
+    public boolean isSealed() {
+        return header.getByte(FLAGS_AT) == SEALED;
     }
 
     public int crc32c() {

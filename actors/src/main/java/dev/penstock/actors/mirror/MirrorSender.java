@@ -20,6 +20,9 @@ final class MirrorSender {
     private int sent;
     private int total;
 
+    /** Blocks sent through the endpoint. */
+    private long sentThrough;
+
     /** The block under way: gathered once, however often it is offered. */
     private @Nullable Tensor block;
 
@@ -58,11 +61,15 @@ final class MirrorSender {
         if (sent == total) {
             return MirrorProgress.DONE;
         }
+        if (block == null && endpoint.verified(outbound.channel()) < sentThrough) {
+            return MirrorProgress.WAITS_FOR_PEER; // the one before may have to go once more
+        }
         Tensor next = block == null ? channel.blocks(part).gather(sent, scratch) : block;
         block = next;
         return switch (endpoint.offer(channel.frame(part, pass, sent), next.segment())) {
             case OfferResult.Sent _ -> {
                 sent++;
+                sentThrough++;
                 block = null;
                 yield MirrorProgress.MOVED;
             }

@@ -1,6 +1,7 @@
 package dev.penstock.actors.shard;
 
 import dev.penstock.actors.dataplane.ChannelKey;
+import dev.penstock.actors.dataplane.Endpoint;
 import dev.penstock.actors.dataplane.FrameKind;
 import dev.penstock.actors.dataplane.Inbound;
 import dev.penstock.actors.dataplane.Outbound;
@@ -22,6 +23,8 @@ import java.util.Objects;
 /**
  * All boundary tensors of a rank, allocated once: receive slots (for what the program holds and
  * what the channel's credits let be under way beside it) and pools of outputs and input gradients.
+ * Where the data plane keeps sent tensors until they are verified, a pool has as many more as its
+ * channel has credits, so it is never empty when the program takes one.
  */
 final class BoundaryBuffers {
     private final Map<Integer, StageProgram> programs;
@@ -29,29 +32,39 @@ final class BoundaryBuffers {
     private final Map<ChannelKey, List<DeviceBuffer>> slots = new HashMap<>();
     private final Map<Integer, Deque<DeviceBuffer>> outputs = new HashMap<>();
     private final Map<Integer, Deque<DeviceBuffer>> inputGradients = new HashMap<>();
+    private final Map<ChannelKey, SentTensors> sent = new HashMap<>();
     private final List<Inbound> inbound = new ArrayList<>();
     private final List<Outbound> outbound = new ArrayList<>();
 
+    /**
+     * Allocates everything.
+     *
+     * @param keepsSent whether the data plane reads sent tensors until they are verified
+     */
     BoundaryBuffers(
-            int rank, RunPlan plan, Map<Integer, StageProgram> programs, DeviceScope scope) {
+            int rank,
+            RunPlan plan,
+            Map<Integer, StageProgram> programs,
+            DeviceScope scope,
+            boolean keepsSent) {
         this.programs = programs;
         this.slices = plan.training().shape().slices();
         var needs = BufferNeeds.of(rank, plan.training(), plan.evaluation());
         var topology = new Topology(plan.training());
         for (StageProgram program : programs.values()) {
             int stage = program.stage();
-            outputs.put(stage, pool(scope, "output", program, needs.peak(stage, Use.OUTPUT)));
-            inputGradients.put(
-                    stage,
-                    pool(scope, "input gradient", program, needs.peak(stage, Use.INPUT_GRADIENT)));
+            int outputCount = needs.peak(stage, Use.OUTPUT);
+            int gradientCount = needs.peak(stage, Use.INPUT_GRADIENT);
             if (stage > 0 && !topology.isLocal(stage - 1, stage)) {
                 receive(scope, plan, activation(stage), needs, Use.INPUT);
-                send(plan, gradient(stage - 1));
+                gradientCount += send(plan, gradient(stage - 1), keepsSent);
             }
             if (!topology.isLast(stage) && !topology.isLocal(stage, stage + 1)) {
                 receive(scope, plan, gradient(stage), needs, Use.OUTPUT_GRADIENT);
-                send(plan, activation(stage + 1));
+                outputCount += send(plan, activation(stage + 1), keepsSent);
             }
+            outputs.put(stage, pool(scope, "output", program, outputCount));
+            inputGradients.put(stage, pool(scope, "input gradient", program, gradientCount));
         }
     }
 
@@ -86,6 +99,32 @@ final class BoundaryBuffers {
         known(outputs, stage).push(tensor.buffer());
     }
 
+    /** The output was sent; it is back in its pool once the receiver has it intact. */
+    void sentOutput(Endpoint endpoint, int stage, Tensor tensor) {
+        SentTensors channel = known(sent, activation(stage + 1));
+        channel.add(tensor.buffer());
+        channel.reclaim(endpoint, known(outputs, stage));
+    }
+
+    /** As {@link #sentOutput}. */
+    void sentInputGradient(Endpoint endpoint, int stage, Tensor tensor) {
+        SentTensors channel = known(sent, gradient(stage - 1));
+        channel.add(tensor.buffer());
+        channel.reclaim(endpoint, known(inputGradients, stage));
+    }
+
+    /** Takes back what the receivers of a stage's tensors have verified by now. */
+    void reclaim(Endpoint endpoint, int stage) {
+        SentTensors forward = sent.get(activation(stage + 1));
+        if (forward != null) {
+            forward.reclaim(endpoint, known(outputs, stage));
+        }
+        SentTensors backward = sent.get(gradient(stage - 1));
+        if (backward != null) {
+            backward.reclaim(endpoint, known(inputGradients, stage));
+        }
+    }
+
     Tensor takeInputGradient(int stage, int slice) {
         return view(stage, known(inputGradients, stage).pop(), slice);
     }
@@ -115,9 +154,13 @@ final class BoundaryBuffers {
                         buffers.stream().map(DeviceBuffer::segment).toList()));
     }
 
-    private void send(RunPlan plan, ChannelKey channel) {
+    /** Returns how many of the channel's tensors are kept at most. */
+    private int send(RunPlan plan, ChannelKey channel, boolean keepsSent) {
         int to = plan.training().placement().rankOf(channel.stage());
-        outbound.add(new Outbound(channel, to, credits(plan, channel)));
+        int credits = credits(plan, channel);
+        outbound.add(new Outbound(channel, to, credits));
+        sent.put(channel, new SentTensors(channel));
+        return keepsSent ? credits : 0;
     }
 
     private static int credits(RunPlan plan, ChannelKey channel) {

@@ -17,9 +17,14 @@ public final class BoundaryMemory {
      * @param tensorBytes bytes of the largest boundary tensor
      * @param sharedGradientElements elements of the gradient that stages share, 0 if they share
      *     none
+     * @param keepsSent whether sent tensors are kept until they are verified
      */
     public static long bytes(
-            int rank, RunPlan plan, long tensorBytes, long sharedGradientElements) {
+            int rank,
+            RunPlan plan,
+            long tensorBytes,
+            long sharedGradientElements,
+            boolean keepsSent) {
         var needs = BufferNeeds.of(rank, plan.training(), plan.evaluation());
         var topology = new Topology(plan.training());
         long tensors = 0;
@@ -28,14 +33,18 @@ public final class BoundaryMemory {
             if (stage > 0 && !topology.isLocal(stage - 1, stage)) {
                 tensors +=
                         needs.slots(
-                                stage, Use.INPUT, credits(plan, BoundaryBuffers.activation(stage)));
+                                        stage,
+                                        Use.INPUT,
+                                        credits(plan, BoundaryBuffers.activation(stage)))
+                                + kept(plan, BoundaryBuffers.gradient(stage - 1), keepsSent);
             }
             if (!topology.isLast(stage) && !topology.isLocal(stage, stage + 1)) {
                 tensors +=
                         needs.slots(
-                                stage,
-                                Use.OUTPUT_GRADIENT,
-                                credits(plan, BoundaryBuffers.gradient(stage)));
+                                        stage,
+                                        Use.OUTPUT_GRADIENT,
+                                        credits(plan, BoundaryBuffers.gradient(stage)))
+                                + kept(plan, BoundaryBuffers.activation(stage + 1), keepsSent);
             }
         }
         return tensors * tensorBytes
@@ -51,6 +60,10 @@ public final class BoundaryMemory {
                 .flatMap(List::stream)
                 .filter(stage -> placement.rankOf(stage) == rank)
                 .count();
+    }
+
+    private static int kept(RunPlan plan, ChannelKey channel, boolean keepsSent) {
+        return keepsSent ? credits(plan, channel) : 0;
     }
 
     private static int credits(RunPlan plan, ChannelKey channel) {

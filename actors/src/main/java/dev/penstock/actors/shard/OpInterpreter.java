@@ -146,6 +146,7 @@ final class OpInterpreter {
     private Progress forward(WorkUnit unit) {
         int stage = unit.stage();
         Held input = inputs.get(unit);
+        buffers.reclaim(endpoint, stage);
         Tensor output = topology.isLast(stage) ? null : buffers.takeOutput(stage, unit.slice());
         Tensor in = input == null ? null : input.tensor();
         faults.beforeForward(unit, in);
@@ -180,6 +181,7 @@ final class OpInterpreter {
         int stage = unit.stage();
         Held input = inputs.get(unit);
         Held outputGradient = outputGradients.get(unit);
+        buffers.reclaim(endpoint, stage);
         Tensor inputGradient = stage == 0 ? null : buffers.takeInputGradient(stage, unit.slice());
         Tensor in = input == null ? null : input.tensor();
         Tensor dOut = outputGradient == null ? null : outputGradient.tensor();
@@ -227,7 +229,7 @@ final class OpInterpreter {
         ChannelKey channel = BoundaryBuffers.activation(unit.stage() + 1);
         Progress progress = offer(unit, channel, produced(outputs, unit));
         if (progress == Progress.DONE) {
-            buffers.returnOutput(unit.stage(), produced(outputs, unit));
+            buffers.sentOutput(endpoint, unit.stage(), produced(outputs, unit));
             outputs.remove(unit);
         }
         return progress;
@@ -237,7 +239,7 @@ final class OpInterpreter {
         ChannelKey channel = BoundaryBuffers.gradient(unit.stage() - 1);
         Progress progress = offer(unit, channel, produced(inputGradients, unit));
         if (progress == Progress.DONE) {
-            buffers.returnInputGradient(unit.stage(), produced(inputGradients, unit));
+            buffers.sentInputGradient(endpoint, unit.stage(), produced(inputGradients, unit));
             inputGradients.remove(unit);
         }
         return progress;

@@ -50,7 +50,8 @@ final class RankLinks implements AutoCloseable {
         this.stages = stages;
         this.boundary = device.memory().child("boundary", Long.MAX_VALUE);
         try {
-            var buffers = new BoundaryBuffers(rank, plan, stages, boundary);
+            var buffers =
+                    new BoundaryBuffers(rank, plan, stages, boundary, dataPlane.keepsSentTensors());
             List<Inbound> inbound = new ArrayList<>(buffers.inbound());
             List<Outbound> outbound = new ArrayList<>(buffers.outbound());
             Map<Integer, List<GradientExchange>> exchanges = exchanges(inbound, outbound);

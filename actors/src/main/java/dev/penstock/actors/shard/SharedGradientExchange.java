@@ -21,10 +21,14 @@ import java.util.stream.IntStream;
  * Replaces a gradient that two stages share by the sum of both parts, on both. Blocks of it cross
  * in both directions, so no whole copy is ever needed; a sum of two is the same in either order, so
  * both sides get the same bits.
+ *
+ * <p>A block may be sent again until the peer has verified it, so the peer's part is held in its
+ * slot and added only then. The peer's taking of a block does not wait for that, so both get on.
  */
 final class SharedGradientExchange implements GradientExchange {
     private static final int BLOCK_ELEMENTS = 1 << 20;
     private static final int CREDITS = 2;
+    private static final int NONE = -1;
 
     private final SharedGradient shared;
     private final Kernels kernels;
@@ -34,6 +38,10 @@ final class SharedGradientExchange implements GradientExchange {
     private final int blocks;
     private int sent;
     private int received;
+    private int heldSlot = NONE;
+
+    /** Blocks sent in earlier passes. */
+    private long sentBefore;
 
     SharedGradientExchange(
             int stage, SharedGradient shared, RunPlan plan, DeviceScope scope, Kernels kernels) {
@@ -88,6 +96,7 @@ final class SharedGradientExchange implements GradientExchange {
 
     @Override
     public void begin() {
+        sentBefore += sent;
         sent = 0;
         received = 0;
     }
@@ -123,13 +132,17 @@ final class SharedGradientExchange implements GradientExchange {
     }
 
     private boolean takeOne(Endpoint endpoint, long pass) {
-        int slot = endpoint.take(new FrameKey(inbound.channel(), pass, received, 0));
-        if (slot < 0) {
+        if (heldSlot == NONE) {
+            heldSlot = endpoint.take(new FrameKey(inbound.channel(), pass, received, 0));
+        }
+        boolean mayAdd = endpoint.verified(outbound.channel()) > sentBefore + received;
+        if (heldSlot == NONE || !mayAdd) {
             return false;
         }
         Tensor mine = block(received);
-        kernels.add(Tensor.of(slots.get(slot), DType.F32, 1, mine.columns()), mine);
-        endpoint.release(inbound.channel(), slot);
+        kernels.add(Tensor.of(slots.get(heldSlot), DType.F32, 1, mine.columns()), mine);
+        endpoint.release(inbound.channel(), heldSlot);
+        heldSlot = NONE;
         return true;
     }
 

@@ -23,6 +23,8 @@ class TensorFrameTest {
         FrameKey key = new FrameKey(new ChannelKey(kind, 4, 5), 1L << 40, 7, 2);
         written.begin(buffer, AT, TensorFrame.Type.DATA, RUN, EPOCH, 9)
                 .chunk(key, 1L << 33, 1L << 32, 100)
+                .sequence(1L << 35)
+                .withCrc()
                 .crc32c(-77);
 
         int length = TensorFrame.HEADER_BYTES + 100;
@@ -36,7 +38,9 @@ class TensorFrameTest {
         assertThat(read.totalBytes()).isEqualTo(1L << 33);
         assertThat(read.offset()).isEqualTo(1L << 32);
         assertThat(read.chunkBytes()).isEqualTo(100);
+        assertThat(read.sequence()).isEqualTo(1L << 35);
         assertThat(read.hasCrc()).isTrue();
+        assertThat(read.isSealed()).isFalse();
         assertThat(read.crc32c()).isEqualTo(-77);
     }
 

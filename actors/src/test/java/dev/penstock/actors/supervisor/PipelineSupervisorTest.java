@@ -10,9 +10,9 @@ import dev.penstock.actors.dataplane.Endpoint;
 import dev.penstock.actors.dataplane.FrameKey;
 import dev.penstock.actors.dataplane.FrameKind;
 import dev.penstock.actors.dataplane.FrameListener;
-import dev.penstock.actors.dataplane.Inbound;
 import dev.penstock.actors.dataplane.OfferResult;
-import dev.penstock.actors.dataplane.Outbound;
+import dev.penstock.actors.dataplane.Opening;
+import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.spi.NonFiniteException;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunSteps;
@@ -26,6 +26,7 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -287,19 +288,18 @@ class PipelineSupervisorTest {
     /** Says that the activation of micro-batch 2 for stage 1 was sent, and drops it. */
     private record DroppingDataPlane(DataPlane real) implements DataPlane {
         @Override
-        public Endpoint open(
-                int rank, List<Inbound> inbound, List<Outbound> outbound, FrameListener listener) {
-            return new DroppingEndpoint(real.open(rank, inbound, outbound, listener));
+        public Endpoint open(Opening opening, FrameListener listener) {
+            return new DroppingEndpoint(real.open(opening, listener), new AtomicLong());
         }
 
         @Override
-        public Endpoint open(
-                int rank,
-                int epoch,
-                List<Inbound> inbound,
-                List<Outbound> outbound,
-                FrameListener listener) {
-            return new DroppingEndpoint(real.open(rank, epoch, inbound, outbound, listener));
+        public PeerAddress address() {
+            return real.address();
+        }
+
+        @Override
+        public boolean keepsSentTensors() {
+            return real.keepsSentTensors();
         }
 
         @Override
@@ -308,7 +308,7 @@ class PipelineSupervisorTest {
         }
     }
 
-    private record DroppingEndpoint(Endpoint real) implements Endpoint {
+    private record DroppingEndpoint(Endpoint real, AtomicLong dropped) implements Endpoint {
         @Override
         public OfferResult offer(FrameKey key, MemorySegment tensor) {
             boolean lost =
@@ -316,7 +316,15 @@ class PipelineSupervisorTest {
                             && key.channel().stage() == 1
                             && key.microBatch() == 2
                             && key.step() == 2;
+            if (lost) {
+                dropped.incrementAndGet();
+            }
             return lost ? OfferResult.SENT : real.offer(key, tensor);
+        }
+
+        @Override
+        public long verified(ChannelKey channel) {
+            return real.verified(channel) + dropped.get();
         }
 
         @Override

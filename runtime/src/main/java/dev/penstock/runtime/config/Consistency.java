@@ -154,14 +154,17 @@ final class Consistency {
     }
 
     private void framesFitTheLog() {
+        powerOfTwo(config.dataPlane().udpTermLength(), "data-plane.udp-term-length");
+        powerOfTwo(config.dataPlane().termLength(), "data-plane.term-length");
+        int datagram = config.dataPlane().udpMtu().orElse(0);
+        require(
+                datagram % 32 == 0,
+                "a multiple of 32",
+                datagram,
+                "try " + Math.max(512, datagram / 32 * 32),
+                "data-plane.udp-mtu");
         long term = config.dataPlane().termLength().bytes();
         int mtu = config.dataPlane().mtu();
-        require(
-                Long.bitCount(term) == 1,
-                "a power of two",
-                config.dataPlane().termLength(),
-                "try " + new Bytes(Long.highestOneBit(term)),
-                "data-plane.term-length");
         require(
                 mtu % 32 == 0,
                 "a multiple of 32",
@@ -175,6 +178,15 @@ final class Consistency {
                 "try a longer term or a smaller mtu",
                 "data-plane.mtu",
                 "data-plane.term-length");
+    }
+
+    private void powerOfTwo(Bytes term, String key) {
+        require(
+                Long.bitCount(term.bytes()) == 1,
+                "a power of two",
+                term,
+                "try " + new Bytes(Long.highestOneBit(term.bytes())),
+                key);
     }
 
     private void require(

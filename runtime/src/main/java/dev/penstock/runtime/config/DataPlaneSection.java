@@ -1,5 +1,6 @@
 package dev.penstock.runtime.config;
 
+import java.nio.file.Path;
 import java.util.Optional;
 
 /**
@@ -9,6 +10,16 @@ import java.util.Optional;
  * @param mtu bytes of one frame of the log, a multiple of 32
  * @param inFlight tensors that may be on their way per channel; empty: as many as the schedule
  *     needs
+ * @param transport shared memory, UDP, or each where it fits
+ * @param host name or address that the UDP endpoint listens on
+ * @param port that it listens on; 0: any
+ * @param advertisedHost what other hosts reach it by; empty: {@code host}
+ * @param udpMtu bytes of a datagram; empty: as long as the network surely carries in one piece
+ * @param udpTermLength as termLength, over UDP
+ * @param receiverWindow bytes that a sender may have under way over UDP
+ * @param socketBuffer bytes wanted of the system for each UDP socket, both ways
+ * @param mediaDriver directory of a media driver that is already running; empty: the run starts its
+ *     own
  */
 public record DataPlaneSection(
         @Setting(
@@ -24,8 +35,56 @@ public record DataPlaneSection(
                         range = "[1, )",
                         doc = "tensors on their way per channel; auto: what the schedule needs")
                 Optional<Integer> inFlight,
-        @Setting(is = "adaptive", doc = "how the receiving thread waits") Poller poller,
-        @Setting(is = "false", doc = "check every tensor with CRC-32C on arrival") boolean crc) {
+        @Setting(is = "adaptive", doc = "how the receiving thread and the media driver wait")
+                Poller poller,
+        @Setting(
+                        is = "false",
+                        doc = "check frames in shared memory by CRC-32C; over UDP all are checked")
+                boolean crc,
+        @Setting(is = "auto", doc = "shared memory, UDP, or auto: shared memory within a host")
+                Transport transport,
+        @Setting(is = "\"127.0.0.1\"", doc = "name or address that the UDP endpoint listens on")
+                String host,
+        @Setting(is = "0", range = "[0, 65535]", doc = "its port; 0: any free one") int port,
+        @Setting(
+                        is = "auto",
+                        word = "auto",
+                        doc = "what other hosts reach this one by; auto: data-plane.host")
+                Optional<String> advertisedHost,
+        @Setting(
+                        is = "auto",
+                        word = "auto",
+                        range = "[512, 65504]",
+                        doc =
+                                "bytes of a datagram, 32 by 32; auto: 1408 as Ethernet carries, 65504 on loopback")
+                Optional<Integer> udpMtu,
+        @Setting(
+                        is = "8 MiB",
+                        range = "[64 KiB, 1 GiB]",
+                        doc = "a third of a channel's log buffer over UDP, a power of two")
+                Bytes udpTermLength,
+        @Setting(
+                        is = "2 MiB",
+                        range = "[4 KiB, 512 MiB]",
+                        doc = "bytes under way to a receiver over UDP: bandwidth times round trip")
+                Bytes receiverWindow,
+        @Setting(
+                        is = "2 MiB",
+                        range = "[4 KiB, 512 MiB]",
+                        doc = "buffer of a UDP socket, as far as net.core.rmem_max allows")
+                Bytes socketBuffer,
+        @Setting(
+                        is = "own",
+                        word = "own",
+                        doc = "directory of a running media driver; own: the run starts one")
+                Optional<Path> mediaDriver) {
+
+    /** How tensors travel: {@code auto} takes shared memory within a host, UDP between hosts. */
+    public enum Transport {
+        AUTO,
+        IPC,
+        UDP
+    }
 
     /** How the receiving thread waits: spin first, always sleep, or always spin. */
     public enum Poller {

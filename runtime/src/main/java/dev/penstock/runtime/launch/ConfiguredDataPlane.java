@@ -1,12 +1,16 @@
 package dev.penstock.runtime.launch;
 
 import dev.penstock.actors.dataplane.DataPlane;
+import dev.penstock.actors.dataplane.Transport;
 import dev.penstock.actors.dataplane.aeron.AeronDataPlane;
 import dev.penstock.actors.dataplane.aeron.AeronSettings;
 import dev.penstock.actors.dataplane.aeron.DriverSettings;
 import dev.penstock.actors.dataplane.aeron.PollerMode;
+import dev.penstock.actors.dataplane.aeron.UdpSettings;
 import dev.penstock.runtime.config.DataPlaneSection;
 import java.nio.file.Path;
+import java.util.Optional;
+import javax.crypto.SecretKey;
 
 /**
  * The data plane that a configuration asks for.
@@ -15,28 +19,88 @@ import java.nio.file.Path;
  */
 record ConfiguredDataPlane(DataPlaneSection section, String runId) {
 
-    /** Settings for the run's media driver. */
+    /** Settings for the run's media driver; over UDP a receiver maps a log of its own. */
     DriverSettings driver(int ranks) {
-        return DriverSettings.inSharedMemory(runId, termLengthBytes(), 2 * ranks);
+        boolean udp = section.transport() == DataPlaneSection.Transport.UDP;
+        return DriverSettings.inSharedMemory(
+                        runId,
+                        udp ? Math.max(termLengthBytes(), udpTermLengthBytes()) : termLengthBytes(),
+                        udp ? 4 * ranks : 2 * ranks)
+                .withIdle(poller());
     }
 
-    /** Joins the media driver in this directory. */
+    /** Joins the media driver in this directory, which all processes of the run use. */
     DataPlane open(Path driverDirectory) {
         return AeronDataPlane.start(
-                AeronSettings.ipc(driverDirectory, runId.hashCode())
-                        .withTermLength(termLengthBytes())
-                        .withMtu(mtuBytes())
-                        .withCrc(section.crc())
-                        .withPoller(
-                                switch (section.poller()) {
-                                    case ADAPTIVE -> PollerMode.ADAPTIVE;
-                                    case SLEEPING -> PollerMode.SLEEPING;
-                                    case SPINNING -> PollerMode.SPINNING;
-                                }));
+                settings(driverDirectory)
+                        .withLinks(
+                                links ->
+                                        links.transport() == Transport.AUTO
+                                                ? links.withTransport(Transport.IPC)
+                                                : links));
+    }
+
+    /**
+     * Joins the media driver in this directory, for a run of several hosts.
+     *
+     * @param key of the run, for frames between hosts; empty on loopback only
+     */
+    DataPlane openBetweenHosts(Path driverDirectory, Optional<SecretKey> key) {
+        return AeronDataPlane.start(
+                settings(driverDirectory)
+                        .withLinks(links -> key.map(links::withKey).orElse(links)));
+    }
+
+    /** Whether ranks of one host keep sent tensors until they are verified. */
+    boolean keepsSentTensors() {
+        return section.crc() || section.transport() == DataPlaneSection.Transport.UDP;
+    }
+
+    private AeronSettings settings(Path driverDirectory) {
+        return AeronSettings.ipc(driverDirectory, runId.hashCode())
+                .withTermLength(termLengthBytes())
+                .withMtu(mtuBytes())
+                .withPoller(poller())
+                .withLinks(
+                        links ->
+                                links.withCrc(section.crc())
+                                        .withTransport(
+                                                Transport.valueOf(section.transport().name()))
+                                        .withUdp(udp()));
+    }
+
+    private UdpSettings udp() {
+        return new UdpSettings(
+                section.host(),
+                section.port(),
+                section.advertisedHost().orElse(section.host()),
+                section.udpMtu().orElseGet(this::safeDatagram),
+                udpTermLengthBytes(),
+                Math.toIntExact(section.receiverWindow().bytes()),
+                Math.toIntExact(section.socketBuffer().bytes()));
+    }
+
+    private int safeDatagram() {
+        String host = section.host();
+        return host.equals("localhost") || host.startsWith("127.") || host.equals("::1")
+                ? AeronSettings.MAX_MTU
+                : UdpSettings.ETHERNET_MTU;
+    }
+
+    private PollerMode poller() {
+        return switch (section.poller()) {
+            case ADAPTIVE -> PollerMode.ADAPTIVE;
+            case SLEEPING -> PollerMode.SLEEPING;
+            case SPINNING -> PollerMode.SPINNING;
+        };
     }
 
     private int termLengthBytes() {
         return Math.toIntExact(section.termLength().bytes());
+    }
+
+    private int udpTermLengthBytes() {
+        return Math.toIntExact(section.udpTermLength().bytes());
     }
 
     /** Aeron takes frames of at most an eighth of a term. */

@@ -8,6 +8,7 @@ import akka.cluster.typed.Cluster;
 import akka.cluster.typed.Join;
 import dev.penstock.actors.dataplane.DataPlane;
 import dev.penstock.actors.dataplane.aeron.EmbeddedDriver;
+import dev.penstock.actors.dataplane.aeron.MediaDriverHandle;
 import dev.penstock.actors.dataplane.aeron.MediaDriverProcess;
 import dev.penstock.actors.node.NodeActor;
 import dev.penstock.actors.node.NodeInfo;
@@ -54,7 +55,9 @@ public final class PipelineRun {
     }
 
     private RunOutcome runInThisProcess() {
-        try (var driver = EmbeddedDriver.start(assembly.driverSettings());
+        try (MediaDriverHandle driver =
+                        assembly.runningDriver()
+                                .orElseGet(() -> EmbeddedDriver.start(assembly.driverSettings()));
                 DataPlane dataPlane = assembly.openDataPlane(driver.directory())) {
             var info =
                     new NodeInfo("this process", ProcessHandle.current().pid(), Optional.empty());
@@ -81,11 +84,8 @@ public final class PipelineRun {
         Cluster cluster = Cluster.get(system);
         Address self = cluster.selfMember().address();
         cluster.manager().tell(Join.create(self));
-        try (var driver =
-                        MediaDriverProcess.start(
-                                assembly.driverSettings(),
-                                assembly.plan().timeouts().start(),
-                                how -> system.tell(new PipelineSupervisor.LinkDied(how)));
+        try (MediaDriverHandle driver =
+                        assembly.runningDriver().orElseGet(() -> startDriver(system));
                 var _ =
                         StageProcesses.start(
                                 assembly.plan().ranks(),
@@ -98,6 +98,13 @@ public final class PipelineRun {
         } finally {
             terminate(system);
         }
+    }
+
+    private MediaDriverProcess startDriver(ActorSystem<Command> system) {
+        return MediaDriverProcess.start(
+                assembly.driverSettings(),
+                assembly.plan().timeouts().start(),
+                how -> system.tell(new PipelineSupervisor.LinkDied(how)));
     }
 
     private Behavior<Command> supervisor() {

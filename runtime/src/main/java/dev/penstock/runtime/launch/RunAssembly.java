@@ -2,6 +2,7 @@ package dev.penstock.runtime.launch;
 
 import dev.penstock.actors.dataplane.DataPlane;
 import dev.penstock.actors.dataplane.aeron.DriverSettings;
+import dev.penstock.actors.dataplane.aeron.MediaDriverHandle;
 import dev.penstock.actors.fault.FaultInjector;
 import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.mirror.MirrorMemory;
@@ -29,6 +30,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.ToLongFunction;
 
 /**
@@ -132,7 +134,13 @@ public final class RunAssembly implements AutoCloseable {
         long sharedGradientElements = shape.tied() ? (long) shape.vocabulary() * shape.width() : 0;
         List<Long> planned = new ArrayList<>();
         for (int rank = 0; rank < plan.ranks(); rank++) {
-            long bytes = BoundaryMemory.bytes(rank, plan, boundaryBytes, sharedGradientElements);
+            long bytes =
+                    BoundaryMemory.bytes(
+                            rank,
+                            plan,
+                            boundaryBytes,
+                            sharedGradientElements,
+                            dataPlane.keepsSentTensors());
             for (int stage : plan.training().placement().stagesOf(rank)) {
                 bytes += predictedMemory(stage).total();
             }
@@ -227,6 +235,11 @@ public final class RunAssembly implements AutoCloseable {
     /** Settings for this run's media driver. */
     DriverSettings driverSettings() {
         return dataPlane.driver(plan.ranks());
+    }
+
+    /** The media driver that the configuration names, instead of one of the run's own. */
+    Optional<MediaDriverHandle> runningDriver() {
+        return config().dataPlane().mediaDriver().map(MediaDriverHandle::running);
     }
 
     /** Joins the media driver in this directory. */

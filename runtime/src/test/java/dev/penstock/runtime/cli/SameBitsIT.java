@@ -249,6 +249,26 @@ class SameBitsIT {
         assertThat(mirrored.validationBits()).isEqualTo(plain.validationBits());
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"pipeline.processes=single", "pipeline.processes=per-stage"})
+    void tensorsOverUdpGiveTheBitsOfSharedMemory(String processes) {
+        List<String> bits = losses("ipc");
+
+        List<String> overUdp =
+                losses(
+                        "udp",
+                        processes,
+                        "data-plane={term-length=1 MiB, transport=udp, udp-term-length=1 MiB}");
+        List<String> overEthernet =
+                losses(
+                        "ethernet",
+                        "schedule={kind=seq1f1b, slices=2}",
+                        "data-plane={transport=udp, udp-mtu=1408, udp-term-length=64 KiB}");
+
+        assertThat(overUdp).isEqualTo(bits);
+        assertThat(overEthernet).isEqualTo(bits);
+    }
+
     /** Of the tied golden model on a grid of four tokens, in two stages unless told otherwise. */
     private List<String> losses(String name, String... settings) {
         return Training.golden(folder.resolve(name), true)

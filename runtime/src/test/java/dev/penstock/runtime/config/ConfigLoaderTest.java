@@ -74,7 +74,16 @@ class ConfigLoaderTest {
                                         65504,
                                         Optional.empty(),
                                         DataPlaneSection.Poller.ADAPTIVE,
-                                        false),
+                                        false,
+                                        DataPlaneSection.Transport.AUTO,
+                                        "127.0.0.1",
+                                        0,
+                                        Optional.empty(),
+                                        Optional.empty(),
+                                        new Bytes(8 << 20),
+                                        new Bytes(2 << 20),
+                                        new Bytes(2 << 20),
+                                        Optional.empty()),
                                 new TimeoutSection(
                                         Duration.ofSeconds(3),
                                         Duration.ofSeconds(5),
@@ -110,7 +119,12 @@ class ConfigLoaderTest {
             }
             evaluation { every = 0, batches = 1 }
             checkpoint { every = 7, retain = 5 }
-            data-plane { term-length = 64 KiB, mtu = 8192, in-flight = 9, poller = spinning, crc = true }
+            data-plane {
+              term-length = 64 KiB, mtu = 8192, in-flight = 9, poller = spinning, crc = true
+              transport = udp, host = node-1, port = 4711, advertised-host = node-1.cluster
+              udp-mtu = 8192, udp-term-length = 1 MiB, receiver-window = 1 MiB
+              socket-buffer = 4 MiB, media-driver = .
+            }
             timeouts { lease = 500 ms, stall-report = 1 minute, start = 2 s, stop = 3 s }
             recovery { mirror = on }
             report { trace-steps = [] }
@@ -160,7 +174,16 @@ class ConfigLoaderTest {
                                         8192,
                                         Optional.of(9),
                                         DataPlaneSection.Poller.SPINNING,
-                                        true),
+                                        true,
+                                        DataPlaneSection.Transport.UDP,
+                                        "node-1",
+                                        4711,
+                                        Optional.of("node-1.cluster"),
+                                        Optional.of(8192),
+                                        new Bytes(1 << 20),
+                                        new Bytes(1 << 20),
+                                        new Bytes(4 << 20),
+                                        Optional.of(folder)),
                                 new TimeoutSection(
                                         Duration.ofMillis(500),
                                         Duration.ofMinutes(1),

@@ -5,10 +5,13 @@ import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.actors.dataplane.Endpoint;
 import dev.penstock.actors.dataplane.FrameListener;
 import dev.penstock.actors.dataplane.FrameRefusal;
-import dev.penstock.actors.dataplane.Inbound;
+import dev.penstock.actors.dataplane.Opening;
 import dev.penstock.actors.dataplane.Outbound;
+import dev.penstock.actors.dataplane.PeerAddress;
+import dev.penstock.actors.dataplane.Transport;
 import io.aeron.Aeron;
-import io.aeron.ChannelUriStringBuilder;
+import io.aeron.ExclusivePublication;
+import io.aeron.Subscription;
 import io.aeron.exceptions.AeronException;
 import io.aeron.exceptions.ClientTimeoutException;
 import io.aeron.exceptions.ConductorServiceTimeoutException;
@@ -28,8 +31,9 @@ import org.slf4j.LoggerFactory;
  * called from any thread.
  *
  * <p>Each rank has an inbox stream; each rank has a publication of its own into the inbox of every
- * rank that it sends tensors or credits to. The sender copies a chunk behind a small header into
- * the log, the poller copies it out into the receiver's slot: no other copy, no assembly.
+ * rank that it sends tensors or credits to: in shared memory if both use the same media driver,
+ * else to the UDP endpoint of the other's process. The sender copies a chunk behind a small header
+ * into the log, the poller copies it out into the receiver's slot: no other copy, no assembly.
  */
 public final class AeronDataPlane implements DataPlane {
     /** A driver that shows no sign of life for so long counts as dead. */
@@ -42,19 +46,30 @@ public final class AeronDataPlane implements DataPlane {
     private final Poller poller;
     private final RefusalCounts refusals = new RefusalCounts();
     private final Map<Integer, AeronEndpoint> endpoints = new ConcurrentHashMap<>();
-    private final Map<Integer, List<Integer>> peers = new ConcurrentHashMap<>();
+    private final Map<Integer, List<PeerLink>> peers = new ConcurrentHashMap<>();
+    private final Routes routes;
+    private final PeerAddress address;
     private volatile boolean closed;
 
     private AeronDataPlane(AeronSettings settings) {
         this.settings = settings;
         this.poller = new Poller(settings.poller());
         this.aeron = connect(settings);
+        try {
+            this.routes = Routes.open(aeron, settings);
+        } catch (RuntimeException e) {
+            aeron.close();
+            throw e;
+        }
+        this.address = routes.address();
     }
 
     /**
-     * Connects to a running media driver and starts the poller.
+     * Connects to a running media driver, opens the UDP endpoint if the settings want one, and
+     * starts the poller.
      *
-     * @throws DataPlaneException if no driver answers in the settings' directory
+     * @throws DataPlaneException if no driver answers in the settings' directory, or the endpoint
+     *     cannot be bound
      */
     public static AeronDataPlane start(AeronSettings settings) {
         AeronDataPlane plane = new AeronDataPlane(settings);
@@ -82,18 +97,8 @@ public final class AeronDataPlane implements DataPlane {
     }
 
     @Override
-    public Endpoint open(
-            int rank, List<Inbound> inbound, List<Outbound> outbound, FrameListener listener) {
-        return open(rank, settings.epoch(), inbound, outbound, listener);
-    }
-
-    @Override
-    public synchronized Endpoint open(
-            int rank,
-            int epoch,
-            List<Inbound> inbound,
-            List<Outbound> outbound,
-            FrameListener listener) {
+    public synchronized Endpoint open(Opening opening, FrameListener listener) {
+        int rank = opening.rank();
         if (closed || endpoints.containsKey(rank)) {
             throw new DataPlaneException(
                     "open rank %d: the %s"
@@ -101,17 +106,28 @@ public final class AeronDataPlane implements DataPlane {
                                     rank,
                                     closed ? "data plane is closed" : "rank is open already"));
         }
-        ChannelChecks.require(rank, inbound, outbound);
-        AeronSettings ofEpoch = settings.withEpoch(epoch);
-        Map<Integer, PeerLink> links = openLinks(ofEpoch, rank, inbound, outbound);
+        ChannelChecks.require(rank, opening.inbound(), opening.outbound());
+        Map<Integer, PeerLink> links = openLinks(opening);
         List<PeerLink> allLinks = List.copyOf(links.values());
-        List<InboundChannel> receiving = inbound.stream().map(InboundChannel::new).toList();
+        List<InboundChannel> receiving =
+                opening.inbound().stream().map(InboundChannel::new).toList();
         receiving.forEach(channel -> link(links, channel.fromRank()).carryCreditsOf(channel));
         List<OutboundChannel> sending =
-                outbound.stream()
-                        .map(channel -> new OutboundChannel(channel, link(links, channel.toRank())))
+                opening.outbound().stream()
+                        .map(channel -> outbound(channel, link(links, channel.toRank())))
                         .toList();
-        Inbox inbox = new Inbox(ofEpoch, rank, receiving, sending, allLinks, listener, refusals);
+        sending.forEach(channel -> channel.link().carry(channel));
+        Inbox inbox =
+                new Inbox(
+                        settings,
+                        opening.epoch(),
+                        rank,
+                        receiving,
+                        sending,
+                        allLinks,
+                        allLinks.stream().map(link -> sender(opening, link)).toList(),
+                        listener,
+                        refusals);
         AeronEndpoint endpoint =
                 new AeronEndpoint(
                         rank,
@@ -122,11 +138,21 @@ public final class AeronDataPlane implements DataPlane {
                         refusals,
                         () -> forget(rank, inbox));
         endpoints.put(rank, endpoint);
-        peers.put(rank, List.copyOf(links.keySet()));
-        subscribe(ofEpoch, rank, inbox, endpoint);
+        peers.put(rank, allLinks);
+        subscribe(opening, inbox, endpoint, allLinks);
         poller.add(inbox);
         expectSenders();
         return endpoint;
+    }
+
+    @Override
+    public PeerAddress address() {
+        return address;
+    }
+
+    @Override
+    public boolean keepsSentTensors() {
+        return settings.links().transport() != Transport.IPC || settings.links().checksIpc();
     }
 
     /** Frames refused so far by this process, by reason. */
@@ -134,42 +160,80 @@ public final class AeronDataPlane implements DataPlane {
         return refusals.snapshot();
     }
 
-    private Map<Integer, PeerLink> openLinks(
-            AeronSettings ofEpoch, int rank, List<Inbound> inbound, List<Outbound> outbound) {
+    /** Frames of the endpoints that are open now which were sent again. */
+    public long resentFrames() {
+        return endpoints.values().stream().mapToLong(AeronEndpoint::resentFrames).sum();
+    }
+
+    private Map<Integer, PeerLink> openLinks(Opening opening) {
         TreeSet<Integer> ranks = new TreeSet<>();
-        inbound.forEach(channel -> ranks.add(channel.fromRank()));
-        outbound.forEach(channel -> ranks.add(channel.toRank()));
+        opening.inbound().forEach(channel -> ranks.add(channel.fromRank()));
+        opening.outbound().forEach(channel -> ranks.add(channel.toRank()));
         Map<Integer, PeerLink> links = new TreeMap<>();
         try {
             for (int peer : ranks) {
-                links.put(
-                        peer,
-                        new PeerLink(
-                                ofEpoch,
-                                rank,
-                                peer,
-                                aeron.addExclusivePublication(channel(), ofEpoch.inbox(peer)),
-                                () -> wakeReceiver(peer)));
+                links.put(peer, openLink(opening, peer));
             }
             return links;
         } catch (AeronException e) {
             links.values().forEach(link -> link.close(false));
-            throw cannotOpen(rank, e);
+            throw cannotOpen(opening.rank(), e);
+        } catch (DataPlaneException e) {
+            links.values().forEach(link -> link.close(false));
+            throw e;
         }
     }
 
-    private void subscribe(AeronSettings ofEpoch, int rank, Inbox inbox, AeronEndpoint endpoint) {
+    private PeerLink openLink(Opening opening, int peer) {
+        int rank = opening.rank();
+        PeerAddress there = opening.peers().getOrDefault(peer, address);
+        boolean overUdp = routes.usesUdp(peer, there);
+        ExclusivePublication publication =
+                aeron.addExclusivePublication(
+                        overUdp
+                                ? routes.uris().udpPublication(there.udpEndpoint())
+                                : routes.uris().ipcPublication(),
+                        settings.inbox(peer, opening.epoch()));
+        FrameForm form = routes.form(overUdp, opening.epoch(), rank, peer, publication.sessionId());
+        return new PeerLink(
+                rank,
+                peer,
+                overUdp,
+                new FrameWriter(settings, opening.epoch(), rank, publication, form),
+                overUdp ? () -> {} : () -> wakeReceiver(peer));
+    }
+
+    private Sender sender(Opening opening, PeerLink link) {
+        return new Sender(
+                link.toRank(),
+                link.isUdp(),
+                session ->
+                        routes.form(
+                                link.isUdp(),
+                                opening.epoch(),
+                                link.toRank(),
+                                opening.rank(),
+                                session));
+    }
+
+    private void subscribe(
+            Opening opening, Inbox inbox, AeronEndpoint endpoint, List<PeerLink> links) {
+        int stream = settings.inbox(opening.rank(), opening.epoch());
         try {
-            inbox.listenTo(
-                    aeron.addSubscription(
-                            ofEpoch.channel(),
-                            ofEpoch.inbox(rank),
-                            _ -> poller.wake(),
-                            inbox::onUnavailable));
+            if (links.stream().anyMatch(PeerLink::isUdp)) {
+                inbox.listenToUdp(subscription(routes.udpInbox(), stream, inbox));
+            }
+            if (!links.stream().allMatch(PeerLink::isUdp)) {
+                inbox.listenToIpc(subscription(ChannelUris.IPC, stream, inbox));
+            }
         } catch (AeronException e) {
             endpoint.close();
-            throw cannotOpen(rank, e);
+            throw cannotOpen(opening.rank(), e);
         }
+    }
+
+    private Subscription subscription(String channel, int stream, Inbox inbox) {
+        return aeron.addSubscription(channel, stream, _ -> poller.wake(), inbox::onUnavailable);
     }
 
     private static DataPlaneException cannotOpen(int rank, AeronException cause) {
@@ -178,11 +242,8 @@ public final class AeronDataPlane implements DataPlane {
                 cause);
     }
 
-    private String channel() {
-        return new ChannelUriStringBuilder(settings.channel())
-                .termLength(settings.termLengthBytes())
-                .mtu(settings.frameBytes())
-                .build();
+    private static OutboundChannel outbound(Outbound channel, PeerLink link) {
+        return new OutboundChannel(channel, link, link.checks());
     }
 
     private static PeerLink link(Map<Integer, PeerLink> links, int rank) {
@@ -210,7 +271,7 @@ public final class AeronDataPlane implements DataPlane {
         poller.expectRemoteSenders(
                 peers.values().stream()
                         .flatMap(List::stream)
-                        .anyMatch(peer -> !endpoints.containsKey(peer)));
+                        .anyMatch(link -> link.isUdp() || !endpoints.containsKey(link.toRank())));
     }
 
     private void onError(Throwable error) {

@@ -69,6 +69,11 @@ final class AeronEndpoint implements Endpoint {
     }
 
     @Override
+    public long verified(ChannelKey channel) {
+        return outbound(channel).verified();
+    }
+
+    @Override
     public int take(FrameKey key) {
         InboundChannel channel = inbound(key.channel());
         int slot = channel.take(key);
@@ -103,6 +108,10 @@ final class AeronEndpoint implements Endpoint {
         return refusals.snapshot().isEmpty()
                 ? text
                 : text + "\nrefused frames: " + refusals.snapshot();
+    }
+
+    long resentFrames() {
+        return outbound.values().stream().mapToLong(OutboundChannel::resent).sum();
     }
 
     /** The transport is gone: the listener hears it from the poller. */

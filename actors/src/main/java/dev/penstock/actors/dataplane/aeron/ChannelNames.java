@@ -2,6 +2,7 @@ package dev.penstock.actors.dataplane.aeron;
 
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.FrameKey;
+import dev.penstock.actors.dataplane.TensorFrame;
 import java.util.Locale;
 
 /** Channels and tensors as stall reports and errors name them. */
@@ -14,6 +15,11 @@ final class ChannelNames {
                         channel.kind().name().toLowerCase(Locale.ROOT).replace('_', ' '),
                         channel.fromStage(),
                         channel.stage());
+    }
+
+    static String of(TensorFrame frame) {
+        return "(step %d, micro-batch %d, slice %d)"
+                .formatted(frame.step(), frame.microBatch(), frame.slice());
     }
 
     static String of(FrameKey key) {

@@ -1,15 +1,21 @@
 package dev.penstock.actors.dataplane.aeron;
 
-import java.lang.foreign.MemorySegment;
+import dev.penstock.actors.dataplane.TensorFrame;
 import java.util.zip.CRC32C;
+import org.agrona.DirectBuffer;
 
-/** CRC32C of a part of a segment. */
+/** CRC-32C of a frame in a log. */
 final class Checksums {
+    private static final int AFTER_CRC = TensorFrame.CRC_AT + Integer.BYTES;
+
     private Checksums() {}
 
-    static int crc32c(MemorySegment segment, long offset, int bytes) {
+    /** Of header and payload, but for the field that holds it. */
+    static int ofFrame(DirectBuffer log, int at, int length) {
         CRC32C crc = new CRC32C();
-        crc.update(segment.asSlice(offset, bytes).asByteBuffer());
+        long address = log.addressOffset() + at;
+        crc.update(RawMemory.view(address, TensorFrame.CRC_AT));
+        crc.update(RawMemory.view(address + AFTER_CRC, length - AFTER_CRC));
         return (int) crc.getValue();
     }
 }

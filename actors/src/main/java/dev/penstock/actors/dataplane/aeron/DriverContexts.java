@@ -5,6 +5,9 @@ import io.aeron.driver.ThreadingMode;
 import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
 import org.agrona.concurrent.BackoffIdleStrategy;
+import org.agrona.concurrent.BusySpinIdleStrategy;
+import org.agrona.concurrent.IdleStrategy;
+import org.agrona.concurrent.SleepingIdleStrategy;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -15,12 +18,12 @@ final class DriverContexts {
     private DriverContexts() {}
 
     /**
-     * One thread, for over IPC no data passes through the driver; but it moves the senders' limit,
-     * so it stays awake while data flows and parks up to a millisecond otherwise. Logs are
-     * allocated whole: memory that runs out is an error when a link opens, not a bus error in a
-     * later step.
+     * One thread: over IPC no data passes through the driver, and over UDP it keeps up with a link
+     * by itself; but it moves the senders' limit, so it stays awake while data flows and parks up
+     * to a millisecond otherwise, unless it is told to spin or sleep. Logs are allocated whole:
+     * memory that runs out is an error when a link opens, not a bus error in a later step.
      */
-    static MediaDriver.Context of(Path directory, int termLengthBytes) {
+    static MediaDriver.Context of(Path directory, int termLengthBytes, PollerMode idle) {
         return new MediaDriver.Context()
                 .aeronDirectoryName(directory.toString())
                 .warnIfDirectoryExists(false)
@@ -28,12 +31,8 @@ final class DriverContexts {
                 .threadingMode(ThreadingMode.SHARED)
                 .sharedThreadFactory(
                         Thread.ofPlatform().daemon().name("penstock-media-driver").factory())
-                .sharedIdleStrategy(
-                        new BackoffIdleStrategy(
-                                20,
-                                10,
-                                TimeUnit.MICROSECONDS.toNanos(10),
-                                TimeUnit.MILLISECONDS.toNanos(1)))
+                .sharedIdleStrategy(idleStrategy(idle))
+                .imageLivenessTimeoutNs(AeronDataPlane.DRIVER_TIMEOUT.toNanos())
                 .termBufferSparseFile(false)
                 .ipcTermBufferLength(termLengthBytes)
                 .publicationTermBufferLength(termLengthBytes)
@@ -41,5 +40,18 @@ final class DriverContexts {
                 .lowStorageWarningThreshold(0)
                 .spiesSimulateConnection(false)
                 .errorHandler(error -> LOG.warn("the media driver reports an error", error));
+    }
+
+    private static IdleStrategy idleStrategy(PollerMode idle) {
+        return switch (idle) {
+            case SPINNING -> new BusySpinIdleStrategy();
+            case SLEEPING -> new SleepingIdleStrategy(TimeUnit.MILLISECONDS.toNanos(1));
+            case ADAPTIVE ->
+                    new BackoffIdleStrategy(
+                            20,
+                            10,
+                            TimeUnit.MICROSECONDS.toNanos(10),
+                            TimeUnit.MILLISECONDS.toNanos(1));
+        };
     }
 }

@@ -9,9 +9,12 @@ import java.nio.file.Path;
  * @param parent where the driver's directory is made: shared memory
  * @param run the run's name, part of the directory's
  * @param termLengthBytes as in {@link AeronSettings}
- * @param publications how many the run will have: two for each pair of ranks that exchange tensors
+ * @param publications how many the run will have: two for each pair of ranks that exchange tensors,
+ *     and as many again for what is received over UDP
+ * @param idle how the driver waits
  */
-public record DriverSettings(Path parent, String run, int termLengthBytes, int publications) {
+public record DriverSettings(
+        Path parent, String run, int termLengthBytes, int publications, PollerMode idle) {
     public DriverSettings {
         if (!AeronSettings.isTermLength(termLengthBytes)) {
             throw new DataPlaneException(
@@ -21,6 +24,15 @@ public record DriverSettings(Path parent, String run, int termLengthBytes, int p
         if (publications < 0) {
             throw new DataPlaneException("publications: expected 0 or more, got " + publications);
         }
+    }
+
+    /** A driver that parks while nothing moves. */
+    public DriverSettings(Path parent, String run, int termLengthBytes, int publications) {
+        this(parent, run, termLengthBytes, publications, PollerMode.ADAPTIVE);
+    }
+
+    public DriverSettings withIdle(PollerMode mode) {
+        return new DriverSettings(parent, run, termLengthBytes, publications, mode);
     }
 
     /** A driver in this machine's shared memory. */

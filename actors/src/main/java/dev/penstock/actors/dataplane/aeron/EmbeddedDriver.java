@@ -10,7 +10,7 @@ import org.slf4j.LoggerFactory;
  * A media driver inside this process, for runs of one process. If the process ends without closing
  * it, its directory is removed all the same.
  */
-public final class EmbeddedDriver implements AutoCloseable {
+public final class EmbeddedDriver implements MediaDriverHandle {
     private static final Logger LOG = LoggerFactory.getLogger(EmbeddedDriver.class);
 
     private final Path directory;
@@ -36,7 +36,9 @@ public final class EmbeddedDriver implements AutoCloseable {
         Path directory = DriverDirectory.create(settings.parent(), settings.run());
         try {
             MediaDriver driver =
-                    MediaDriver.launch(DriverContexts.of(directory, settings.termLengthBytes()));
+                    MediaDriver.launch(
+                            DriverContexts.of(
+                                    directory, settings.termLengthBytes(), settings.idle()));
             return new EmbeddedDriver(directory, driver);
         } catch (Exception e) { // Aeron lets checked ones through undeclared: a full disk
             DriverDirectory.delete(directory);
@@ -46,7 +48,7 @@ public final class EmbeddedDriver implements AutoCloseable {
         }
     }
 
-    /** For {@link AeronSettings#directory}. */
+    @Override
     public Path directory() {
         return directory;
     }

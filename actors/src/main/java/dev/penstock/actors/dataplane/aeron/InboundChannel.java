@@ -10,13 +10,15 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicReferenceArray;
-import org.agrona.DirectBuffer;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The receiving side of a channel: slots, and the tensor that is arriving. A slot goes from free to
  * filling to arrived in the poller's hands, then to held and back to free in the rank's; its state
  * alone hands it over, so neither waits for the other.
+ *
+ * <p>Chunks are accepted in the order of sending only. After a gap or a damaged frame everything is
+ * refused until the sender, asked for it, goes on from the place that is missing.
  */
 final class InboundChannel {
     private static final int FREE = 0;
@@ -24,6 +26,9 @@ final class InboundChannel {
     private static final int ARRIVED = 2;
     private static final int HELD = 3;
     private static final int NONE = -1;
+
+    /** The same chunk damaged so often is no accident any more. */
+    private static final int DAMAGE_LIMIT = 3;
 
     private final ChannelKey key;
     private final int fromRank;
@@ -38,14 +43,19 @@ final class InboundChannel {
     private long filled;
     private long total;
     private long begun;
+    private int damages;
+    private boolean asked;
+    private volatile boolean asksAgain;
+    private volatile long verified;
 
     // the rank's thread's; others read
     private volatile long taken;
     private int held;
     private volatile long creditsOwed;
 
-    // guarded by the link that carries the credits
-    private long creditsSent;
+    // under the lock of the link that carries the credits
+    private volatile long creditsSent;
+    private volatile boolean answerDue;
 
     InboundChannel(Inbound inbound) {
         key = inbound.channel();
@@ -67,21 +77,34 @@ final class InboundChannel {
 
     // ---- the poller's thread
 
-    /** Moves a checked data frame's chunk into its slot. Returns why not, or null. */
-    @Nullable FrameRefusal accept(TensorFrame frame, DirectBuffer buffer, int payloadAt) {
-        FrameRefusal refusal = frame.offset() == 0 ? begin(frame) : next(frame);
+    /** Moves an intact data frame's chunk into its slot. Returns why not, or null. */
+    @Nullable FrameRefusal accept(TensorFrame frame, MemorySegment payload, long payloadAt) {
+        FrameRefusal refusal = order(frame);
+        if (refusal == null) {
+            refusal = frame.offset() == 0 ? begin(frame) : next(frame);
+        }
         if (refusal != null) {
             return refusal;
         }
-        MemorySegment slot = slots.get(filling);
-        RawMemory.copyFrom(buffer, payloadAt, slot, filled, frame.chunkBytes());
-        if (frame.hasCrc()
-                && Checksums.crc32c(slot, filled, frame.chunkBytes()) != frame.crc32c()) {
-            abandon();
-            return FrameRefusal.CORRUPT;
-        }
+        MemorySegment.copy(payload, payloadAt, slots.get(filling), filled, frame.chunkBytes());
         filled += frame.chunkBytes();
+        damages = 0;
+        asked = false;
         return null;
+    }
+
+    private @Nullable FrameRefusal order(TensorFrame frame) {
+        if (isExpected(frame)) {
+            return null;
+        }
+        boolean known =
+                frame.sequence() < verified
+                        || (frame.sequence() == verified && frame.offset() < filled());
+        return known ? FrameRefusal.DUPLICATE : FrameRefusal.OUT_OF_ORDER;
+    }
+
+    private boolean isExpected(TensorFrame frame) {
+        return frame.sequence() == verified && frame.offset() == filled();
     }
 
     private @Nullable FrameRefusal begin(TensorFrame frame) {
@@ -91,10 +114,7 @@ final class InboundChannel {
         if (find(frame) != NONE) {
             return FrameRefusal.DUPLICATE;
         }
-        int free = filling == NONE ? firstFree() : NONE;
-        if (filling != NONE) {
-            return FrameRefusal.OUT_OF_ORDER;
-        }
+        int free = firstFree();
         if (free == NONE || begun - taken >= credits) {
             return FrameRefusal.CREDIT_EXCEEDED;
         }
@@ -108,12 +128,57 @@ final class InboundChannel {
     }
 
     private @Nullable FrameRefusal next(TensorFrame frame) {
-        boolean expected =
-                filling != NONE
-                        && frame.offset() == filled
-                        && frame.totalBytes() == total
-                        && frame.isOf(keyOf(filling));
+        boolean expected = frame.totalBytes() == total && frame.isOf(keyOf(filling));
         return expected ? null : FrameRefusal.OUT_OF_ORDER;
+    }
+
+    /** Tensors that arrived whole; the number of the one that is arriving or comes next. */
+    long verified() {
+        return verified;
+    }
+
+    /** Bytes of the tensor that is arriving. */
+    long filled() {
+        return filling == NONE ? 0 : filled;
+    }
+
+    /**
+     * A frame of this channel, as far as its header can be trusted, was damaged: it is asked for
+     * again. Returns whether the same chunk was damaged too often for that.
+     */
+    boolean damaged(TensorFrame frame) {
+        if (isExpected(frame)) {
+            damages++;
+        }
+        asksAgain = true;
+        asked = true;
+        return damages >= DAMAGE_LIMIT;
+    }
+
+    /** Something before a frame is missing: asked for once. */
+    void missed() {
+        if (!asked) {
+            asked = true;
+            asksAgain = true;
+        }
+    }
+
+    /** The sender is as far as this and wants to know what arrived. */
+    void probed(long sequence, long offset) {
+        if (verified < sequence || (verified == sequence && filled() < offset)) {
+            asked = true;
+            asksAgain = true;
+        } else {
+            answerDue = true;
+        }
+    }
+
+    boolean asksAgain() {
+        return asksAgain;
+    }
+
+    void askedAgain() {
+        asksAgain = false;
     }
 
     /** If the tensor that was arriving is complete: hands it over and returns its key. */
@@ -122,15 +187,11 @@ final class InboundChannel {
             return null;
         }
         FrameKey arrived = keyOf(filling);
+        long before = verified;
+        verified = before + 1; // first, for who takes the tensor tells the sender both
         states.set(filling, ARRIVED);
         filling = NONE;
         return arrived;
-    }
-
-    private void abandon() {
-        states.set(filling, FREE);
-        filling = NONE;
-        begun--;
     }
 
     private int firstFree() {
@@ -188,12 +249,21 @@ final class InboundChannel {
 
     /** Credits that the sender has not been told of yet. */
     boolean owesCredit() {
-        return creditsOwed > creditsSent;
+        return creditsOwed > creditsSent || answerDue;
     }
 
     /** What the next credit frame says. */
     long creditsOwed() {
         return creditsOwed;
+    }
+
+    /** What is read after this answers any question asked before. */
+    void aboutToAnswer() {
+        answerDue = false;
+    }
+
+    void answerLater() {
+        answerDue = true;
     }
 
     void creditSent(long credits) {

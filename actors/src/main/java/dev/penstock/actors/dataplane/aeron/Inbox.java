@@ -27,41 +27,52 @@ final class Inbox {
     private static final int FRAGMENTS = 16;
 
     private final AeronSettings settings;
+    private final int epoch;
     private final int rank;
     private final List<InboundChannel> inbound;
     private final List<OutboundChannel> outbound;
     private final List<PeerLink> links;
     private final List<Sender> senders;
+    private final Strangers strangers = new Strangers();
     private final FrameListener listener;
     private final RefusalCounts refusals;
     private final TensorFrame frame = new TensorFrame();
-    private final FragmentHandler handler = this::onFragment;
+    private final FragmentHandler ipcHandler = (log, at, n, h) -> onFragment(log, at, n, h, false);
+    private final FragmentHandler udpHandler = (log, at, n, h) -> onFragment(log, at, n, h, true);
 
-    private @Nullable Subscription subscription;
+    private @Nullable Subscription ipc;
+    private @Nullable Subscription udp;
     private boolean closed;
     private boolean failureTold;
     private volatile @Nullable DataPlaneException failure;
 
     Inbox(
             AeronSettings settings,
+            int epoch,
             int rank,
             List<InboundChannel> inbound,
             List<OutboundChannel> outbound,
             List<PeerLink> links,
+            List<Sender> senders,
             FrameListener listener,
             RefusalCounts refusals) {
         this.settings = settings;
+        this.epoch = settings.epoch() + epoch;
         this.rank = rank;
         this.inbound = inbound;
         this.outbound = outbound;
         this.links = links;
-        this.senders = links.stream().map(link -> new Sender(link.toRank())).toList();
+        this.senders = senders;
         this.listener = listener;
         this.refusals = refusals;
     }
 
-    synchronized void listenTo(Subscription stream) {
-        subscription = stream;
+    synchronized void listenToIpc(Subscription stream) {
+        ipc = stream;
+    }
+
+    synchronized void listenToUdp(Subscription stream) {
+        udp = stream;
     }
 
     /** One round; returns the number of frames seen. */
@@ -76,10 +87,10 @@ final class Inbox {
             return 1;
         }
         for (int i = 0; i < links.size(); i++) {
-            links.get(i).helpWithCredits();
+            links.get(i).help();
         }
-        Subscription stream = subscription;
-        return stream == null ? 0 : stream.poll(handler, FRAGMENTS);
+        return (ipc == null ? 0 : ipc.poll(ipcHandler, FRAGMENTS))
+                + (udp == null ? 0 : udp.poll(udpHandler, FRAGMENTS));
     }
 
     /** Whether a credit waits for room in a log. */
@@ -92,12 +103,13 @@ final class Inbox {
         return false;
     }
 
-    private void onFragment(DirectBuffer buffer, int offset, int length, Header header) {
+    private void onFragment(
+            DirectBuffer buffer, int offset, int length, Header header, boolean overUdp) {
         if (closed || failure != null) {
             return;
         }
         try {
-            FrameRefusal refusal = judge(buffer, offset, length, header);
+            FrameRefusal refusal = judge(buffer, offset, length, header, overUdp);
             if (refusal != null) {
                 refuse(refusal, header.sessionId());
             }
@@ -111,61 +123,137 @@ final class Inbox {
     }
 
     private @Nullable FrameRefusal judge(
-            DirectBuffer buffer, int offset, int length, Header header) {
+            DirectBuffer buffer, int offset, int length, Header header, boolean overUdp) {
         if (header.flags() != FrameDescriptor.UNFRAGMENTED) {
             return FrameRefusal.NOT_A_FRAME;
         }
         FrameRefusal refusal =
-                frame.wrap(buffer, offset, length)
-                        .check(length, settings.runId(), settings.epoch());
+                frame.wrap(buffer, offset, length).check(length, settings.runId(), epoch);
         if (refusal != null) {
             return refusal;
         }
+        int session = header.sessionId();
         Sender sender = sender(frame.fromRank());
-        if (sender == null || !sender.isBoundTo(header.sessionId())) {
+        if (sender == null || sender.isUdp() != overUdp || !sender.mayBe(session)) {
             return FrameRefusal.UNKNOWN_CHANNEL;
         }
+        FrameForm form = sender.form(session);
+        if (!form.isIntact(frame, buffer, offset, length, header.position())) {
+            onDamage(sender, header);
+            return FrameRefusal.CORRUPT;
+        }
+        sender.bind(session);
         return switch (frame.type()) {
-            case DATA -> onData(buffer, offset + TensorFrame.HEADER_BYTES);
+            case DATA -> onData(form);
             case CREDIT -> onCredit();
-            case END_OF_STREAM -> onEndOfStream(sender);
+            case END_OF_STREAM -> onEndOfStream(sender, session);
+            case RESEND -> onResend();
+            case PROBE -> onProbe();
         };
     }
 
-    private @Nullable FrameRefusal onData(DirectBuffer buffer, int payloadAt) {
-        for (int i = 0; i < inbound.size(); i++) {
-            InboundChannel channel = inbound.get(i);
-            if (frame.isOf(channel.key()) && channel.fromRank() == frame.fromRank()) {
-                FrameRefusal refusal = channel.accept(frame, buffer, payloadAt);
-                FrameKey arrived = refusal == null ? channel.complete() : null;
-                if (arrived != null) {
-                    listener.onFrame(arrived);
-                }
-                return refusal;
+    /** Of a known session: asked for again. A stranger that never sends a good frame is dropped. */
+    private void onDamage(Sender sender, Header header) {
+        if (!sender.isBoundTo(header.sessionId())) {
+            if (settings.links().key().isPresent() && strangers.isTooMany(header.sessionId())) {
+                LOG.warn(
+                        "rank {} drops session {}: none of its frames has rank {}'s seal",
+                        rank,
+                        header.sessionId(),
+                        sender.rank());
+                ((Image) header.context()).reject("no frame of it is sealed with the run's key");
             }
+            return;
         }
-        return FrameRefusal.UNKNOWN_CHANNEL;
+        InboundChannel channel = frame.type() == TensorFrame.Type.DATA ? inboundOfFrame() : null;
+        if (channel != null && channel.damaged(frame)) {
+            fail(
+                    new DataPlaneException(
+                            "rank %d received %s on %s from rank %d damaged three times at byte %d: the link to that rank's host corrupts data"
+                                    .formatted(
+                                            rank,
+                                            ChannelNames.of(frame),
+                                            ChannelNames.of(channel.key()),
+                                            frame.fromRank(),
+                                            frame.offset())));
+        }
+    }
+
+    private @Nullable FrameRefusal onData(FrameForm form) {
+        InboundChannel channel = inboundOfFrame();
+        if (channel == null) {
+            return FrameRefusal.UNKNOWN_CHANNEL;
+        }
+        FrameRefusal refusal = channel.accept(frame, form.payload(), form.payloadAt());
+        if (refusal == FrameRefusal.OUT_OF_ORDER && form.checks()) {
+            channel.missed();
+        }
+        FrameKey arrived = refusal == null ? channel.complete() : null;
+        if (arrived != null) {
+            listener.onFrame(arrived);
+        }
+        return refusal;
     }
 
     private @Nullable FrameRefusal onCredit() {
+        OutboundChannel channel = outboundOfFrame();
+        if (channel == null) {
+            return FrameRefusal.UNKNOWN_CHANNEL;
+        }
+        if (!channel.isPlausible(frame.taken(), frame.sequence())) {
+            return FrameRefusal.CREDIT_EXCEEDED;
+        }
+        if (channel.isChecked()) {
+            channel.stirred(System.nanoTime());
+        }
+        if (channel.credited(frame.taken(), frame.sequence())) {
+            listener.onCredit(channel.key());
+        }
+        return null;
+    }
+
+    private @Nullable FrameRefusal onResend() {
+        OutboundChannel channel = outboundOfFrame();
+        return channel != null && channel.misses(frame.sequence(), frame.offset())
+                ? null
+                : FrameRefusal.UNKNOWN_CHANNEL;
+    }
+
+    private @Nullable FrameRefusal onProbe() {
+        InboundChannel channel = inboundOfFrame();
+        if (channel == null) {
+            return FrameRefusal.UNKNOWN_CHANNEL;
+        }
+        channel.probed(frame.sequence(), frame.offset());
+        return null;
+    }
+
+    private @Nullable InboundChannel inboundOfFrame() {
+        for (int i = 0; i < inbound.size(); i++) {
+            InboundChannel channel = inbound.get(i);
+            if (frame.isOf(channel.key()) && channel.fromRank() == frame.fromRank()) {
+                return channel;
+            }
+        }
+        return null;
+    }
+
+    private @Nullable OutboundChannel outboundOfFrame() {
         for (int i = 0; i < outbound.size(); i++) {
             OutboundChannel channel = outbound.get(i);
             if (frame.isOf(channel.key()) && channel.link().toRank() == frame.fromRank()) {
-                if (!channel.isPlausible(frame.taken())) {
-                    return FrameRefusal.CREDIT_EXCEEDED;
-                }
-                if (channel.credited(frame.taken())) {
-                    listener.onCredit(channel.key());
-                }
-                return null;
+                return channel;
             }
         }
-        return FrameRefusal.UNKNOWN_CHANNEL;
+        return null;
     }
 
-    private @Nullable FrameRefusal onEndOfStream(Sender sender) {
-        sender.ended = true;
-        listener.onPeerClosed(sender.rank);
+    /** Said several times where one might be lost. */
+    private @Nullable FrameRefusal onEndOfStream(Sender sender, int session) {
+        if (!sender.hasEnded(session)) {
+            sender.end();
+            listener.onPeerClosed(sender.rank());
+        }
         return null;
     }
 
@@ -177,17 +265,6 @@ final class Inbox {
                     sessionId,
                     refusal);
         }
-        if (refusal == FrameRefusal.CORRUPT) {
-            fail(
-                    new DataPlaneException(
-                            "rank %d received a corrupt frame from rank %d on %s %d->%d: its checksum differs; the tensor is lost"
-                                    .formatted(
-                                            rank,
-                                            frame.fromRank(),
-                                            frame.kind(),
-                                            frame.fromStage(),
-                                            frame.stage())));
-        }
     }
 
     /** A publication went away: in good order after its end marker, otherwise its process died. */
@@ -197,7 +274,7 @@ final class Inbox {
                 fail(
                         new DataPlaneException(
                                 "rank %d lost the stream from rank %d without its end marker: that process died or stood still for too long"
-                                        .formatted(rank, sender.rank)));
+                                        .formatted(rank, sender.rank())));
             }
         }
     }
@@ -216,45 +293,20 @@ final class Inbox {
     /** After this returns no slot is written and the listener hears nothing. */
     synchronized void close() {
         closed = true;
-        if (subscription != null) {
-            subscription.close();
+        if (ipc != null) {
+            ipc.close();
+        }
+        if (udp != null) {
+            udp.close();
         }
     }
 
     private @Nullable Sender sender(int fromRank) {
         for (int i = 0; i < senders.size(); i++) {
-            if (senders.get(i).rank == fromRank) {
+            if (senders.get(i).rank() == fromRank) {
                 return senders.get(i);
             }
         }
         return null;
-    }
-
-    /**
-     * A rank that sends here, and the session of its publication once a frame came. Another session
-     * is heard only after this one ended.
-     */
-    private static final class Sender {
-        private final int rank;
-        private volatile boolean bound;
-        private volatile boolean ended;
-        private volatile int sessionId;
-
-        Sender(int rank) {
-            this.rank = rank;
-        }
-
-        boolean isBoundTo(int session) {
-            if (!bound || (ended && sessionId != session)) {
-                sessionId = session;
-                bound = true;
-                ended = false;
-            }
-            return bound && !ended && sessionId == session;
-        }
-
-        boolean vanishedWith(int session) {
-            return bound && !ended && sessionId == session;
-        }
     }
 }

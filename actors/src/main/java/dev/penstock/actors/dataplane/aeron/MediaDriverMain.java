@@ -9,11 +9,11 @@ import java.nio.file.Path;
 import java.util.concurrent.CountDownLatch;
 
 /**
- * A media driver in a process of its own: {@code MediaDriverMain DIRECTORY TERM_LENGTH}. Says
- * {@value #READY} on its standard output once clients may connect, and lives until its standard
- * input ends, that is until its parent closes it or dies. Signals that ask it to end, such as the
- * terminal's interrupt, make it wait for that, too, since the stages still need it to finish their
- * step.
+ * A media driver in a process of its own: {@code MediaDriverMain DIRECTORY TERM_LENGTH
+ * POLLER_MODE}. Says {@value #READY} on its standard output once clients may connect, and lives
+ * until its standard input ends, that is until its parent closes it or dies. Signals that ask it to
+ * end, such as the terminal's interrupt, make it wait for that, too, since the stages still need it
+ * to finish their step.
  */
 public final class MediaDriverMain {
     static final String READY = "MEDIA DRIVER READY";
@@ -22,14 +22,17 @@ public final class MediaDriverMain {
     private final Path directory;
     private final MediaDriver driver;
 
-    private MediaDriverMain(Path directory, int termLengthBytes) {
+    private MediaDriverMain(Path directory, int termLengthBytes, PollerMode idle) {
         this.directory = directory;
-        this.driver = MediaDriver.launch(DriverContexts.of(directory, termLengthBytes));
+        this.driver = MediaDriver.launch(DriverContexts.of(directory, termLengthBytes, idle));
     }
 
     public static void main(String[] arguments) throws IOException {
         MediaDriverMain main =
-                new MediaDriverMain(Path.of(arguments[0]), Integer.parseInt(arguments[1]));
+                new MediaDriverMain(
+                        Path.of(arguments[0]),
+                        Integer.parseInt(arguments[1]),
+                        PollerMode.valueOf(arguments[2]));
         Runtime.getRuntime().addShutdownHook(new Thread(main::endWithInput, "end-with-input"));
         main.sayReady();
         main.awaitEndOfInput();

@@ -24,7 +24,7 @@ import org.slf4j.LoggerFactory;
  * A media driver beside the processes of a run, so that no stage's death cuts its neighbours'
  * links. The driver ends with this object or with this process, whichever comes first.
  */
-public final class MediaDriverProcess implements AutoCloseable {
+public final class MediaDriverProcess implements MediaDriverHandle {
     private static final Logger LOG = LoggerFactory.getLogger(MediaDriverProcess.class);
     private static final Duration STOP_DEADLINE = Duration.ofSeconds(5);
     private static final int LINES_KEPT = 20;
@@ -65,21 +65,22 @@ public final class MediaDriverProcess implements AutoCloseable {
         SharedMemoryBudget.require(
                 settings.parent(), settings.termLengthBytes(), settings.publications());
         Path directory = DriverDirectory.create(settings.parent(), settings.run());
-        MediaDriverProcess driver =
-                new MediaDriverProcess(directory, launch(directory, settings.termLengthBytes()));
+        MediaDriverProcess driver = new MediaDriverProcess(directory, launch(directory, settings));
         Thread.ofPlatform().daemon().name("media-driver-output").start(driver::readOutput);
         driver.awaitReady(deadline);
         var _ = driver.process.onExit().thenAccept(_ -> driver.onExit(onDeath));
         return driver;
     }
 
-    private static Process launch(Path directory, int termLengthBytes) {
+    private static Process launch(Path directory, DriverSettings settings) {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(JVM_FLAGS);
         command.addAll(List.of("-cp", System.getProperty("java.class.path")));
         command.add(MediaDriverMain.class.getName());
-        command.addAll(List.of(directory.toString(), Integer.toString(termLengthBytes)));
+        command.add(directory.toString());
+        command.add(Integer.toString(settings.termLengthBytes()));
+        command.add(settings.idle().name());
         try {
             return new ProcessBuilder(command).redirectErrorStream(true).start();
         } catch (IOException e) {
@@ -150,7 +151,7 @@ public final class MediaDriverProcess implements AutoCloseable {
         }
     }
 
-    /** For {@link AeronSettings#directory}. */
+    @Override
     public Path directory() {
         return directory;
     }

@@ -3,61 +3,71 @@ package dev.penstock.actors.dataplane.aeron;
 import dev.penstock.actors.dataplane.FrameKey;
 import dev.penstock.actors.dataplane.OfferResult;
 import dev.penstock.actors.dataplane.TensorFrame;
-import io.aeron.ExclusivePublication;
 import io.aeron.Publication;
-import io.aeron.logbuffer.BufferClaim;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The way from one rank to another: tensors, and the credits for tensors that come the other way.
- * The rank's thread sends; the poller helps out with credits that met a full log, hence a lock,
- * which the poller only tries.
+ * The rank's thread sends; the poller helps out with credits that met a full log and with what has
+ * to be sent again, hence a lock, which the poller only tries.
  */
 final class PeerLink {
     /** Attempts at a full log before the caller is told; each gives the core to the receiver. */
     private static final int PATIENCE = 20;
 
-    private final AeronSettings settings;
+    /** A sender that hears nothing for so long asks whether its last frames arrived. */
+    private static final long QUIET_NANOS = 100_000_000;
+
+    /** The end of a stream cannot be asked for again. */
+    private static final int ENDS = 3;
+
     private final int fromRank;
     private final int toRank;
-    private final ExclusivePublication publication;
-    private final int longestChunk;
+    private final boolean udp;
+    private final FrameWriter writer;
     private final Runnable wakeReceiver;
 
     private final ReentrantLock lock = new ReentrantLock();
-    private final BufferClaim claim = new BufferClaim();
-    private final TensorFrame frame = new TensorFrame();
     private final List<InboundChannel> credited = new ArrayList<>();
+    private final List<OutboundChannel> sending = new ArrayList<>();
 
-    PeerLink(
-            AeronSettings settings,
-            int fromRank,
-            int toRank,
-            ExclusivePublication publication,
-            Runnable wakeReceiver) {
-        this.settings = settings;
+    PeerLink(int fromRank, int toRank, boolean udp, FrameWriter writer, Runnable wakeReceiver) {
         this.fromRank = fromRank;
         this.toRank = toRank;
-        this.publication = publication;
+        this.udp = udp;
+        this.writer = writer;
         this.wakeReceiver = wakeReceiver;
-        this.longestChunk = publication.maxPayloadLength() - TensorFrame.HEADER_BYTES;
     }
 
     int toRank() {
         return toRank;
     }
 
+    /** Whether frames to and from this peer travel over UDP. */
+    boolean isUdp() {
+        return udp;
+    }
+
+    /** Whether damage is found, and tensors are kept until it is excluded. */
+    boolean checks() {
+        return writer.checks();
+    }
+
     boolean isConnected() {
-        return publication.isConnected();
+        return writer.isConnected();
     }
 
     /** Credits of this channel travel here. Before the endpoint is used. */
     void carryCreditsOf(InboundChannel channel) {
         credited.add(channel);
+    }
+
+    /** Tensors of this channel travel here. Before the endpoint is used. */
+    void carry(OutboundChannel channel) {
+        sending.add(channel);
     }
 
     /** Copies the tensor, or what is left of it, into the log. */
@@ -66,15 +76,16 @@ final class PeerLink {
         lock.lock();
         try {
             flushCredits();
+            if (channel.sendsAgain() && !channel.sendAgain(writer)) {
+                return OfferResult.BACK_PRESSURED;
+            }
             long bytes = tensor.byteSize();
             int patience = PATIENCE;
             boolean complete = false;
             while (!complete) {
-                int chunk = (int) Math.min(longestChunk, bytes - channel.position());
-                long result = publication.tryClaim(TensorFrame.HEADER_BYTES + chunk, claim);
+                long result = sendChunk(channel, key, tensor);
                 if (result > 0) {
-                    channel.begin(key, bytes);
-                    write(channel, key, tensor, chunk);
+                    int chunk = (int) Math.min(writer.longestChunk(), bytes - channel.position());
                     complete = channel.advance(bytes, chunk);
                     wakeReceiver.run(); // it copies out while this thread copies in
                 } else if (result == Publication.BACK_PRESSURED && patience-- > 0) {
@@ -84,41 +95,19 @@ final class PeerLink {
                     return answer(result);
                 }
             }
+            if (checks()) {
+                channel.stirred(System.nanoTime());
+            }
             return OfferResult.SENT;
         } finally {
             lock.unlock();
         }
     }
 
-    private void write(OutboundChannel channel, FrameKey key, MemorySegment tensor, int chunk) {
+    private long sendChunk(OutboundChannel channel, FrameKey key, MemorySegment tensor) {
         long position = channel.position();
-        boolean copied = false;
-        try {
-            frame.begin(
-                            claim.buffer(),
-                            claim.offset(),
-                            TensorFrame.Type.DATA,
-                            settings.runId(),
-                            settings.epoch(),
-                            fromRank)
-                    .chunk(key, tensor.byteSize(), position, chunk);
-            if (settings.crc()) {
-                frame.crc32c(Checksums.crc32c(tensor, position, chunk));
-            }
-            RawMemory.copyTo(
-                    claim.buffer(),
-                    claim.offset() + TensorFrame.HEADER_BYTES,
-                    tensor,
-                    position,
-                    chunk);
-            copied = true;
-        } finally {
-            if (copied) {
-                claim.commit();
-            } else {
-                claim.abort();
-            }
-        }
+        int chunk = (int) Math.min(writer.longestChunk(), tensor.byteSize() - position);
+        return writer.chunk(channel, key, channel.number(), tensor, position, chunk);
     }
 
     private OfferResult answer(long result) {
@@ -145,15 +134,70 @@ final class PeerLink {
         }
     }
 
-    /** As {@link #sendCredits} for the poller, which leaves it to the rank's thread if busy. */
-    void helpWithCredits() {
-        if (owesCredit() && lock.tryLock()) {
+    /**
+     * What the poller does in each round: credits that met a full log, requests, and what has to be
+     * sent again. Left to the rank's thread if that is busy here.
+     */
+    void help() {
+        long now = checks() ? System.nanoTime() : 0;
+        if (needsHelp(now) && lock.tryLock()) {
             try {
                 flushCredits();
+                for (int i = 0; i < credited.size(); i++) {
+                    askAgain(credited.get(i));
+                }
+                for (int i = 0; i < sending.size(); i++) {
+                    OutboundChannel channel = sending.get(i);
+                    if (channel.sendsAgain()) {
+                        channel.sendAgain(writer);
+                        channel.stirred(now);
+                    } else if (checks() && channel.isQuiet(now, QUIET_NANOS)) {
+                        probe(channel, now);
+                    }
+                }
             } finally {
                 lock.unlock();
             }
         }
+    }
+
+    private boolean needsHelp(long now) {
+        if (owesCredit()) {
+            return true;
+        }
+        if (!checks()) {
+            return false;
+        }
+        for (int i = 0; i < credited.size(); i++) {
+            if (credited.get(i).asksAgain()) {
+                return true;
+            }
+        }
+        for (int i = 0; i < sending.size(); i++) {
+            if (sending.get(i).sendsAgain() || sending.get(i).isQuiet(now, QUIET_NANOS)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** The poller's alone, which knows exactly what has arrived. */
+    private void askAgain(InboundChannel channel) {
+        if (channel.asksAgain()
+                && writer.signal(
+                        TensorFrame.Type.RESEND,
+                        channel.key(),
+                        0,
+                        channel.verified(),
+                        channel.filled())) {
+            channel.askedAgain();
+        }
+    }
+
+    private void probe(OutboundChannel channel, long now) {
+        writer.signal(
+                TensorFrame.Type.PROBE, channel.key(), 0, channel.number(), channel.position());
+        channel.stirred(now);
     }
 
     boolean owesCredit() {
@@ -169,12 +213,16 @@ final class PeerLink {
         boolean sent = false;
         for (int i = 0; i < credited.size(); i++) {
             InboundChannel channel = credited.get(i);
-            if (channel.owesCredit() && claimHeader(TensorFrame.Type.CREDIT) != null) {
+            if (channel.owesCredit()) {
+                channel.aboutToAnswer();
                 long credits = channel.creditsOwed();
-                frame.channel(channel.key()).taken(credits);
-                claim.commit();
-                channel.creditSent(credits);
-                sent = true;
+                long verified = channel.verified();
+                if (writer.signal(TensorFrame.Type.CREDIT, channel.key(), credits, verified, 0)) {
+                    channel.creditSent(credits);
+                    sent = true;
+                } else {
+                    channel.answerLater();
+                }
             }
         }
         return sent;
@@ -186,33 +234,15 @@ final class PeerLink {
         try {
             if (inGoodOrder) {
                 flushCredits();
-                if (claimHeader(TensorFrame.Type.END_OF_STREAM) != null) {
-                    claim.commit();
-                    wakeReceiver.run();
+                int ends = checks() ? ENDS : 1;
+                for (int i = 0; i < ends; i++) {
+                    writer.signal(TensorFrame.Type.END_OF_STREAM, null, 0, 0, 0);
                 }
+                wakeReceiver.run();
             }
-            publication.close();
+            writer.close();
         } finally {
             lock.unlock();
         }
-    }
-
-    private @Nullable TensorFrame claimHeader(TensorFrame.Type type) {
-        for (int attempt = 0; attempt < PATIENCE; attempt++) {
-            long result = publication.tryClaim(TensorFrame.HEADER_BYTES, claim);
-            if (result > 0) {
-                return frame.begin(
-                        claim.buffer(),
-                        claim.offset(),
-                        type,
-                        settings.runId(),
-                        settings.epoch(),
-                        fromRank);
-            }
-            if (result != Publication.ADMIN_ACTION) {
-                return null;
-            }
-        }
-        return null;
     }
 }

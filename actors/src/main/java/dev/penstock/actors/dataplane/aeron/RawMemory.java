@@ -1,6 +1,7 @@
 package dev.penstock.actors.dataplane.aeron;
 
 import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
 import org.agrona.DirectBuffer;
 
 /**
@@ -8,16 +9,16 @@ import org.agrona.DirectBuffer;
  * and life are checked; the log's are Aeron's promise.
  */
 final class RawMemory {
-    private static final MemorySegment EVERYTHING = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
+    /** All addresses: for places in a log. */
+    static final MemorySegment EVERYTHING = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
 
     private RawMemory() {}
 
-    static void copyFrom(
-            DirectBuffer log, int index, MemorySegment target, long offset, int bytes) {
-        MemorySegment.copy(EVERYTHING, log.addressOffset() + index, target, offset, bytes);
-    }
-
     static void copyTo(DirectBuffer log, int index, MemorySegment source, long offset, int bytes) {
         MemorySegment.copy(source, offset, EVERYTHING, log.addressOffset() + index, bytes);
+    }
+
+    static ByteBuffer view(long address, int bytes) {
+        return EVERYTHING.asSlice(address, bytes).asByteBuffer();
     }
 }

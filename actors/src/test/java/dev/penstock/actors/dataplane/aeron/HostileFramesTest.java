@@ -14,6 +14,7 @@ import dev.penstock.actors.dataplane.TensorFrame;
 import io.aeron.Aeron;
 import io.aeron.ExclusivePublication;
 import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.SplittableRandom;
 import java.util.function.Consumer;
@@ -29,7 +30,7 @@ class HostileFramesTest {
     private static final int TERM = 256 * 1024;
     private static final long RUN = 42;
 
-    private final UnsafeBuffer buffer = new UnsafeBuffer(new byte[4096]);
+    private final UnsafeBuffer buffer = new UnsafeBuffer(ByteBuffer.allocateDirect(4096));
     private EmbeddedDriver driver;
     private TwoRanks ranks;
     private Aeron stranger;
@@ -66,7 +67,30 @@ class HostileFramesTest {
         TensorFrame frame = new TensorFrame();
         frame.begin(buffer, 0, TensorFrame.Type.DATA, RUN, 0, 0).chunk(forward(0), 100, 0, 100);
         change.accept(frame);
+        withChecksum(frame, TensorFrame.HEADER_BYTES + 100);
         send(TensorFrame.HEADER_BYTES + 100);
+    }
+
+    /** As {@link #sendChanged}, but the checksum is that of the unchanged frame. */
+    private void sendDamaged() {
+        TensorFrame frame = new TensorFrame();
+        frame.begin(buffer, 0, TensorFrame.Type.DATA, RUN, 0, 0).chunk(forward(0), 100, 0, 100);
+        withChecksum(frame, TensorFrame.HEADER_BYTES + 100);
+        buffer.putByte(TensorFrame.HEADER_BYTES + 50, (byte) (buffer.getByte(146) ^ 4));
+        send(TensorFrame.HEADER_BYTES + 100);
+    }
+
+    private void signal(TensorFrame.Type type, Consumer<TensorFrame> fill) {
+        TensorFrame frame = new TensorFrame().begin(buffer, 0, type, RUN, 0, 0);
+        fill.accept(frame);
+        withChecksum(frame, TensorFrame.HEADER_BYTES);
+        send(TensorFrame.HEADER_BYTES);
+    }
+
+    private void withChecksum(TensorFrame frame, int length) {
+        frame.wrap(buffer, 0, length);
+        frame.withCrc().crc32c(0);
+        frame.crc32c(Checksums.ofFrame(buffer, 0, length));
     }
 
     private void awaitRefusal(FrameRefusal reason) {
@@ -198,7 +222,8 @@ class HostileFramesTest {
     void tensorsBeyondTheCreditsAreRefused() {
         for (int microBatch = 0; microBatch < 3; microBatch++) {
             FrameKey key = forward(microBatch);
-            sendChanged(frame -> frame.chunk(key, 100, 0, 100));
+            int number = microBatch;
+            sendChanged(frame -> frame.chunk(key, 100, 0, 100).sequence(number));
         }
         awaitRefusal(FrameRefusal.CREDIT_EXCEEDED);
         assertThat(ranks.heardByReceiver.frames).hasSize(2);
@@ -207,11 +232,7 @@ class HostileFramesTest {
     @Test
     void creditsForTensorsNeverSentAreRefused() {
         ChannelKey backward = TwoRanks.BACKWARD;
-        new TensorFrame()
-                .begin(buffer, 0, TensorFrame.Type.CREDIT, RUN, 0, 0)
-                .channel(backward)
-                .taken(3);
-        send(TensorFrame.HEADER_BYTES);
+        signal(TensorFrame.Type.CREDIT, frame -> frame.channel(backward).taken(3).sequence(3));
 
         awaitRefusal(FrameRefusal.CREDIT_EXCEEDED);
         assertThat(ranks.receiver.credits(backward)).isEqualTo(2);
@@ -224,12 +245,48 @@ class HostileFramesTest {
     }
 
     @Test
-    void aPayloadThatDiffersFromItsChecksumEndsTheLink() {
-        sendChanged(frame -> frame.crc32c(12345));
+    void aFrameThatDiffersFromItsChecksumIsRefused() {
+        sendDamaged();
+        awaitRefusal(FrameRefusal.CORRUPT);
+        tensorsStillTravel(0, 3);
+    }
 
-        await().atMost(DEADLINE).until(() -> !ranks.heardByReceiver.failures.isEmpty());
-        assertThat(ranks.heardByReceiver.failures.peek())
-                .hasMessageContaining("rank 1 received a corrupt frame from rank 0");
-        assertThat(ranks.plane.refusals()).containsOnlyKeys(FrameRefusal.CORRUPT);
+    @Test
+    void aFrameWithoutAChecksumIsRefusedWhereOneIsDue() {
+        TensorFrame frame = new TensorFrame();
+        frame.begin(buffer, 0, TensorFrame.Type.DATA, RUN, 0, 0).chunk(forward(0), 100, 0, 100);
+        send(TensorFrame.HEADER_BYTES + 100);
+
+        awaitRefusal(FrameRefusal.CORRUPT);
+        tensorsStillTravel(0, 3);
+    }
+
+    @Test
+    void requestsForWhatWasNeverSentAreRefused() {
+        signal(
+                TensorFrame.Type.RESEND,
+                frame -> frame.channel(TwoRanks.BACKWARD).place(Long.MAX_VALUE, Long.MAX_VALUE));
+
+        awaitRefusal(FrameRefusal.UNKNOWN_CHANNEL);
+        tensorsStillTravelBack();
+    }
+
+    @Test
+    void requestsForAPlaceBeyondTheTensorSendNothingAgain() {
+        tensorsStillTravelBack();
+        signal(
+                TensorFrame.Type.RESEND,
+                frame -> frame.channel(TwoRanks.BACKWARD).place(0, Long.MAX_VALUE));
+        signal(TensorFrame.Type.PROBE, frame -> frame.channel(FORWARD).place(1000, 1000));
+
+        tensorsStillTravel(0, 3);
+        assertThat(ranks.plane.resentFrames()).isZero();
+    }
+
+    private void tensorsStillTravelBack() {
+        FrameKey back = new FrameKey(TwoRanks.BACKWARD, 1, 0, 0);
+        TwoRanks.offer(ranks.receiver, back, ranks.tensor(1000, 9));
+        int slot = TwoRanks.take(ranks.sender, back);
+        ranks.sender.release(TwoRanks.BACKWARD, slot);
     }
 }

@@ -14,14 +14,18 @@ import dev.penstock.actors.dataplane.FrameKey;
 import dev.penstock.actors.dataplane.Inbound;
 import dev.penstock.actors.dataplane.OfferResult;
 import dev.penstock.actors.dataplane.Outbound;
+import dev.penstock.actors.dataplane.Transport;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
+import javax.crypto.SecretKey;
+import javax.crypto.spec.SecretKeySpec;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -48,10 +52,44 @@ class TensorTravelTest {
                 .withEpoch(epochs++);
     }
 
+    /** The same over UDP, in the clear and sealed. */
+    private static AeronSettings over(String way) {
+        UdpSettings udp = UdpSettings.loopback().withMtu(8192).withTermLength(1024 * 1024);
+        SecretKey key = new SecretKeySpec(new byte[32], "AES");
+        return settings()
+                .withLinks(
+                        links ->
+                                switch (way) {
+                                    case "ipc" -> links;
+                                    case "ipc with crc" -> links.withCrc(true);
+                                    case "udp" -> links.withTransport(Transport.UDP).withUdp(udp);
+                                    default ->
+                                            links.withTransport(Transport.UDP)
+                                                    .withUdp(udp)
+                                                    .withKey(key);
+                                });
+    }
+
     @ParameterizedTest
-    @ValueSource(longs = {4, 60, 65_376, 65_377, 100_000, 1 << 20, 64 << 20})
-    void tensorsOfAnySizeArriveBitEqual(long bytes) {
-        try (TwoRanks ranks = new TwoRanks(settings(), 1, 1, bytes)) {
+    @CsvSource({
+        "ipc, 4",
+        "ipc, 60",
+        "ipc, 65376",
+        "ipc, 65377",
+        "ipc, 67108864",
+        "ipc with crc, 4",
+        "ipc with crc, 5000000",
+        "udp, 4",
+        "udp, 8064",
+        "udp, 8065",
+        "udp, 30000000",
+        "sealed, 4",
+        "sealed, 8064",
+        "sealed, 8065",
+        "sealed, 30000000"
+    })
+    void tensorsOfAnySizeArriveBitEqual(String way, long bytes) {
+        try (TwoRanks ranks = new TwoRanks(over(way), 1, 1, bytes)) {
             MemorySegment tensor = ranks.tensor(bytes, bytes);
 
             assertThat(TwoRanks.offer(ranks.sender, forward(0), tensor))
@@ -82,9 +120,10 @@ class TensorTravelTest {
         }
     }
 
-    @Test
-    void bothDirectionsCarryTensorsAtOnce() {
-        try (TwoRanks ranks = new TwoRanks(settings(), 1, 1, 5 << 20)) {
+    @ParameterizedTest
+    @ValueSource(strings = {"ipc", "udp", "sealed"})
+    void bothDirectionsCarryTensorsAtOnce(String way) {
+        try (TwoRanks ranks = new TwoRanks(over(way), 1, 1, 5 << 20)) {
             MemorySegment there = ranks.tensor(5 << 20, 1);
             MemorySegment back = ranks.tensor(5 << 20, 2);
             FrameKey backKey = new FrameKey(BACKWARD, 1, 0, 0);
@@ -153,9 +192,10 @@ class TensorTravelTest {
         }
     }
 
-    @Test
-    void thousandsOfTensorsArriveInOrderOfSending() {
-        try (TwoRanks ranks = new TwoRanks(settings(), 3, 4, 70_000)) {
+    @ParameterizedTest
+    @ValueSource(strings = {"ipc", "ipc with crc", "udp", "sealed"})
+    void thousandsOfTensorsArriveInOrderOfSending(String way) {
+        try (TwoRanks ranks = new TwoRanks(over(way), 3, 4, 70_000)) {
             MemorySegment tensor = ranks.tensor(70_000, 9);
             int sent = 0;
             int taken = 0;
@@ -220,9 +260,10 @@ class TensorTravelTest {
         }
     }
 
-    @Test
-    void closingTellsThePeerInGoodOrder() {
-        try (TwoRanks ranks = new TwoRanks(settings(), 1, 1, 64)) {
+    @ParameterizedTest
+    @ValueSource(strings = {"ipc", "udp", "sealed"})
+    void closingTellsThePeerInGoodOrder(String way) {
+        try (TwoRanks ranks = new TwoRanks(over(way), 1, 1, 64)) {
             TwoRanks.offer(ranks.sender, forward(0), ranks.slots.getFirst());
 
             ranks.sender.close();

@@ -8,13 +8,16 @@ import dev.penstock.actors.dataplane.FrameKey;
 import dev.penstock.actors.dataplane.FrameKind;
 import dev.penstock.actors.dataplane.Inbound;
 import dev.penstock.actors.dataplane.OfferResult;
+import dev.penstock.actors.dataplane.Opening;
 import dev.penstock.actors.dataplane.Outbound;
+import dev.penstock.actors.dataplane.PeerAddress;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.SplittableRandom;
 
 /** Rank 0 sends activations to rank 1, which sends gradients back; in one process. */
@@ -27,25 +30,50 @@ final class TwoRanks implements AutoCloseable {
     final RecordingListener heardBySender = new RecordingListener();
     final RecordingListener heardByReceiver = new RecordingListener();
     final AeronDataPlane plane;
+    private final AeronDataPlane other;
     final List<MemorySegment> slots;
+    final List<MemorySegment> backSlots;
     final Endpoint sender;
     final Endpoint receiver;
 
     TwoRanks(AeronSettings settings, int credits, int slotCount, long slotBytes) {
-        plane = AeronDataPlane.start(settings);
+        this(AeronDataPlane.start(settings), credits, slotCount, slotBytes);
+    }
+
+    private TwoRanks(AeronDataPlane both, int credits, int slotCount, long slotBytes) {
+        this(both, Map.of(), both, Map.of(), credits, slotCount, slotBytes);
+    }
+
+    /** Each rank on a data plane of its own; both are closed with this. */
+    TwoRanks(
+            AeronDataPlane first,
+            Map<Integer, PeerAddress> peersOfFirst,
+            AeronDataPlane second,
+            Map<Integer, PeerAddress> peersOfSecond,
+            int credits,
+            int slotCount,
+            long slotBytes) {
+        plane = first;
+        other = second;
         slots = segments(slotCount, slotBytes);
-        List<MemorySegment> backSlots = segments(slotCount, slotBytes);
+        backSlots = segments(slotCount, slotBytes);
         sender =
-                plane.open(
-                        0,
-                        List.of(new Inbound(BACKWARD, 1, credits, backSlots)),
-                        List.of(new Outbound(FORWARD, 1, credits)),
+                first.open(
+                        new Opening(
+                                0,
+                                0,
+                                List.of(new Inbound(BACKWARD, 1, credits, backSlots)),
+                                List.of(new Outbound(FORWARD, 1, credits)),
+                                peersOfFirst),
                         heardBySender);
         receiver =
-                plane.open(
-                        1,
-                        List.of(new Inbound(FORWARD, 0, credits, slots)),
-                        List.of(new Outbound(BACKWARD, 0, credits)),
+                second.open(
+                        new Opening(
+                                1,
+                                0,
+                                List.of(new Inbound(FORWARD, 0, credits, slots)),
+                                List.of(new Outbound(BACKWARD, 0, credits)),
+                                peersOfSecond),
                         heardByReceiver);
     }
 
@@ -92,6 +120,7 @@ final class TwoRanks implements AutoCloseable {
     @Override
     public void close() {
         plane.close();
+        other.close();
         arena.close();
     }
 }
