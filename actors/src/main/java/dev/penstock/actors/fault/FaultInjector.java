@@ -1,6 +1,8 @@
 package dev.penstock.actors.fault;
 
+import dev.penstock.actors.dataplane.FrameFaults;
 import dev.penstock.actors.fault.Fault.FailDisk;
+import dev.penstock.actors.fault.Fault.HarmFrames;
 import dev.penstock.actors.fault.Fault.InjectNan;
 import dev.penstock.actors.fault.Fault.KillRank;
 import dev.penstock.actors.fault.Fault.PauseRank;
@@ -27,6 +29,7 @@ public final class FaultInjector {
     private final FaultPlan plan;
     private final FiredFaults fired;
     private final ProcessHarm harm;
+    private final SeededFrameFaults frames;
 
     /** A fault and its index in the plan. */
     record Numbered<F extends Fault>(int index, F fault) {}
@@ -35,6 +38,12 @@ public final class FaultInjector {
         this.plan = plan;
         this.fired = fired;
         this.harm = harm;
+        this.frames =
+                new SeededFrameFaults(
+                        plan.faults().stream()
+                                .filter(HarmFrames.class::isInstance)
+                                .map(HarmFrames.class::cast)
+                                .toList());
     }
 
     /**
@@ -47,8 +56,18 @@ public final class FaultInjector {
         var pauses = numbered(PauseRank.class, pause -> pause.rank() == rank);
         var poisons = numbered(InjectNan.class, nan -> stages.contains(nan.stage()));
         var slow = numbered(SlowStage.class, stage -> stages.contains(stage.stage()));
-        boolean none = kills.isEmpty() && pauses.isEmpty() && poisons.isEmpty() && slow.isEmpty();
+        boolean none =
+                kills.isEmpty()
+                        && pauses.isEmpty()
+                        && poisons.isEmpty()
+                        && slow.isEmpty()
+                        && !frames.harm();
         return none ? RankFaults.NONE : new InjectedRankFaults(this, kills, pauses, poisons, slow);
+    }
+
+    /** What may become of the frames that this process sends. */
+    public FrameFaults forFrames() {
+        return frames.harm() ? frames : FrameFaults.NONE;
     }
 
     /** What may go wrong with checkpoints that this process writes. */
@@ -73,6 +92,11 @@ public final class FaultInjector {
             LOG.warn("fault {}: {}", numbered.index(), numbered.fault().describe());
         }
         return first;
+    }
+
+    /** The ranks of this process work on a training step; -1 for anything else. */
+    void atStep(long step) {
+        frames.atStep(step);
     }
 
     ProcessHarm harm() {

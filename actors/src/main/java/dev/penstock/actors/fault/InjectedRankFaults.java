@@ -44,6 +44,7 @@ final class InjectedRankFaults implements RankFaults {
     public void beginPass(StepKind kind, long newStep) {
         step = kind == StepKind.TRAIN ? newStep : -1;
         begun = false;
+        injector.atStep(step);
     }
 
     @Override

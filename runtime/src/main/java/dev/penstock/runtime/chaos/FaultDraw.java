@@ -27,7 +27,8 @@ final class FaultDraw {
                     Moment.SAVED);
     private static final List<SavePoint> OF_A_SHARD =
             List.of(SavePoint.SHARD_HALF_WRITTEN, SavePoint.SHARD_WRITTEN, SavePoint.SHARD_FLUSHED);
-    private static final int MOST_SLOW_STEPS = 10;
+    private static final int LONGEST_SPAN = 10;
+    private static final int MOST_DELAY_MILLIS = 20;
     private static final int MOST_SHARD_BYTES = 100_000;
 
     private final RunConfig config;
@@ -80,23 +81,52 @@ final class FaultDraw {
             case LONG_PAUSE -> pause(config.timeouts().lease().plusMillis(lease() / 2), lease());
             case SLOW_STAGE -> {
                 int from = step();
-                int last = Math.min(config.run().steps(), from + random.nextInt(MOST_SLOW_STEPS));
                 yield new FaultEntry.SlowStage(
                         random.nextInt(training.shape().stages()),
                         1.5 + random.nextInt(6) / 2.0,
                         from,
-                        Optional.of(last));
+                        last(from));
             }
             case FULL_DISK ->
                     new FaultEntry.FailDisk(
                             new Bytes(random.nextInt(MOST_SHARD_BYTES)), pick(savedSteps()));
             case TORN_SHARD -> new FaultEntry.TearCheckpoint(pick(OF_A_SHARD), pick(savedSteps()));
+            case LOST_FRAMES -> {
+                int from = step();
+                yield new FaultEntry.DropFrames(rate(), seed(), from, last(from));
+            }
+            case LATE_FRAMES -> {
+                int from = step();
+                Duration delay = Duration.ofMillis(1 + random.nextInt(MOST_DELAY_MILLIS));
+                yield new FaultEntry.DelayFrames(rate(), delay, seed(), from, last(from));
+            }
+            case DOUBLED_FRAMES -> {
+                int from = step();
+                yield new FaultEntry.DuplicateFrames(rate(), seed(), from, last(from));
+            }
+            case CORRUPT_FRAMES -> {
+                int from = step();
+                yield new FaultEntry.CorruptFrames(rate(), seed(), from, last(from));
+            }
         };
     }
 
     private FaultEntry pause(Duration least, long moreMillis) {
         Duration length = least.plusMillis(random.nextLong(Math.max(1, moreMillis)));
         return new FaultEntry.PauseRank(rank(), length, step(), Optional.empty(), Moment.BEGIN);
+    }
+
+    private Optional<Integer> last(int from) {
+        return Optional.of(Math.min(config.run().steps(), from + random.nextInt(LONGEST_SPAN)));
+    }
+
+    /** 1 to 10 %. */
+    private double rate() {
+        return (1 + random.nextInt(10)) / 100.0;
+    }
+
+    private long seed() {
+        return random.nextInt(1_000_000);
     }
 
     private long lease() {

@@ -13,7 +13,11 @@ enum FaultKind {
     LONG_PAUSE(1),
     SLOW_STAGE(2),
     FULL_DISK(1),
-    TORN_SHARD(1);
+    TORN_SHARD(1),
+    LOST_FRAMES(1),
+    LATE_FRAMES(1),
+    DOUBLED_FRAMES(1),
+    CORRUPT_FRAMES(1);
 
     private final int weight;
 
@@ -30,7 +34,14 @@ enum FaultKind {
     private boolean needsRecovery() {
         return switch (this) {
             case KILL_AT_OP, KILL_AT_MOMENT, LONG_PAUSE, TORN_SHARD -> true;
-            case SHORT_PAUSE, SLOW_STAGE, FULL_DISK -> false;
+            case SHORT_PAUSE,
+                    SLOW_STAGE,
+                    FULL_DISK,
+                    LOST_FRAMES,
+                    LATE_FRAMES,
+                    DOUBLED_FRAMES,
+                    CORRUPT_FRAMES ->
+                    false;
         };
     }
 

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.launch;
 
 import dev.penstock.actors.dataplane.DataPlane;
+import dev.penstock.actors.dataplane.FrameFaults;
 import dev.penstock.actors.dataplane.Transport;
 import dev.penstock.actors.dataplane.aeron.AeronDataPlane;
 import dev.penstock.actors.dataplane.aeron.AeronSettings;
@@ -16,8 +17,9 @@ import javax.crypto.SecretKey;
  * The data plane that a configuration asks for.
  *
  * @param runId names the run's shared memory and its streams
+ * @param faults what harms frames on purpose
  */
-record ConfiguredDataPlane(DataPlaneSection section, String runId) {
+record ConfiguredDataPlane(DataPlaneSection section, String runId, FrameFaults faults) {
 
     /** Settings for the run's media driver; over UDP a receiver maps a log of its own. */
     DriverSettings driver(int ranks) {
@@ -53,7 +55,9 @@ record ConfiguredDataPlane(DataPlaneSection section, String runId) {
 
     /** Whether ranks of one host keep sent tensors until they are verified. */
     boolean keepsSentTensors() {
-        return section.crc() || section.transport() == DataPlaneSection.Transport.UDP;
+        return section.crc()
+                || !faults.equals(FrameFaults.NONE)
+                || section.transport() == DataPlaneSection.Transport.UDP;
     }
 
     private AeronSettings settings(Path driverDirectory) {
@@ -64,6 +68,7 @@ record ConfiguredDataPlane(DataPlaneSection section, String runId) {
                 .withLinks(
                         links ->
                                 links.withCrc(section.crc())
+                                        .withFaults(faults)
                                         .withTransport(
                                                 Transport.valueOf(section.transport().name()))
                                         .withUdp(udp()));

@@ -77,7 +77,8 @@ public final class RunAssembly implements AutoCloseable {
                                 config().run().seed()),
                         config().checkpoint().retain(),
                         faults.forSaves());
-        this.dataPlane = new ConfiguredDataPlane(config().dataPlane(), options.runId());
+        this.dataPlane =
+                new ConfiguredDataPlane(config().dataPlane(), options.runId(), faults.forFrames());
     }
 
     /**

@@ -66,7 +66,11 @@ class FaultDrawTest {
                         FaultEntry.PauseRank.class,
                         FaultEntry.SlowStage.class,
                         FaultEntry.FailDisk.class,
-                        FaultEntry.TearCheckpoint.class);
+                        FaultEntry.TearCheckpoint.class,
+                        FaultEntry.DropFrames.class,
+                        FaultEntry.DelayFrames.class,
+                        FaultEntry.DuplicateFrames.class,
+                        FaultEntry.CorruptFrames.class);
     }
 
     @Test
@@ -74,7 +78,14 @@ class FaultDrawTest {
         RunConfig single = ConfigLoader.load(file, List.of("pipeline.processes=single"));
 
         assertThat(FaultKind.of(single, true))
-                .containsExactly(FaultKind.SHORT_PAUSE, FaultKind.SLOW_STAGE, FaultKind.FULL_DISK);
+                .containsExactly(
+                        FaultKind.SHORT_PAUSE,
+                        FaultKind.SLOW_STAGE,
+                        FaultKind.FULL_DISK,
+                        FaultKind.LOST_FRAMES,
+                        FaultKind.LATE_FRAMES,
+                        FaultKind.DOUBLED_FRAMES,
+                        FaultKind.CORRUPT_FRAMES);
     }
 
     private List<FaultEntry> draw(long seed, int count) {

@@ -10,6 +10,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Faults of a configuration happen, are said, and change no bit of the loss. */
 class InjectedFaultsIT {
@@ -56,6 +58,28 @@ class InjectedFaultsIT {
         assertThat(trained.directory().resolve("checkpoints/step-000004")).isDirectory();
         assertThat(trained.directory().resolve("checkpoints/step-000008")).doesNotExist();
         assertThat(trained.directory().resolve("checkpoints/step-000012")).isDirectory();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"ipc", "udp"})
+    void harmedFramesChangeNoLossBit(String transport) {
+        List<String> bits = Training.onText(folder.resolve("calm")).complete().lossBits();
+
+        Trained trained =
+                Training.onText(folder.resolve("harmed"))
+                        .set("data-plane.transport=" + transport)
+                        .set(
+                                """
+                                fault=[
+                                  { drop-frames = 0.05, seed = 5 }
+                                  { corrupt-frames = 0.05, seed = 6 }
+                                  { duplicate-frames = 0.1, seed = 7 }
+                                  { delay-frames = 0.02, for = 5 ms, seed = 8, from-step = 3 }
+                                ]
+                                """)
+                        .complete();
+
+        assertThat(trained.lossBits()).isEqualTo(bits);
     }
 
     @Test
