@@ -51,6 +51,21 @@ public final class KryoRegistry {
     }
 
     /**
+     * Finds all records of the protocols of these names, for their fingerprint: it cannot read
+     * actor references.
+     *
+     * @throws IllegalArgumentException listing every name that is no class, or every type that
+     *     cannot travel
+     */
+    public static KryoRegistry ofProtocols(List<String> names) {
+        return of(
+                load(names),
+                () -> {
+                    throw new IllegalStateException("this registry belongs to no actor system");
+                });
+    }
+
+    /**
      * Loads the protocols by name.
      *
      * @throws IllegalArgumentException listing every name that is no class

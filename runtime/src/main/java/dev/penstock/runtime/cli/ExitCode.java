@@ -1,5 +1,8 @@
 package dev.penstock.runtime.cli;
 
+import dev.penstock.actors.spi.RunOutcome;
+import java.io.PrintWriter;
+
 /** What the process tells its caller. */
 final class ExitCode {
     static final int OK = 0;
@@ -14,4 +17,17 @@ final class ExitCode {
     static final int INTERRUPTED = 130;
 
     private ExitCode() {}
+
+    /** How a run ended; says why it failed if it did. */
+    static int of(RunOutcome outcome, PrintWriter err) {
+        return switch (outcome) {
+            case RunOutcome.Completed _ -> OK;
+            case RunOutcome.Interrupted _ -> INTERRUPTED;
+            case RunOutcome.Failed(_, String reason) -> {
+                err.println("penstock: " + reason);
+                err.flush();
+                yield FAILURE;
+            }
+        };
+    }
 }

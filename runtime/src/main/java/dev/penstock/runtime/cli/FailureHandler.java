@@ -3,6 +3,7 @@ package dev.penstock.runtime.cli;
 import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.runtime.checkpoint.CheckpointException;
+import dev.penstock.runtime.cluster.ClusterException;
 import dev.penstock.runtime.config.ConfigException;
 import dev.penstock.runtime.config.Problem;
 import dev.penstock.runtime.data.DataException;
@@ -28,6 +29,7 @@ final class FailureHandler implements IExecutionExceptionHandler {
     private static final Map<Class<? extends Exception>, Integer> FOR_PEOPLE =
             Map.of(
                     ConfigException.class, ExitCode.BAD_INPUT,
+                    ClusterException.class, ExitCode.BAD_INPUT,
                     BadInputException.class, ExitCode.BAD_INPUT,
                     CheckpointException.class, ExitCode.BAD_INPUT,
                     DataException.class, ExitCode.BAD_INPUT,

@@ -18,16 +18,20 @@ import picocli.CommandLine.Option;
         description = {
             "Trains a model as a configuration says.",
             "It shows progress and writes checkpoints, metrics and a report into a run directory."
-                    + " Ctrl-C finishes the step, saves and exits with 130."
+                    + " Ctrl-C finishes the step, saves and exits with 130.",
+            "With --seed, a cluster trains it and Ctrl-C only stops following it."
         },
         footer = {
             "  penstock train sample-configs/quickstart.conf",
             "  penstock train sample-configs/quickstart.conf --set schedule.kind=gpipe \\",
             "      --set run.steps=50",
             "  penstock train sample-configs/quickstart.conf --resume",
+            "  penstock train sample-configs/quickstart.conf --seed 127.0.0.1:2551",
         })
 final class TrainCommand extends PenstockCommand {
     @Mixin private ConfigArguments config = new ConfigArguments();
+
+    @Mixin private SeedArguments seeds = new SeedArguments();
 
     @Option(
             names = "--run-dir",
@@ -64,6 +68,12 @@ final class TrainCommand extends PenstockCommand {
                             "both",
                             "a checkpoint has its own weights"));
         }
+        if (seeds.isGiven()) {
+            refuseWithSeed("--run-dir", runDirectory, problems);
+            refuseWithSeed("--dump-gradients", dump, problems);
+            return new ClusterTrain(config.draft(), seeds, problems, out(), err())
+                    .call(Optional.ofNullable(init), resume);
+        }
         Optional<DumpRequest> gradients =
                 Optional.ofNullable(dump).flatMap(text -> parse(text, problems));
         var request =
@@ -74,6 +84,18 @@ final class TrainCommand extends PenstockCommand {
                         Optional.ofNullable(init),
                         gradients);
         return new TrainStart(request, problems, out(), err()).call();
+    }
+
+    private static void refuseWithSeed(
+            String option, @Nullable Object value, List<Problem> problems) {
+        if (value != null) {
+            problems.add(
+                    Problem.atOption(
+                            option + " and --seed",
+                            "one of them",
+                            "both",
+                            "a run of a cluster has its files where its seed puts them"));
+        }
     }
 
     private static Optional<DumpRequest> parse(String text, List<Problem> problems) {

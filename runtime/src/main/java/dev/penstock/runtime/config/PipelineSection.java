@@ -10,6 +10,8 @@ import java.util.Optional;
  * @param chunks stages on each rank; empty: as many as the order's kind is made for
  * @param partition layers of each stage, 0 only for the first (the embedding alone) or the last
  *     (the head alone); empty: cut so that the stages cost about the same FLOPs
+ * @param ranksPerNode most ranks on one node of a cluster; empty: as many as its memory takes,
+ *     spread as far as there are nodes
  */
 public record PipelineSection(
         @Setting(is = "2", range = "[1, )", doc = "stages of the pipeline, one rank each")
@@ -28,7 +30,14 @@ public record PipelineSection(
                         doc = "layers of each stage, such as [3, 1]; flops: balanced by cost")
                 Optional<List<Integer>> partition,
         @Setting(is = "single", doc = "all stages in one process, or one process each")
-                Processes processes) {
+                Processes processes,
+        @Setting(
+                        is = "auto",
+                        word = "auto",
+                        range = "[1, )",
+                        doc =
+                                "most ranks on one node of a cluster; auto: as many as its memory takes")
+                Optional<Integer> ranksPerNode) {
 
     /** Where stages run. */
     public enum Processes {

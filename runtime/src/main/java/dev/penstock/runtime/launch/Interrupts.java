@@ -28,7 +28,7 @@ public final class Interrupts {
      * Leaves both signals to the parent process: a terminal, a time limit or a service sends them
      * to all.
      */
-    static void leaveToParent() {
+    public static void leaveToParent() {
         Signal.handle(new Signal("INT"), SignalHandler.SIG_IGN);
         Signal.handle(new Signal("TERM"), SignalHandler.SIG_IGN);
     }

@@ -42,7 +42,7 @@ public final class RunAssembly implements AutoCloseable {
      * What the processes of a run start from: the configuration as it is used now, which an
      * evaluation may have changed from the run's own.
      */
-    static final String LAUNCH_CONFIG = "launch.conf";
+    public static final String LAUNCH_CONFIG = "launch.conf";
 
     private final RunParts parts;
     private final RunOptions options;
@@ -214,7 +214,7 @@ public final class RunAssembly implements AutoCloseable {
     /**
      * Leaves what a stage's own process needs to build the same assembly in the run's directory.
      */
-    void writeForStageProcesses() {
+    public void writeForStageProcesses() {
         options.write();
         Path file = options.directory().resolve(LAUNCH_CONFIG);
         try {
@@ -225,16 +225,16 @@ public final class RunAssembly implements AutoCloseable {
     }
 
     /** What this process gives to the ranks that it hosts. */
-    RankResources resources(DataPlane joined) {
+    public RankResources resources(DataPlane joined) {
         return new RankResources(plan, devices(), programs(), joined, checkpoints, faults);
     }
 
-    CheckpointDirectory checkpoints() {
+    public CheckpointDirectory checkpoints() {
         return checkpoints;
     }
 
     /** Settings for this run's media driver. */
-    DriverSettings driverSettings() {
+    public DriverSettings driverSettings() {
         return dataPlane.driver(plan.ranks());
     }
 
@@ -244,7 +244,7 @@ public final class RunAssembly implements AutoCloseable {
     }
 
     /** Joins the media driver in this directory. */
-    DataPlane openDataPlane(Path driverDirectory) {
+    public DataPlane openDataPlane(Path driverDirectory) {
         return dataPlane.open(driverDirectory);
     }
 

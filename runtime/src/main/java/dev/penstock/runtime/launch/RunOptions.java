@@ -64,7 +64,7 @@ public record RunOptions(
     }
 
     /** Reads the options of the run in this directory. */
-    static RunOptions read(Path directory) {
+    public static RunOptions read(Path directory) {
         var properties = new Properties();
         Path file = directory.resolve(FILE);
         try (Reader reader = Files.newBufferedReader(file)) {

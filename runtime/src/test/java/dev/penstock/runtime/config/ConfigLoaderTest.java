@@ -42,7 +42,8 @@ class ConfigLoaderTest {
                                         2,
                                         Optional.empty(),
                                         Optional.empty(),
-                                        PipelineSection.Processes.SINGLE),
+                                        PipelineSection.Processes.SINGLE,
+                                        Optional.empty()),
                                 new ScheduleSection(
                                         ScheduleSection.Kind.ONE_FORWARD_ONE_BACKWARD,
                                         ScheduleSection.Backward.FIFO,
@@ -103,7 +104,8 @@ class ConfigLoaderTest {
               validation-fraction = 0.25
             }
             batch { sequences = 12, micro-batches = 4 }
-            pipeline { stages = 3, chunks = 1, partition = [2, 1, 2], processes = per-stage }
+            pipeline { stages = 3, chunks = 1, partition = [2, 1, 2], processes = per-stage
+                       ranks-per-node = 2 }
             schedule {
               kind = seq1f1b, backward = reverse, slices = 3, slice-lengths = [40, 32, 24]
               file = corpus.txt
@@ -150,7 +152,8 @@ class ConfigLoaderTest {
                                         3,
                                         Optional.of(1),
                                         Optional.of(List.of(2, 1, 2)),
-                                        PipelineSection.Processes.PER_STAGE),
+                                        PipelineSection.Processes.PER_STAGE,
+                                        Optional.of(2)),
                                 new ScheduleSection(
                                         ScheduleSection.Kind.SEQ1F1B,
                                         ScheduleSection.Backward.REVERSE,

@@ -1,0 +1,169 @@
+package dev.penstock.actors.cluster;
+
+import akka.actor.typed.ActorRef;
+import akka.actor.typed.Behavior;
+import akka.actor.typed.DispatcherSelector;
+import akka.actor.typed.PostStop;
+import akka.actor.typed.Terminated;
+import akka.actor.typed.javadsl.AbstractBehavior;
+import akka.actor.typed.javadsl.ActorContext;
+import akka.actor.typed.javadsl.Behaviors;
+import akka.actor.typed.javadsl.Receive;
+import akka.actor.typed.receptionist.Receptionist;
+import akka.actor.typed.receptionist.ServiceKey;
+import dev.penstock.actors.serialization.WireMessage;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** One per process that works: offers it to the cluster and opens its share of runs. */
+public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
+    /** What a node understands. */
+    public sealed interface Command extends WireMessage {}
+
+    /**
+     * Say who you are.
+     *
+     * @param lifeline see {@link Lifeline}; of use to nodes of {@code host} only
+     */
+    public record Introduce(String host, String lifeline, ActorRef<Introduction> replyTo)
+            implements Command {}
+
+    /**
+     * Build your share of a run.
+     *
+     * @param runId as in its plan
+     * @param startsDriver whether this node starts the media driver of its host
+     * @param owner told what comes of it; the share is given up when the owner is gone for long
+     */
+    public record OpenRun(
+            String runId,
+            String directory,
+            String planHash,
+            boolean startsDriver,
+            ActorRef<Report> owner)
+            implements Command {}
+
+    /** Host these ranks of an open run, with the media driver in this directory. */
+    public record HostRanks(String runId, List<Integer> ranks, String driverDirectory)
+            implements Command {
+        public HostRanks {
+            ranks = List.copyOf(ranks);
+        }
+    }
+
+    /** Let go of a run. */
+    public record CloseRun(String runId) implements Command {}
+
+    /** The answer to {@link Introduce}. */
+    public record Introduction(NodeOffer offer, ActorRef<Command> node) implements WireMessage {}
+
+    /** What a node tells the owner of a run; {@code node} is its address. */
+    public sealed interface Report extends WireMessage {
+        String node();
+    }
+
+    /**
+     * The share is built.
+     *
+     * @param driverDirectory empty unless this node was to start the driver
+     */
+    public record RunOpened(String node, String driverDirectory) implements Report {}
+
+    /** This node cannot have a share. */
+    public record RunRefused(String node, String reason) implements Report {}
+
+    /** The media driver of this node's host ended. */
+    public record DriverDied(String node, String how) implements Report {}
+
+    /** Where the receptionist lists all nodes that work. */
+    public static final ServiceKey<Command> KEY =
+            ServiceKey.create(Command.class, "penstock-cluster-node");
+
+    private final NodeOffer offer;
+    private final RunJoiner joiner;
+    private final Map<String, ActorRef<NodeRun.Command>> runs = new HashMap<>();
+    private Lifeline.@Nullable Line line;
+    private String linedTo = "";
+
+    private ClusterNode(ActorContext<Command> context, NodeOffer offer, RunJoiner joiner) {
+        super(context);
+        this.offer = offer;
+        this.joiner = joiner;
+        context.getSystem().receptionist().tell(Receptionist.register(KEY, context.getSelf()));
+    }
+
+    /** A node that builds its share of runs with {@code joiner}. */
+    public static Behavior<Command> create(NodeOffer offer, RunJoiner joiner) {
+        return Behaviors.setup(context -> new ClusterNode(context, offer, joiner));
+    }
+
+    @Override
+    public Receive<Command> createReceive() {
+        return newReceiveBuilder()
+                .onMessage(Command.class, this::onCommand)
+                .onSignal(Terminated.class, this::onTerminated)
+                .onSignal(PostStop.class, _ -> onPostStop())
+                .build();
+    }
+
+    private Behavior<Command> onCommand(Command command) {
+        switch (command) {
+            case Introduce introduce -> onIntroduce(introduce);
+            case OpenRun open -> onOpenRun(open);
+            case HostRanks(String runId, List<Integer> ranks, String driver) -> {
+                ActorRef<NodeRun.Command> run = runs.get(runId);
+                if (run != null) {
+                    run.tell(new NodeRun.Host(ranks, driver));
+                }
+            }
+            case CloseRun(String runId) -> close(runId);
+        }
+        return this;
+    }
+
+    private void onIntroduce(Introduce introduce) {
+        if (introduce.host().equals(offer.host()) && !introduce.lifeline().equals(linedTo)) {
+            cut();
+            line = Lifeline.hold(introduce.lifeline(), offer.address());
+            linedTo = introduce.lifeline();
+        }
+        introduce.replyTo().tell(new Introduction(offer, getContext().getSelf()));
+    }
+
+    private void onOpenRun(OpenRun open) {
+        close(open.runId());
+        ActorRef<NodeRun.Command> run =
+                getContext()
+                        .spawnAnonymous(
+                                NodeRun.create(offer, joiner, open), DispatcherSelector.blocking());
+        runs.put(open.runId(), run);
+        getContext().watch(run);
+    }
+
+    private void close(String runId) {
+        ActorRef<NodeRun.Command> run = runs.remove(runId);
+        if (run != null) {
+            run.tell(new NodeRun.Close());
+        }
+    }
+
+    private Behavior<Command> onTerminated(Terminated ended) {
+        runs.values().removeIf(run -> run.equals(ended.getRef()));
+        return this;
+    }
+
+    private Behavior<Command> onPostStop() {
+        cut();
+        return this;
+    }
+
+    private void cut() {
+        Lifeline.Line old = line;
+        if (old != null) {
+            old.close();
+            line = null;
+        }
+    }
+}

@@ -1,0 +1,305 @@
+package dev.penstock.actors.cluster;
+
+import akka.actor.typed.ActorRef;
+import akka.actor.typed.Behavior;
+import akka.actor.typed.PostStop;
+import akka.actor.typed.Terminated;
+import akka.actor.typed.javadsl.AbstractBehavior;
+import akka.actor.typed.javadsl.ActorContext;
+import akka.actor.typed.javadsl.Behaviors;
+import akka.actor.typed.javadsl.Receive;
+import akka.actor.typed.receptionist.Receptionist;
+import dev.penstock.actors.serialization.WireMessage;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The runs of a cluster, as a singleton on role {@code seed}: takes submissions, gives each run
+ * room on nodes, and answers clients. Each run has a {@link RunKeeper} below it.
+ */
+public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
+    /** What clients and keepers say. */
+    public sealed interface Command extends WireMessage {}
+
+    /**
+     * Train this.
+     *
+     * @param submission a text of the application's
+     */
+    public record Submit(ActorRef<TextSource.Command> submission, ActorRef<SubmitAnswer> replyTo)
+            implements Command {}
+
+    /** Which runs are there? */
+    public record ListRuns(ActorRef<RunList> replyTo) implements Command {}
+
+    /**
+     * Tell me of a run; said again every few seconds for as long as it is wanted.
+     *
+     * @param run its name
+     */
+    public record Follow(String run, ActorRef<RunNews> news, ActorRef<FollowAnswer> replyTo)
+            implements Command {}
+
+    /** Finish the step, save and end. */
+    public record StopRun(String run, ActorRef<StopAnswer> replyTo) implements Command {}
+
+    /** The answer to {@link Submit}. */
+    public sealed interface SubmitAnswer extends WireMessage {}
+
+    /** There is a run of that name now. */
+    public record Accepted(String run) implements SubmitAnswer {}
+
+    /** There will be no run. */
+    public record Refused(String reason) implements SubmitAnswer {}
+
+    /** The answer to {@link ListRuns}. */
+    public record RunList(List<RunStanding> runs, List<NodeOffer> nodes) implements WireMessage {
+        public RunList {
+            runs = List.copyOf(runs);
+            nodes = List.copyOf(nodes);
+        }
+    }
+
+    /** The answer to {@link Follow}. */
+    public sealed interface FollowAnswer extends WireMessage {}
+
+    /**
+     * News come, or go on to come.
+     *
+     * @param schedule the text of the run's lowered training program
+     */
+    public record Following(
+            String run,
+            List<String> banner,
+            long firstStep,
+            long lastStep,
+            long tokensPerStep,
+            ActorRef<TextSource.Command> schedule)
+            implements FollowAnswer {
+        public Following {
+            banner = List.copyOf(banner);
+        }
+    }
+
+    /** There is no such run, but those. */
+    public record NotThere(String run, List<String> others) implements FollowAnswer, StopAnswer {
+        public NotThere {
+            others = List.copyOf(others);
+        }
+    }
+
+    /** The answer to {@link StopRun}. */
+    public sealed interface StopAnswer extends WireMessage {}
+
+    /** The run was told, or had ended. */
+    public record Stopping(RunStanding standing) implements StopAnswer {}
+
+    /** A keeper asks for room. */
+    record WantsRoom(String run, NodeBook.Wish wish, ActorRef<RunKeeper.Command> keeper) {}
+
+    private record RoomWanted(WantsRoom wanted) implements Command {}
+
+    private record NodesListed(Receptionist.Listing listing) implements Command {}
+
+    private record Introduced(ClusterNode.Introduction introduction) implements Command {}
+
+    private record LineCut(String address) implements Command {}
+
+    private record Stands(RunStanding standing, ActorRef<RunKeeper.Command> keeper)
+            implements Command {}
+
+    private static final Logger LOG = LoggerFactory.getLogger(ClusterRuns.class);
+
+    private final RunMaker maker;
+    private final String host;
+    private final Lifeline lifeline;
+    private final ActorRef<ClusterNode.Introduction> introductions;
+    private final NodeBook nodes = new NodeBook();
+    private final Map<String, RunStanding> standings = new LinkedHashMap<>();
+    private final Map<String, ActorRef<RunKeeper.Command>> keepers = new LinkedHashMap<>();
+    private final Map<String, WantsRoom> waiting = new LinkedHashMap<>();
+
+    private ClusterRuns(ActorContext<Command> context, RunMaker maker, String host) {
+        super(context);
+        this.maker = maker;
+        this.host = host;
+        ActorRef<Command> self = context.getSelf();
+        try {
+            this.lifeline = Lifeline.open(address -> self.tell(new LineCut(address)));
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot open a local socket: " + e.getMessage(), e);
+        }
+        this.introductions =
+                context.messageAdapter(ClusterNode.Introduction.class, Introduced::new);
+        var listings = context.messageAdapter(Receptionist.Listing.class, NodesListed::new);
+        context.getSystem().receptionist().tell(Receptionist.subscribe(ClusterNode.KEY, listings));
+        LOG.info("this seed keeps the cluster's runs");
+    }
+
+    /**
+     * The runs of a cluster.
+     *
+     * @param host of this process, as nodes say it
+     */
+    public static Behavior<Command> create(RunMaker maker, String host) {
+        return Behaviors.setup(context -> new ClusterRuns(context, maker, host));
+    }
+
+    @Override
+    public Receive<Command> createReceive() {
+        return newReceiveBuilder()
+                .onMessage(Command.class, this::onCommand)
+                .onSignal(Terminated.class, this::onTerminated)
+                .onSignal(PostStop.class, _ -> onPostStop())
+                .build();
+    }
+
+    private Behavior<Command> onCommand(Command command) {
+        switch (command) {
+            case Submit submit -> onSubmit(submit);
+            case ListRuns(ActorRef<RunList> replyTo) -> onListRuns(replyTo);
+            case Follow follow -> onFollow(follow);
+            case StopRun stop -> onStopRun(stop);
+            case RoomWanted(WantsRoom wanted) -> onRoomWanted(wanted);
+            case Stands stands -> onStands(stands);
+            case NodesListed(Receptionist.Listing listing) -> onNodesListed(listing);
+            case Introduced(ClusterNode.Introduction introduction) -> onIntroduced(introduction);
+            case LineCut(String address) -> lost(address, "its process on this host ended");
+        }
+        return this;
+    }
+
+    // ---- clients ----------------------------------------------------------------------------
+
+    private void onSubmit(Submit submit) {
+        ActorRef<Command> self = getContext().getSelf();
+        getContext()
+                .spawnAnonymous(
+                        RunKeeper.create(
+                                maker,
+                                submit,
+                                wanted -> self.tell(new RoomWanted(wanted)),
+                                (standing, keeper) -> self.tell(new Stands(standing, keeper))));
+    }
+
+    private void onListRuns(ActorRef<RunList> replyTo) {
+        replyTo.tell(
+                new RunList(
+                        List.copyOf(standings.values()),
+                        nodes.all().stream().map(NodeBook.Entry::offer).toList()));
+    }
+
+    private void onFollow(Follow follow) {
+        ActorRef<RunKeeper.Command> keeper = keepers.get(follow.run());
+        if (keeper == null) {
+            follow.replyTo().tell(notThere(follow.run()));
+        } else {
+            keeper.tell(new RunKeeper.Followed(follow));
+        }
+    }
+
+    private void onStopRun(StopRun stop) {
+        ActorRef<RunKeeper.Command> keeper = keepers.get(stop.run());
+        RunStanding standing = standings.get(stop.run());
+        if (keeper == null || standing == null) {
+            stop.replyTo().tell(notThere(stop.run()));
+        } else {
+            keeper.tell(new RunKeeper.Stop());
+            stop.replyTo().tell(new Stopping(standing));
+        }
+    }
+
+    private NotThere notThere(String run) {
+        return new NotThere(run, List.copyOf(standings.keySet()));
+    }
+
+    // ---- runs -------------------------------------------------------------------------------
+
+    private void onStands(Stands stands) {
+        RunStanding standing = stands.standing();
+        standings.put(standing.run(), standing);
+        keepers.put(standing.run(), stands.keeper());
+        if (standing.state().hasEnded()) {
+            waiting.remove(standing.run());
+            nodes.release(standing.run());
+            serveWaiting();
+        }
+    }
+
+    private void onRoomWanted(WantsRoom wanted) {
+        waiting.put(wanted.run(), wanted);
+        serveWaiting();
+    }
+
+    /** In the order of submission; a small run may pass a large one that does not fit yet. */
+    private void serveWaiting() {
+        Set<String> served = new HashSet<>();
+        for (WantsRoom wanted : waiting.values()) {
+            NodeBook.Answer answer = nodes.take(wanted.run(), wanted.wish());
+            if (answer instanceof NodeBook.Answer.Granted) {
+                served.add(wanted.run());
+            }
+            wanted.keeper().tell(new RunKeeper.RoomAnswered(answer));
+        }
+        waiting.keySet().removeAll(served);
+    }
+
+    // ---- nodes ------------------------------------------------------------------------------
+
+    private void onNodesListed(Receptionist.Listing listing) {
+        for (ActorRef<ClusterNode.Command> node : listing.getServiceInstances(ClusterNode.KEY)) {
+            node.tell(new ClusterNode.Introduce(host, lifeline.address(), introductions));
+        }
+    }
+
+    private void onIntroduced(ClusterNode.Introduction introduction) {
+        NodeOffer offer = introduction.offer();
+        if (nodes.at(offer.address())
+                .filter(known -> known.node().equals(introduction.node()))
+                .isPresent()) {
+            return;
+        }
+        LOG.info("node {} offers {} bytes on {}", offer.text(), offer.memoryBytes(), offer.host());
+        lost(offer.address(), "its process was started anew");
+        nodes.add(new NodeBook.Entry(offer, introduction.node()));
+        getContext().watch(introduction.node());
+        serveWaiting();
+    }
+
+    private Behavior<Command> onTerminated(Terminated ended) {
+        for (NodeBook.Entry entry : nodes.all()) {
+            if (entry.node().equals(ended.getRef())) {
+                lost(entry.offer().address(), "it left the cluster");
+            }
+        }
+        return this;
+    }
+
+    private void lost(String address, String how) {
+        nodes.remove(address)
+                .ifPresent(
+                        entry -> {
+                            LOG.warn("node {} is gone: {}", entry.offer().text(), how);
+                            getContext().unwatch(entry.node());
+                            keepers.values()
+                                    .forEach(
+                                            keeper ->
+                                                    keeper.tell(
+                                                            new RunKeeper.NodeLost(
+                                                                    entry.offer(), how)));
+                            serveWaiting();
+                        });
+    }
+
+    private Behavior<Command> onPostStop() {
+        lifeline.close();
+        return this;
+    }
+}

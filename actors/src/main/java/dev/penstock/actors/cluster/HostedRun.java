@@ -1,0 +1,26 @@
+package dev.penstock.actors.cluster;
+
+import dev.penstock.actors.shard.RankResources;
+import java.nio.file.Path;
+import java.util.function.Consumer;
+
+/** A run as one node has it. Called from one thread at a time; calls may block for seconds. */
+public interface HostedRun extends AutoCloseable {
+    /** Hash of the plan that this node built. */
+    String planHash();
+
+    /**
+     * Starts the run's media driver for all nodes of this host.
+     *
+     * @param onDeath told once, in a sentence, if it ends before {@link #close}
+     * @return its directory
+     */
+    Path startDriver(Consumer<String> onDeath);
+
+    /** Joins a media driver of this host; once. */
+    RankResources resources(Path driverDirectory);
+
+    /** Lets go of everything; the ranks must have stopped. */
+    @Override
+    void close();
+}

@@ -1,0 +1,71 @@
+package dev.penstock.actors.cluster;
+
+import dev.penstock.actors.spi.RankStep;
+import dev.penstock.actors.spi.RecoveryReport;
+import dev.penstock.actors.spi.RunListener;
+import dev.penstock.actors.spi.StepReport;
+import java.util.List;
+import java.util.function.Consumer;
+
+/** Makes news of what a listener is told; {@link NewsReader} is its inverse. */
+public final class NewsWriter implements RunListener {
+    private final Consumer<RunNews> news;
+
+    /**
+     * @param news told on the supervisor's thread
+     */
+    public NewsWriter(Consumer<RunNews> news) {
+        this.news = news;
+    }
+
+    @Override
+    public void onOpened(List<String> devices, String fingerprint) {
+        news.accept(new RunNews.Opened(devices, fingerprint));
+    }
+
+    @Override
+    public void onStep(StepReport report) {
+        news.accept(
+                new RunNews.Step(
+                        report.step(),
+                        report.loss(),
+                        report.gradientNorm(),
+                        report.clipFactor(),
+                        report.startNanos(),
+                        report.endNanos(),
+                        report.ranks().size()));
+        for (RankStep rank : report.ranks()) {
+            news.accept(new RunNews.StepOfRank(report.step(), rank));
+        }
+    }
+
+    @Override
+    public void onEvaluation(long step, double loss) {
+        news.accept(new RunNews.Evaluation(step, loss));
+    }
+
+    @Override
+    public void onCheckpoint(long step, long bytes, long nanos) {
+        news.accept(new RunNews.Checkpoint(step, bytes, nanos));
+    }
+
+    @Override
+    public void onCheckpointFailed(long step, String reason) {
+        news.accept(new RunNews.CheckpointFailed(step, reason));
+    }
+
+    @Override
+    public void onRecovery(RecoveryReport report) {
+        news.accept(new RunNews.Recovery(report));
+    }
+
+    @Override
+    public void onStraggler(int rank, long step, double factor) {
+        news.accept(new RunNews.Straggler(rank, step, factor));
+    }
+
+    @Override
+    public void onStall(String report) {
+        news.accept(new RunNews.Stall(report));
+    }
+}

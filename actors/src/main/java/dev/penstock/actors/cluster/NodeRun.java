@@ -1,0 +1,158 @@
+package dev.penstock.actors.cluster;
+
+import akka.actor.typed.Behavior;
+import akka.actor.typed.PostStop;
+import akka.actor.typed.Terminated;
+import akka.actor.typed.javadsl.AbstractBehavior;
+import akka.actor.typed.javadsl.ActorContext;
+import akka.actor.typed.javadsl.Behaviors;
+import akka.actor.typed.javadsl.Receive;
+import akka.actor.typed.javadsl.TimerScheduler;
+import dev.penstock.actors.node.NodeActor;
+import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.shard.RankResources;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A node's share of one run. Its calls into the application block, so it lives on a dispatcher for
+ * such. When the run's owner is gone, its ranks are kept for a while, in case it comes back.
+ */
+final class NodeRun extends AbstractBehavior<NodeRun.Command> {
+    /** What it understands; never leaves its process. */
+    sealed interface Command {}
+
+    /** Host these ranks. */
+    record Host(List<Integer> ranks, String driverDirectory) implements Command {}
+
+    /** Let go of everything. */
+    record Close() implements Command {}
+
+    private record GiveUp() implements Command {}
+
+    private static final Logger LOG = LoggerFactory.getLogger(NodeRun.class);
+    private static final Duration PARKING = Duration.ofSeconds(60);
+
+    private final TimerScheduler<Command> timers;
+    private final NodeOffer offer;
+    private final ClusterNode.OpenRun order;
+    private final @Nullable HostedRun run;
+    private @Nullable RankResources resources;
+
+    private NodeRun(
+            ActorContext<Command> context,
+            TimerScheduler<Command> timers,
+            NodeOffer offer,
+            RunJoiner joiner,
+            ClusterNode.OpenRun order) {
+        super(context);
+        this.timers = timers;
+        this.offer = offer;
+        this.order = order;
+        this.run = open(joiner);
+        context.watch(order.owner());
+    }
+
+    static Behavior<Command> create(NodeOffer offer, RunJoiner joiner, ClusterNode.OpenRun order) {
+        return Behaviors.setup(
+                context ->
+                        Behaviors.withTimers(
+                                timers -> new NodeRun(context, timers, offer, joiner, order)));
+    }
+
+    /** Every way to fail is an answer: the node itself must live on. */
+    private @Nullable HostedRun open(RunJoiner joiner) {
+        HostedRun opened = null;
+        try {
+            opened = joiner.join(Path.of(order.directory()), order.runId());
+            if (!opened.planHash().equals(order.planHash())) {
+                throw new RunRefusedException(
+                        "it built another plan: the seed's hash is %s, its own %s; run the same version everywhere"
+                                .formatted(order.planHash(), opened.planHash()));
+            }
+            String driver =
+                    order.startsDriver() ? opened.startDriver(this::onDriverDeath).toString() : "";
+            order.owner().tell(new ClusterNode.RunOpened(offer.address(), driver));
+            return opened;
+        } catch (RuntimeException | LinkageError e) {
+            LOG.warn("run {} cannot open here", order.runId(), e);
+            if (opened != null) {
+                opened.close();
+            }
+            String reason = e.getMessage() == null ? e.toString() : e.getMessage();
+            order.owner().tell(new ClusterNode.RunRefused(offer.address(), reason));
+            return null;
+        }
+    }
+
+    private void onDriverDeath(String how) {
+        order.owner().tell(new ClusterNode.DriverDied(offer.address(), how));
+    }
+
+    @Override
+    public Receive<Command> createReceive() {
+        return newReceiveBuilder()
+                .onMessage(Command.class, this::onCommand)
+                .onSignal(Terminated.class, _ -> onOwnerGone())
+                .onSignal(PostStop.class, _ -> onPostStop())
+                .build();
+    }
+
+    private Behavior<Command> onCommand(Command command) {
+        return switch (command) {
+            case Host(List<Integer> ranks, String driver) -> onHost(ranks, driver);
+            case Close _ -> Behaviors.stopped();
+            case GiveUp _ -> onGiveUp();
+        };
+    }
+
+    private Behavior<Command> onHost(List<Integer> ranks, String driver) {
+        HostedRun open = run;
+        if (open == null) {
+            return this;
+        }
+        try {
+            RankResources shared = resources;
+            if (shared == null) {
+                shared = open.resources(Path.of(driver));
+                resources = shared;
+            }
+            for (int rank : ranks) {
+                var info = new NodeInfo(offer.name(), offer.pid(), Optional.of(rank));
+                getContext().spawnAnonymous(NodeActor.create(info, shared));
+            }
+        } catch (RuntimeException e) {
+            LOG.warn("ranks {} of run {} cannot be hosted", ranks, order.runId(), e);
+            String reason = e.getMessage() == null ? e.toString() : e.getMessage();
+            order.owner().tell(new ClusterNode.RunRefused(offer.address(), reason));
+        }
+        return this;
+    }
+
+    private Behavior<Command> onOwnerGone() {
+        LOG.warn(
+                "run {} has lost its supervisor: its ranks here wait {} s for another",
+                order.runId(),
+                PARKING.toSeconds());
+        timers.startSingleTimer(new GiveUp(), PARKING);
+        return this;
+    }
+
+    private Behavior<Command> onGiveUp() {
+        LOG.warn("run {}: no supervisor came back; its ranks here are given up", order.runId());
+        return Behaviors.stopped();
+    }
+
+    /** The ranks' actors have stopped: children end before their parent. */
+    private Behavior<Command> onPostStop() {
+        if (run != null) {
+            run.close();
+        }
+        return this;
+    }
+}

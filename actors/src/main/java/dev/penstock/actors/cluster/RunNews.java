@@ -1,0 +1,55 @@
+package dev.penstock.actors.cluster;
+
+import dev.penstock.actors.serialization.WireMessage;
+import dev.penstock.actors.spi.RankStep;
+import dev.penstock.actors.spi.RecoveryReport;
+import dev.penstock.actors.spi.RunOutcome;
+import java.util.List;
+
+/** What those who follow a run are told, in the order in which it happens. */
+public sealed interface RunNews extends WireMessage {
+    /** The run waits, or its ranks are placed: a line for people. */
+    record Told(String line) implements RunNews {}
+
+    /** See {@link dev.penstock.actors.spi.RunListener#onOpened}. */
+    record Opened(List<String> devices, String fingerprint) implements RunNews {
+        public Opened {
+            devices = List.copyOf(devices);
+        }
+    }
+
+    /** A committed step; its ranks follow, each in a message of its own: op times take room. */
+    record Step(
+            long step,
+            double loss,
+            double gradientNorm,
+            double clipFactor,
+            long startNanos,
+            long endNanos,
+            int ranks)
+            implements RunNews {}
+
+    /** What one rank did in the step that was told before. */
+    record StepOfRank(long step, RankStep rank) implements RunNews {}
+
+    /** See {@link dev.penstock.actors.spi.RunListener#onEvaluation}. */
+    record Evaluation(long step, double loss) implements RunNews {}
+
+    /** See {@link dev.penstock.actors.spi.RunListener#onCheckpoint}. */
+    record Checkpoint(long step, long bytes, long nanos) implements RunNews {}
+
+    /** See {@link dev.penstock.actors.spi.RunListener#onCheckpointFailed}. */
+    record CheckpointFailed(long step, String reason) implements RunNews {}
+
+    /** See {@link dev.penstock.actors.spi.RunListener#onRecovery}. */
+    record Recovery(RecoveryReport report) implements RunNews {}
+
+    /** See {@link dev.penstock.actors.spi.RunListener#onStraggler}. */
+    record Straggler(int rank, long step, double factor) implements RunNews {}
+
+    /** See {@link dev.penstock.actors.spi.RunListener#onStall}. */
+    record Stall(String report) implements RunNews {}
+
+    /** The last news. */
+    record Ended(RunOutcome outcome, String summary) implements RunNews {}
+}

@@ -1,0 +1,101 @@
+package dev.penstock.actors.cluster;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.actors.spi.RankStep;
+import dev.penstock.actors.spi.RecoveryReport;
+import dev.penstock.actors.spi.RunListener;
+import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.actors.spi.StepReport;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.lang.reflect.Proxy;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** What a listener is told here is what a listener is told there. */
+class NewsTest {
+    private static final RankStep FIRST =
+            new RankStep(0, new long[] {1, 2}, new long[] {3, 4}, 5, 6, 7, 8);
+    private static final RankStep SECOND =
+            new RankStep(1, new long[] {9}, new long[] {10}, 11, 12, 13, 14);
+    private static final StepReport STEP =
+            new StepReport(3, 2.5, 0.5, 1.0, 100, 200, List.of(FIRST, SECOND));
+
+    private static final RecoveryReport RECOVERY =
+            new RecoveryReport(
+                    "rank 1 died", 2, List.of(1), RecoveryReport.Restart.MIRROR, 5, 6, 0, 3);
+
+    private final List<String> heard = new ArrayList<>();
+    private final RunListener listener =
+            (RunListener)
+                    Proxy.newProxyInstance(
+                            RunListener.class.getClassLoader(),
+                            new Class<?>[] {RunListener.class},
+                            (_, method, arguments) ->
+                                    heard.add(method.getName() + Arrays.toString(arguments)));
+    private final NewsReader reader =
+            new NewsReader(
+                    listener,
+                    new NewsReader.Reader() {
+                        @Override
+                        public void onLine(String line) {
+                            heard.add(line);
+                        }
+
+                        @Override
+                        public void onEnded(RunOutcome outcome, String summary) {
+                            heard.add(outcome + summary);
+                        }
+                    });
+
+    @Test
+    void everyEventArrivesAsItWas() {
+        NewsWriter writer = new NewsWriter(reader::read);
+
+        writer.onOpened(List.of("cpu", "gpu"), "f");
+        writer.onStep(STEP);
+        writer.onEvaluation(3, 1.5);
+        writer.onCheckpoint(3, 4, 5);
+        writer.onCheckpointFailed(3, "disk full");
+        writer.onRecovery(RECOVERY);
+        writer.onStraggler(1, 20, 1.75);
+        writer.onStall("rank 0 waits");
+
+        assertThat(heard)
+                .containsExactly(
+                        "onOpened[[cpu, gpu], f]",
+                        "onStep[" + STEP + "]",
+                        "onEvaluation[3, 1.5]",
+                        "onCheckpoint[3, 4, 5]",
+                        "onCheckpointFailed[3, disk full]",
+                        "onRecovery[" + RECOVERY + "]",
+                        "onStraggler[1, 20, 1.75]",
+                        "onStall[rank 0 waits]");
+    }
+
+    /** A default method of the interface that nobody forwards would be lost on the way. */
+    @Test
+    void noEventOfAListenerIsLeftOut() {
+        for (Method event : RunListener.class.getMethods()) {
+            assertThat(NewsWriter.class.getDeclaredMethods())
+                    .filteredOn(own -> !Modifier.isStatic(own.getModifiers()))
+                    .extracting(Method::getName)
+                    .as("NewsWriter forwards %s", event.getName())
+                    .contains(event.getName());
+        }
+    }
+
+    @Test
+    void halfAStepIsLeftOut() {
+        reader.read(new RunNews.StepOfRank(2, SECOND));
+        reader.read(new RunNews.Step(3, 2.5, 0.5, 1.0, 100, 200, 2));
+        reader.read(new RunNews.StepOfRank(3, FIRST));
+        reader.read(new RunNews.Step(4, 2.5, 0.5, 1.0, 100, 200, 1));
+        reader.read(new RunNews.StepOfRank(4, FIRST));
+
+        assertThat(heard).hasSize(1).first().asString().contains("step=4");
+    }
+}

@@ -1,0 +1,104 @@
+package dev.penstock.actors.cluster;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import akka.actor.testkit.typed.javadsl.ActorTestKit;
+import java.util.List;
+import java.util.Optional;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+class NodeBookTest {
+    private static final long MIB = 1 << 20;
+
+    private final ActorTestKit kit = ActorTestKit.create();
+    private final NodeBook book = new NodeBook();
+
+    @AfterEach
+    void shutDown() {
+        kit.shutdownTestKit();
+    }
+
+    @Test
+    void whatOneRunTookAnotherWaitsFor() {
+        add("a", 10);
+        NodeBook.Wish wish = new NodeBook.Wish(List.of(4 * MIB, 4 * MIB), Optional.empty(), true);
+
+        assertThat(book.take("first", wish)).isInstanceOf(NodeBook.Answer.Granted.class);
+        assertThat(book.take("second", wish))
+                .isEqualTo(
+                        new NodeBook.Answer.Wanting(
+                                "waits for 2 more nodes with 4.0 MiB free: 2 ranks hold 8.0 MiB; the 1 node here has 2.0 MiB left"));
+        book.release("first");
+        assertThat(book.take("second", wish)).isInstanceOf(NodeBook.Answer.Granted.class);
+    }
+
+    @Test
+    void aLimitOfRanksPerNodeIsSaid() {
+        add("a", 100);
+        NodeBook.Wish wish = new NodeBook.Wish(List.of(MIB, MIB), Optional.of(1), true);
+
+        assertThat(book.take("run", wish))
+                .isEqualTo(
+                        new NodeBook.Answer.Wanting(
+                                "waits for 1 more node with 1.0 MiB free: 2 ranks hold 2.0 MiB, at most 1 on a node; the 1 node here has 100.0 MiB left"));
+    }
+
+    @Test
+    void thePlacementIsToldByNode() {
+        add("a", 100);
+        add("b", 100);
+        NodeBook.Wish wish = new NodeBook.Wish(List.of(MIB, MIB, MIB), Optional.empty(), true);
+
+        NodeBook.Answer.Granted granted = (NodeBook.Answer.Granted) book.take("run", wish);
+
+        assertThat(NodeBook.placed(granted.nodes(), wish))
+                .isEqualTo(
+                        "placed: ranks 0-1 on a (a:1, pid 7), 2.0 MiB\n        rank 2 on b (b:1, pid 7), 1.0 MiB");
+    }
+
+    @Test
+    void aRunThatStaysOnOneHostTakesTheOneWithMostNodes() {
+        add("a", 100, "east");
+        add("b", 100, "west");
+        add("c", 100, "west");
+
+        NodeBook.Answer here =
+                book.take("one", new NodeBook.Wish(List.of(MIB, MIB), Optional.of(1), false));
+        NodeBook.Answer nowhere =
+                book.take("two", new NodeBook.Wish(List.of(MIB, MIB, MIB), Optional.of(1), false));
+
+        assertThat(here)
+                .isInstanceOfSatisfying(
+                        NodeBook.Answer.Granted.class,
+                        granted ->
+                                assertThat(granted.nodes())
+                                        .extracting(entry -> entry.offer().name())
+                                        .containsExactly("b", "c"));
+        assertThat(nowhere)
+                .isInstanceOfSatisfying(
+                        NodeBook.Answer.Wanting.class,
+                        wanting ->
+                                assertThat(wanting.line())
+                                        .startsWith(
+                                                "waits for 1 more node with 1.0 MiB free on one host"));
+    }
+
+    private void add(String name, long mebibytes) {
+        add(name, mebibytes, "host");
+    }
+
+    private void add(String name, long mebibytes, String host) {
+        book.add(
+                new NodeBook.Entry(
+                        new NodeOffer(
+                                name,
+                                "akka://penstock@" + name + ":1",
+                                host,
+                                7,
+                                List.of("cpu"),
+                                mebibytes * MIB,
+                                2),
+                        kit.<ClusterNode.Command>createTestProbe().ref()));
+    }
+}

@@ -1,0 +1,32 @@
+package dev.penstock.runtime.cli;
+
+import dev.penstock.runtime.cluster.ClusterClient;
+import dev.penstock.runtime.launch.Interrupts;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Parameters;
+
+/** Follows a run of a cluster. */
+@Command(
+        name = "attach",
+        description = {
+            "Follows a run of a cluster, as train --seed does.",
+            "Ctrl-C leaves it alone again; the exit code is that of the run when it ends."
+        },
+        footer = "  penstock attach quickstart-1 --seed 127.0.0.1:2551")
+final class AttachCommand extends PenstockCommand {
+    @Parameters(index = "0", paramLabel = "RUN", description = "See penstock runs.")
+    @SuppressWarnings("NullAway.Init") // required: set by picocli
+    private String run;
+
+    @Mixin private SeedArguments seeds = new SeedArguments();
+
+    @Override
+    public Integer call() {
+        Interrupts interrupts = Interrupts.install();
+        interrupts.onInterrupt(() -> Runtime.getRuntime().exit(ExitCode.INTERRUPTED));
+        try (ClusterClient client = seeds.connect()) {
+            return new FollowRun(client, run, seeds.seeds(), out(), err()).call(interrupts);
+        }
+    }
+}

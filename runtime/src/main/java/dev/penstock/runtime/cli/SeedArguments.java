@@ -1,0 +1,58 @@
+package dev.penstock.runtime.cli;
+
+import dev.penstock.runtime.cluster.ClusterClient;
+import dev.penstock.runtime.config.ConfigException;
+import dev.penstock.runtime.config.NodeLoader;
+import dev.penstock.runtime.config.Problem;
+import java.util.ArrayList;
+import java.util.List;
+import picocli.CommandLine.Option;
+
+/** Where a cluster is. */
+final class SeedArguments {
+    @Option(
+            names = "--seed",
+            paramLabel = "HOST:PORT",
+            description = "A seed of the cluster; may be repeated, for when the first is gone.")
+    private List<String> seeds = new ArrayList<>();
+
+    @Option(
+            names = "--insecure",
+            description =
+                    "Talk to a seed on another machine without TLS: only where all are trusted.")
+    private boolean insecure;
+
+    boolean isGiven() {
+        return !seeds.isEmpty();
+    }
+
+    List<String> seeds() {
+        return seeds;
+    }
+
+    /**
+     * Finds a seed that answers; the caller closes.
+     *
+     * @throws ConfigException if what was given is no address
+     */
+    ClusterClient connect() {
+        List<Problem> problems = new ArrayList<>();
+        if (seeds.isEmpty()) {
+            problems.add(problem("nothing"));
+        }
+        for (String seed : seeds) {
+            if (!NodeLoader.isHostAndPort(seed)) {
+                problems.add(problem('"' + seed + '"'));
+            }
+        }
+        if (!problems.isEmpty()) {
+            throw new ConfigException(problems);
+        }
+        return ClusterClient.connect(seeds, insecure);
+    }
+
+    private static Problem problem(String got) {
+        return Problem.atOption(
+                "--seed", "host:port of a seed", got, "write for example --seed 127.0.0.1:2551");
+    }
+}

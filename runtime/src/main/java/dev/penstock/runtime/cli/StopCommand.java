@@ -1,0 +1,40 @@
+package dev.penstock.runtime.cli;
+
+import dev.penstock.actors.cluster.ClusterRuns;
+import dev.penstock.actors.cluster.RunStanding;
+import dev.penstock.runtime.cluster.ClusterClient;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Parameters;
+
+/** Ends a run of a cluster. */
+@Command(
+        name = "stop",
+        description = "Asks a run of a cluster to finish its step, save and end.",
+        footer = "  penstock stop quickstart-1 --seed 127.0.0.1:2551")
+final class StopCommand extends PenstockCommand {
+    @Parameters(index = "0", paramLabel = "RUN", description = "See penstock runs.")
+    @SuppressWarnings("NullAway.Init") // required: set by picocli
+    private String run;
+
+    @Mixin private SeedArguments seeds = new SeedArguments();
+
+    @Override
+    public Integer call() {
+        try (ClusterClient client = seeds.connect()) {
+            return switch (client.stop(run)) {
+                case ClusterRuns.NotThere notThere ->
+                        throw new BadInputException(FollowRun.notThere(notThere));
+                case ClusterRuns.Stopping(RunStanding standing) -> {
+                    out().printf(
+                                    standing.state().hasEnded()
+                                            ? "%s had ended after step %d%n"
+                                            : "%s finishes its step after step %d and ends%n",
+                                    run,
+                                    standing.step());
+                    yield ExitCode.OK;
+                }
+            };
+        }
+    }
+}

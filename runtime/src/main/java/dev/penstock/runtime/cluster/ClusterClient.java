@@ -1,0 +1,210 @@
+package dev.penstock.runtime.cluster;
+
+import akka.actor.typed.ActorRef;
+import akka.actor.typed.ActorRefResolver;
+import akka.actor.typed.ActorSystem;
+import akka.actor.typed.Props;
+import akka.actor.typed.javadsl.AskPattern;
+import akka.actor.typed.javadsl.Behaviors;
+import dev.penstock.actors.cluster.ClusterRuns;
+import dev.penstock.actors.cluster.Greeting;
+import dev.penstock.actors.cluster.Identity;
+import dev.penstock.actors.cluster.TextSource;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Function;
+
+/**
+ * Talks to a cluster from outside: no member, so that its coming and going moves nothing there.
+ * Seeds answer at an address of this machine, which they must be able to reach.
+ */
+public final class ClusterClient implements AutoCloseable {
+    private static final Duration CONNECT = Duration.ofSeconds(3);
+    private static final Duration GREETING = Duration.ofSeconds(10);
+    private static final Duration ANSWER = Duration.ofSeconds(20);
+
+    /** A seed reads the data before it answers. */
+    private static final Duration SUBMISSION = Duration.ofMinutes(10);
+
+    private final ActorSystem<Void> system;
+    private final List<ActorRef<ClusterRuns.Command>> desks;
+
+    private ClusterClient(ActorSystem<Void> system, List<ActorRef<ClusterRuns.Command>> desks) {
+        this.system = system;
+        this.desks = desks;
+    }
+
+    /**
+     * Finds a seed that answers.
+     *
+     * @param seeds as {@code host:port}; the others are for when the first is gone
+     * @param insecure allows to listen on an address that other machines reach, without TLS
+     * @throws ClusterException if none answers, or another version does
+     */
+    public static ClusterClient connect(List<String> seeds, boolean insecure) {
+        List<String> failures = new ArrayList<>();
+        for (String seed : seeds) {
+            Optional<InetAddress> local = localAddressTowards(seed, failures);
+            if (local.isEmpty()) {
+                continue;
+            }
+            if (!local.get().isLoopbackAddress() && !insecure) {
+                throw new ClusterException(
+                        "expected a seed on this machine, or --insecure: %s is reached from %s, where other machines can reach this client as well"
+                                .formatted(seed, local.get().getHostAddress()));
+            }
+            ActorSystem<Void> system =
+                    NodeSystems.client(Behaviors.empty(), local.get().getHostAddress());
+            try {
+                greet(system, seed);
+                return new ClusterClient(
+                        system, seeds.stream().map(each -> desk(system, each)).toList());
+            } catch (ClusterException e) {
+                failures.add(String.valueOf(e.getMessage()));
+                system.terminate();
+            }
+        }
+        throw new ClusterException(
+                "expected a seed at %s: %s; start one with penstock node sample-configs/cluster/seed.conf"
+                        .formatted(String.join(", ", seeds), String.join("; ", failures)));
+    }
+
+    private static Optional<InetAddress> localAddressTowards(String seed, List<String> failures) {
+        int colon = seed.lastIndexOf(':');
+        String host = seed.substring(0, colon);
+        int port = Integer.parseInt(seed.substring(colon + 1));
+        try (Socket socket = new Socket()) {
+            socket.connect(new InetSocketAddress(host, port), (int) CONNECT.toMillis());
+            return Optional.of(socket.getLocalAddress());
+        } catch (IOException e) {
+            failures.add("%s does not answer (%s)".formatted(seed, e.getMessage()));
+            return Optional.empty();
+        }
+    }
+
+    private static void greet(ActorSystem<Void> system, String seed) {
+        Identity self =
+                NodeSystems.identity(
+                        "", "this client (pid %d)".formatted(ProcessHandle.current().pid()));
+        Identity there = identityAt(system, self, seed);
+        Identity here =
+                new Identity(there.clusterId(), self.protocol(), self.registry(), self.process());
+        here.differenceFrom(there)
+                .ifPresent(
+                        difference -> {
+                            throw new ClusterException(difference);
+                        });
+    }
+
+    /**
+     * Why a node cannot work with any of these seeds, as far as they answer.
+     *
+     * @param address of this machine, where they can reach it
+     */
+    static Optional<String> differenceFrom(Identity self, List<String> seeds, String address) {
+        ActorSystem<Void> system = NodeSystems.client(Behaviors.empty(), address);
+        try {
+            for (String seed : seeds) {
+                Optional<String> difference = self.differenceFrom(identityAt(system, self, seed));
+                if (difference.isPresent()) {
+                    return difference;
+                }
+            }
+            return Optional.empty();
+        } catch (ClusterException e) {
+            return Optional.empty();
+        } finally {
+            system.terminate();
+        }
+    }
+
+    private static Identity identityAt(ActorSystem<Void> system, Identity self, String seed) {
+        var answered = new CompletableFuture<String>();
+        ActorRef<String> listener =
+                system.systemActorOf(
+                        Behaviors.receiveMessage(
+                                text -> {
+                                    answered.complete(text);
+                                    return Behaviors.stopped();
+                                }),
+                        "greeting-listener",
+                        Props.empty());
+        ActorRefResolver resolver = ActorRefResolver.get(system);
+        ActorRef<String> greeting =
+                resolver.resolveActorRef(NodeProcess.address(seed) + "/user/" + Greeting.ACTOR);
+        greeting.tell(Greeting.ask(self, resolver.toSerializationFormat(listener)));
+        String answer = await(answered, GREETING, "no Penstock seed answers at " + seed);
+        return Greeting.read(answer);
+    }
+
+    private static ActorRef<ClusterRuns.Command> desk(ActorSystem<Void> system, String seed) {
+        return ActorRefResolver.get(system)
+                .resolveActorRef(NodeProcess.address(seed) + "/user/" + NodeProcess.FRONT_DESK);
+    }
+
+    /** Submits a run; waits until the seed has made or refused it. */
+    public ClusterRuns.SubmitAnswer submit(Submission submission) {
+        ActorRef<TextSource.Command> source =
+                system.systemActorOf(TextSource.of(submission.text()), "submission", Props.empty());
+        return ask(replyTo -> new ClusterRuns.Submit(source, replyTo), SUBMISSION);
+    }
+
+    /** All runs and nodes of the cluster. */
+    public ClusterRuns.RunList list() {
+        return ask(ClusterRuns.ListRuns::new, ANSWER);
+    }
+
+    /** Asks a run to finish its step, save and end. */
+    public ClusterRuns.StopAnswer stop(String run) {
+        return ask(replyTo -> new ClusterRuns.StopRun(run, replyTo), ANSWER);
+    }
+
+    /**
+     * Follows a run until this client is closed.
+     *
+     * @return what happens, in its order
+     */
+    public BlockingQueue<FollowEvent> follow(String run) {
+        var events = new LinkedBlockingQueue<FollowEvent>();
+        system.systemActorOf(RunFollower.of(run, desks, events), "follower", Props.empty());
+        return events;
+    }
+
+    private <T> T ask(Function<ActorRef<T>, ClusterRuns.Command> question, Duration limit) {
+        CompletableFuture<T> answer =
+                AskPattern.ask(desks.getFirst(), question::apply, limit, system.scheduler())
+                        .toCompletableFuture();
+        return await(
+                answer, limit.plusSeconds(1), "the seed answered the greeting and nothing since");
+    }
+
+    private static <T> T await(CompletableFuture<T> answer, Duration limit, String otherwise) {
+        try {
+            return answer.get(limit.toMillis(), TimeUnit.MILLISECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new ClusterException("interrupted while waiting for a seed", e);
+        } catch (ExecutionException | CompletionException | TimeoutException e) {
+            throw new ClusterException(
+                    "%s (waited %d s)".formatted(otherwise, limit.toSeconds()), e);
+        }
+    }
+
+    @Override
+    public void close() {
+        system.terminate();
+    }
+}

@@ -1,0 +1,56 @@
+package dev.penstock.runtime.cluster;
+
+import dev.penstock.actors.cluster.HostedRun;
+import dev.penstock.actors.dataplane.DataPlane;
+import dev.penstock.actors.dataplane.aeron.MediaDriverProcess;
+import dev.penstock.actors.shard.RankResources;
+import dev.penstock.runtime.launch.RunAssembly;
+import java.nio.file.Path;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/** A node's share of a run. */
+final class JoinedRun implements HostedRun {
+    private final RunAssembly assembly;
+    private @Nullable MediaDriverProcess driver;
+    private @Nullable DataPlane dataPlane;
+
+    /**
+     * @param assembly closed with this share
+     */
+    JoinedRun(RunAssembly assembly) {
+        this.assembly = assembly;
+    }
+
+    @Override
+    public String planHash() {
+        return assembly.plan().hash();
+    }
+
+    @Override
+    public Path startDriver(Consumer<String> onDeath) {
+        MediaDriverProcess started =
+                MediaDriverProcess.start(
+                        assembly.driverSettings(), assembly.plan().timeouts().start(), onDeath);
+        driver = started;
+        return started.directory();
+    }
+
+    @Override
+    public RankResources resources(Path driverDirectory) {
+        DataPlane joined = assembly.openDataPlane(driverDirectory);
+        dataPlane = joined;
+        return assembly.resources(joined);
+    }
+
+    @Override
+    public void close() {
+        if (dataPlane != null) {
+            dataPlane.close();
+        }
+        if (driver != null) {
+            driver.close();
+        }
+        assembly.close();
+    }
+}

@@ -1,0 +1,78 @@
+package dev.penstock.runtime.cluster;
+
+import dev.penstock.actors.cluster.HostedRun;
+import dev.penstock.actors.cluster.RunJoiner;
+import dev.penstock.actors.cluster.RunRefusedException;
+import dev.penstock.runtime.config.ConfigException;
+import dev.penstock.runtime.config.ConfigLoader;
+import dev.penstock.runtime.config.LoadedConfig;
+import dev.penstock.runtime.config.Problem;
+import dev.penstock.runtime.launch.RunAssembly;
+import dev.penstock.runtime.launch.RunOptions;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Collectors;
+
+/**
+ * Builds a node's share of a run from the run's directory, which this machine must see under the
+ * same path as the seed does, and write to.
+ */
+final class JoinedRuns implements RunJoiner {
+    /** A network file system may show a new directory late. */
+    private static final Duration PATIENCE = Duration.ofSeconds(5);
+
+    private static final Duration PAUSE = Duration.ofMillis(100);
+
+    @Override
+    public HostedRun join(Path directory, String runId) {
+        RunOptions options = options(directory, runId);
+        requireWritable(directory);
+        try {
+            LoadedConfig loaded =
+                    ConfigLoader.loadWithOrigins(
+                            directory.resolve(RunAssembly.LAUNCH_CONFIG), List.of());
+            return new JoinedRun(RunAssembly.of(loaded, options));
+        } catch (ConfigException e) {
+            throw new RunRefusedException(
+                    e.problems().stream().map(Problem::toString).collect(Collectors.joining("; ")),
+                    e);
+        }
+    }
+
+    /** The directory is the one that the seed means if it says so itself. */
+    private static RunOptions options(Path directory, String runId) {
+        long deadline = System.nanoTime() + PATIENCE.toNanos();
+        String found = "nothing";
+        while (System.nanoTime() < deadline) {
+            try {
+                RunOptions options = RunOptions.read(directory);
+                if (options.runId().equals(runId)) {
+                    return options;
+                }
+                found = "run " + options.runId();
+            } catch (UncheckedIOException e) {
+                found = Files.isDirectory(directory) ? "a directory without it" : "nothing";
+            }
+            LockSupport.parkNanos(PAUSE.toNanos());
+        }
+        throw new RunRefusedException(
+                "expected run %s in %s, got %s; all nodes must see the seed's cluster.runs under the same path, for example over NFS"
+                        .formatted(runId, directory, found));
+    }
+
+    private static void requireWritable(Path directory) {
+        try {
+            Files.delete(Files.createTempFile(directory, "node-", ".marker"));
+        } catch (IOException e) {
+            throw new RunRefusedException(
+                    "expected to write its checkpoints into %s, but: %s"
+                            .formatted(directory, e.getMessage()),
+                    e);
+        }
+    }
+}

@@ -1,0 +1,210 @@
+package dev.penstock.runtime.cluster;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.management.ManagementFactory;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * Seeds and workers as child processes of this one. A child ends when its standard input does, so
+ * none outlives this process, however it dies.
+ */
+public final class LocalCluster implements AutoCloseable {
+    /**
+     * What to start.
+     *
+     * @param port of the first seed; the others follow; 0 for free ones
+     * @param runs where run directories are made, absolute
+     */
+    public record Layout(int seeds, int workers, int port, Path runs) {}
+
+    private static final String MAIN = "dev.penstock.runtime.cli.Main";
+    private static final Pattern LISTENS = Pattern.compile(" listens on (\\S+)$");
+    private static final Pattern NOISE =
+            Pattern.compile("WARNING: Using incubator modules: jdk.incubator.vector");
+    private static final Duration START = Duration.ofSeconds(90);
+    private static final Duration PATIENCE = Duration.ofSeconds(20);
+
+    private final Layout layout;
+    private final Consumer<String> tell;
+    private final List<Process> children = new ArrayList<>();
+    private final List<String> seeds = new ArrayList<>();
+    private final CompletableFuture<String> firstDeath = new CompletableFuture<>();
+    private volatile boolean closing;
+
+    private LocalCluster(Layout layout, Consumer<String> tell) {
+        this.layout = layout;
+        this.tell = tell;
+    }
+
+    /**
+     * Starts all; the seeds listen when this returns, the workers are on their way.
+     *
+     * @param tell takes what the children say, a line each with the child's name before it
+     * @throws ClusterException if a seed does not start
+     */
+    public static LocalCluster start(Layout layout, Consumer<String> tell) {
+        var cluster = new LocalCluster(layout, tell);
+        try {
+            for (int seed = 0; seed < layout.seeds(); seed++) {
+                cluster.startSeed(seed);
+            }
+            for (int worker = 0; worker < layout.workers(); worker++) {
+                cluster.startOne("worker-" + (worker + 1), cluster.workerSettings(worker));
+            }
+            return cluster;
+        } catch (RuntimeException e) {
+            cluster.close();
+            throw e;
+        }
+    }
+
+    /** Where the first seed listens, {@code host:port}. */
+    public String seed() {
+        return seeds.getFirst();
+    }
+
+    /** All children that were started, seeds first. */
+    public List<ProcessHandle> processes() {
+        return children.stream().map(Process::toHandle).toList();
+    }
+
+    /** Completed when a child ends before {@link #close}, with how. */
+    public CompletableFuture<String> firstDeath() {
+        return firstDeath;
+    }
+
+    private void startSeed(int index) {
+        int port = layout.port() == 0 ? 0 : layout.port() + index;
+        List<String> settings = new ArrayList<>();
+        settings.add("cluster.role=seed");
+        settings.add("cluster.name=seed-" + (index + 1));
+        settings.add("cluster.port=" + port);
+        settings.add("cluster.runs=\"" + layout.runs() + '"');
+        if (!seeds.isEmpty()) {
+            settings.add("cluster.seeds=" + quoted(seeds));
+        }
+        CompletableFuture<String> listens = startOne("seed-" + (index + 1), settings);
+        try {
+            seeds.add(listens.get(START.toMillis(), TimeUnit.MILLISECONDS));
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new ClusterException("interrupted while a seed started", e);
+        } catch (ExecutionException | TimeoutException e) {
+            throw new ClusterException("seed-%d does not start".formatted(index + 1), e);
+        }
+    }
+
+    /** Workers share what is free: each must not promise all of it. */
+    private List<String> workerSettings(int index) {
+        long bytes = Math.max(1 << 20, ThisHost.freeBytes() / 5 * 4 / layout.workers());
+        return List.of(
+                "cluster.role=worker",
+                "cluster.name=worker-" + (index + 1),
+                "cluster.seeds=" + quoted(seeds),
+                "cluster.memory=" + bytes);
+    }
+
+    private static String quoted(List<String> texts) {
+        return '[' + String.join(",", texts.stream().map(text -> '"' + text + '"').toList()) + ']';
+    }
+
+    private CompletableFuture<String> startOne(String name, List<String> settings) {
+        try {
+            Process child = new ProcessBuilder(command(settings)).redirectErrorStream(true).start();
+            children.add(child);
+            var listens = new CompletableFuture<String>();
+            Thread.ofVirtual().start(() -> readOutput(name, child, listens));
+            child.onExit().thenAccept(ended -> onEnd(name, ended, listens));
+            return listens;
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot start a process: " + e.getMessage(), e);
+        }
+    }
+
+    private static List<String> command(List<String> settings) throws IOException {
+        List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
+                .filter(argument -> !argument.startsWith("-agentlib"))
+                .filter(argument -> !argument.startsWith("-javaagent"))
+                .forEach(command::add);
+        command.addAll(List.of("-cp", System.getProperty("java.class.path"), MAIN, "node"));
+        command.addAll(List.of(configuration().toString(), "--end-with-input"));
+        settings.forEach(setting -> command.addAll(List.of("--set", setting)));
+        return command;
+    }
+
+    /** Everything is said by overrides. */
+    private static Path configuration() throws IOException {
+        Path empty = Files.createTempFile("penstock-node-", ".conf");
+        empty.toFile().deleteOnExit();
+        return empty;
+    }
+
+    private void readOutput(String name, Process child, CompletableFuture<String> listens) {
+        try (BufferedReader lines = child.inputReader(StandardCharsets.UTF_8)) {
+            for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+                Matcher listening = LISTENS.matcher(line);
+                if (listening.find()) {
+                    listens.complete(listening.group(1));
+                }
+                if (!NOISE.matcher(line).matches()) {
+                    tell.accept("[%s] %s".formatted(name, line));
+                }
+            }
+        } catch (IOException e) {
+            tell.accept("[%s] says no more: %s".formatted(name, e.getMessage()));
+        }
+    }
+
+    private void onEnd(String name, Process ended, CompletableFuture<String> listens) {
+        String how = "%s ended with exit code %d".formatted(name, ended.exitValue());
+        listens.completeExceptionally(new ClusterException(how));
+        if (!closing) {
+            firstDeath.complete(how);
+        }
+    }
+
+    /** Ends all: politely, then not. Workers first, so that they can still say goodbye. */
+    @Override
+    public void close() {
+        closing = true;
+        for (Process child : children.reversed()) {
+            try {
+                child.getOutputStream().close();
+            } catch (IOException e) {
+                child.destroy();
+            }
+        }
+        long deadline = System.nanoTime() + PATIENCE.toNanos();
+        for (Process child : children) {
+            awaitEnd(child, deadline);
+        }
+    }
+
+    private static void awaitEnd(Process child, long deadline) {
+        try {
+            if (!child.waitFor(Math.max(0, deadline - System.nanoTime()), TimeUnit.NANOSECONDS)) {
+                child.destroyForcibly();
+                child.waitFor(PATIENCE.toMillis(), TimeUnit.MILLISECONDS);
+            }
+        } catch (InterruptedException e) {
+            child.destroyForcibly();
+            Thread.currentThread().interrupt();
+        }
+    }
+}

@@ -1,0 +1,293 @@
+package dev.penstock.runtime.cluster;
+
+import akka.Done;
+import akka.actor.Address;
+import akka.actor.AddressFromURIString;
+import akka.actor.CoordinatedShutdown;
+import akka.actor.typed.ActorRef;
+import akka.actor.typed.ActorRefResolver;
+import akka.actor.typed.ActorSystem;
+import akka.actor.typed.Behavior;
+import akka.actor.typed.SupervisorStrategy;
+import akka.actor.typed.javadsl.AskPattern;
+import akka.actor.typed.javadsl.Behaviors;
+import akka.cluster.typed.Cluster;
+import akka.cluster.typed.ClusterSingleton;
+import akka.cluster.typed.ClusterSingletonSettings;
+import akka.cluster.typed.JoinSeedNodes;
+import akka.cluster.typed.SingletonActor;
+import dev.penstock.actors.cluster.ClusterNode;
+import dev.penstock.actors.cluster.ClusterRuns;
+import dev.penstock.actors.cluster.Greeting;
+import dev.penstock.actors.cluster.Identity;
+import dev.penstock.actors.cluster.NodeOffer;
+import dev.penstock.actors.cluster.RunStanding;
+import dev.penstock.cuda.Devices;
+import dev.penstock.runtime.config.Bytes;
+import dev.penstock.runtime.config.ClusterSection;
+import dev.penstock.runtime.config.NodeConfig;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A node of a cluster: a seed, a worker or both. When the others have taken it for dead, it starts
+ * its actor system anew and joins again.
+ */
+public final class NodeProcess {
+    /** Name of the actor on every seed that takes what clients say. */
+    static final String FRONT_DESK = "front-desk";
+
+    private static final Logger LOG = LoggerFactory.getLogger(NodeProcess.class);
+    private static final Duration LEAVING = Duration.ofSeconds(10);
+    private static final Duration RUNS_END = Duration.ofSeconds(30);
+    private static final Duration POLL = Duration.ofMillis(300);
+
+    private final NodeConfig config;
+    private final ClusterSection section;
+    private final Consumer<String> tell;
+    private final String name;
+    private final Path runs;
+    private final Optional<MemberJournal> journal;
+    private int port;
+
+    /**
+     * @param tell takes lines for people, from any thread
+     */
+    public NodeProcess(NodeConfig config, Consumer<String> tell) {
+        this.config = config;
+        this.section = config.cluster();
+        this.tell = tell;
+        this.name =
+                section.name()
+                        .orElseGet(() -> ThisHost.name() + "-" + ProcessHandle.current().pid());
+        this.runs = section.runs().toAbsolutePath().normalize();
+        this.port = section.port();
+        this.journal =
+                section.role().keepsRuns()
+                        ? Optional.of(
+                                new MemberJournal(runs.resolve(".members-of-" + journalName())))
+                        : Optional.empty();
+    }
+
+    /** A seed that has neither a name nor a port is never the same again. */
+    private String journalName() {
+        return section.name().orElse(config.host() + "-" + section.port()).replace('/', '-');
+    }
+
+    /**
+     * Takes part until asked to end.
+     *
+     * @param end completed when the node is to leave
+     * @throws ClusterException if it cannot listen or is not allowed to join
+     */
+    public void run(CompletableFuture<Void> end) {
+        while (true) {
+            ActorSystem<Void> system = start();
+            CompletableFuture<Done> ended = system.getWhenTerminated().toCompletableFuture();
+            CompletableFuture.anyOf(end, ended).join();
+            if (end.isDone()) {
+                leave(system);
+                return;
+            }
+            CoordinatedShutdown.Reason reason =
+                    CoordinatedShutdown.get(system)
+                            .getShutdownReason()
+                            .orElse(CoordinatedShutdown.unknownReason());
+            if (reason instanceof CoordinatedShutdown.IncompatibleConfigurationDetectedReason$) {
+                throw refused();
+            }
+            tell.accept(
+                    "this node was taken for dead and is out of the cluster (%s): it starts anew and joins again"
+                            .formatted(reason));
+        }
+    }
+
+    /** Akka's own refusal does not say what the other side is. */
+    private ClusterException refused() {
+        return new ClusterException(
+                ClusterClient.differenceFrom(identity(), others(), config.host())
+                        .orElseGet(
+                                () ->
+                                        "the cluster at %s refused this node, or this node the cluster: see the line above"
+                                                .formatted(others())));
+    }
+
+    private Identity identity() {
+        return NodeSystems.identity(
+                section.clusterId(),
+                "node %s (%s, pid %d)".formatted(name, place(), ProcessHandle.current().pid()));
+    }
+
+    private ActorSystem<Void> start() {
+        Identity identity = identity();
+        List<String> others = others();
+        ActorSystem<Void> system =
+                NodeSystems.member(guardian(identity, others), config, port, identity);
+        Cluster cluster = Cluster.get(system);
+        Address self = cluster.selfMember().address();
+        boolean first = port == section.port() && section.port() == 0;
+        port = self.getPort().map(Integer.class::cast).orElse(port);
+        if (first || section.port() != 0) {
+            tell.accept(
+                    "%s %s (pid %d) listens on %s"
+                            .formatted(
+                                    section.role().keepsRuns() ? "seed" : "worker",
+                                    name,
+                                    ProcessHandle.current().pid(),
+                                    Members.place(self)));
+        }
+        List<Address> seeds = new ArrayList<>();
+        if (foundsCluster(self)) {
+            seeds.add(self); // Akka asks the others first and founds a cluster if none answers
+        }
+        others.stream()
+                .filter(place -> !place.equals(Members.place(self)))
+                .map(NodeProcess::address)
+                .forEach(seeds::add);
+        cluster.manager().tell(new JoinSeedNodes(seeds));
+        return system;
+    }
+
+    private String place() {
+        return config.host() + ":" + port;
+    }
+
+    /** Seeds as configured, and whom this seed knew before it died. */
+    private List<String> others() {
+        Set<String> others = new LinkedHashSet<>(section.seeds());
+        journal.ifPresent(file -> others.addAll(file.read()));
+        return others.stream().filter(place -> !place.equals(place())).toList();
+    }
+
+    /** One seed founds: the only one, or the first of the list that all seeds have. */
+    private boolean foundsCluster(Address self) {
+        return section.role().keepsRuns()
+                && (section.seeds().isEmpty()
+                        || section.seeds().getFirst().equals(Members.place(self)));
+    }
+
+    static Address address(String place) {
+        return AddressFromURIString.parse("akka://" + NodeSystems.NAME + "@" + place);
+    }
+
+    private Behavior<Void> guardian(Identity identity, List<String> others) {
+        return Behaviors.setup(
+                context -> {
+                    context.spawn(Members.watch(others, journal, tell), "members");
+                    if (section.role().hostsRanks()) {
+                        context.spawn(
+                                ClusterNode.create(
+                                        offer(Cluster.get(context.getSystem())), new JoinedRuns()),
+                                "node");
+                    }
+                    if (section.role().keepsRuns()) {
+                        context.spawn(Greeting.create(identity), Greeting.ACTOR);
+                        context.spawn(frontDesk(context.getSystem()), FRONT_DESK);
+                    }
+                    return Behaviors.empty();
+                });
+    }
+
+    /** Clients know its path, and it knows where the runs are kept. */
+    private Behavior<ClusterRuns.Command> frontDesk(ActorSystem<?> system) {
+        Behavior<ClusterRuns.Command> keeping =
+                Behaviors.supervise(
+                                ClusterRuns.create(
+                                        new SubmittedRuns(runs), ThisHost.sharedMemory()))
+                        .onFailure(SupervisorStrategy.restart());
+        ActorRef<ClusterRuns.Command> proxy =
+                ClusterSingleton.get(system)
+                        .init(
+                                SingletonActor.of(keeping, "runs")
+                                        .withSettings(
+                                                ClusterSingletonSettings.create(system)
+                                                        .withRole(NodeSystems.SEED_ROLE)));
+        return Behaviors.receiveMessage(
+                command -> {
+                    proxy.tell(command);
+                    return Behaviors.same();
+                });
+    }
+
+    private NodeOffer offer(Cluster cluster) {
+        long memory =
+                section.memory().map(Bytes::bytes).orElseGet(() -> ThisHost.freeBytes() / 5 * 4);
+        return new NodeOffer(
+                name,
+                cluster.selfMember().address().toString(),
+                ThisHost.sharedMemory(),
+                ProcessHandle.current().pid(),
+                List.of(Devices.survey().automatic()),
+                memory,
+                Runtime.getRuntime().availableProcessors());
+    }
+
+    // ---- leaving ----------------------------------------------------------------------------
+
+    private void leave(ActorSystem<Void> system) {
+        if (section.role().keepsRuns()) {
+            endRuns(system);
+        }
+        CompletableFuture<Done> left =
+                CoordinatedShutdown.get(system)
+                        .runAll(CoordinatedShutdown.clusterLeavingReason())
+                        .toCompletableFuture();
+        try {
+            left.get(LEAVING.toMillis(), TimeUnit.MILLISECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } catch (ExecutionException | TimeoutException e) {
+            LOG.warn("left the cluster without a farewell", e);
+        }
+    }
+
+    /** A seed that leaves takes its runs with it: they finish their step and save. */
+    private void endRuns(ActorSystem<Void> system) {
+        ActorRef<ClusterRuns.Command> runsKept =
+                ActorRefResolver.get(system)
+                        .resolveActorRef(
+                                "akka://%s/user/%s".formatted(NodeSystems.NAME, FRONT_DESK));
+        long deadline = System.nanoTime() + RUNS_END.toNanos();
+        try {
+            while (System.nanoTime() < deadline) {
+                List<RunStanding> open =
+                        AskPattern.<ClusterRuns.Command, ClusterRuns.RunList>ask(
+                                        runsKept,
+                                        ClusterRuns.ListRuns::new,
+                                        Duration.ofSeconds(2),
+                                        system.scheduler())
+                                .toCompletableFuture()
+                                .join()
+                                .runs()
+                                .stream()
+                                .filter(run -> !run.state().hasEnded())
+                                .toList();
+                if (open.isEmpty()) {
+                    return;
+                }
+                for (RunStanding run : open) {
+                    tell.accept("ends run " + run.run());
+                    runsKept.tell(new ClusterRuns.StopRun(run.run(), system.ignoreRef()));
+                }
+                TimeUnit.MILLISECONDS.sleep(POLL.toMillis());
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } catch (CompletionException e) {
+            LOG.info("nobody keeps runs any more", e);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+package dev.penstock.runtime.cluster;
+
+import akka.actor.typed.ActorSystem;
+import akka.actor.typed.Behavior;
+import com.typesafe.config.Config;
+import com.typesafe.config.ConfigFactory;
+import com.typesafe.config.ConfigValueFactory;
+import dev.penstock.actors.cluster.Identity;
+import dev.penstock.actors.cluster.IdentityCheck;
+import dev.penstock.actors.serialization.KryoRegistry;
+import dev.penstock.runtime.config.ClusterSection;
+import dev.penstock.runtime.config.NodeConfig;
+import dev.penstock.runtime.config.TlsSection;
+import java.net.BindException;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** Akka's settings for nodes of a cluster and for clients, which are no members. */
+final class NodeSystems {
+    static final String NAME = "penstock";
+
+    /** Every node has it: the majority that goes on after a partition is counted in these. */
+    static final String NODE_ROLE = "node";
+
+    static final String SEED_ROLE = "seed";
+    static final String WORKER_ROLE = "worker";
+
+    private static final String COMMON =
+            """
+            akka {
+              loglevel = WARNING
+              stdout-loglevel = OFF
+              log-dead-letters = off
+              log-dead-letters-during-shutdown = off
+              jvm-exit-on-fatal-error = on
+              actor.allow-java-serialization = off
+              coordinated-shutdown.run-by-jvm-shutdown-hook = off
+              remote.artery {
+                transport = tcp
+                advanced {
+                  # many nodes on one machine wait most of the time
+                  outbound-message-queue-size = 8192
+                  idle-cpu-level = 1
+                }
+              }
+            }
+            """;
+
+    /**
+     * A killed node is unreachable after about 3 s and removed after 7; runs do not wait for that,
+     * they have leases of their own.
+     */
+    private static final String MEMBER =
+            """
+            akka {
+              actor.provider = cluster
+              coordinated-shutdown.exit-jvm = off
+              cluster {
+                gossip-interval = 1 s
+                leader-actions-interval = 500 ms
+                seed-node-timeout = 3 s
+                retry-unsuccessful-join-after = 2 s
+                shutdown-after-unsuccessful-join-seed-nodes = off
+                failure-detector {
+                  heartbeat-interval = 500 ms
+                  acceptable-heartbeat-pause = 2 s
+                  expected-response-after = 500 ms
+                }
+                downing-provider-class = "akka.cluster.sbr.SplitBrainResolverProvider"
+                split-brain-resolver {
+                  active-strategy = keep-majority
+                  stable-after = 3 s
+                  keep-majority.role = "node"
+                }
+                typed.receptionist.distributed-data {
+                  gossip-interval = 1 s
+                  notify-subscribers-interval = 200 ms
+                }
+                configuration-compatibility-check.checkers.penstock = "%s"
+              }
+            }
+            """
+                    .formatted(IdentityCheck.class.getName());
+
+    private NodeSystems() {}
+
+    /** Who a process of this version is. */
+    static Identity identity(String clusterId, String process) {
+        Config config = ConfigFactory.load();
+        String registry =
+                KryoRegistry.ofProtocols(config.getStringList("penstock.wire.protocols"))
+                        .fingerprint();
+        return new Identity(clusterId, Identity.PROTOCOL, registry, process);
+    }
+
+    /**
+     * A member of a cluster, which joins nobody yet.
+     *
+     * @param port as configured, or the one from before
+     * @throws ClusterException if it cannot listen there
+     */
+    static <T> ActorSystem<T> member(
+            Behavior<T> guardian, NodeConfig node, int port, Identity identity) {
+        ClusterSection cluster = node.cluster();
+        List<String> roles =
+                switch (cluster.role()) {
+                    case SEED -> List.of(NODE_ROLE, SEED_ROLE);
+                    case WORKER -> List.of(NODE_ROLE, WORKER_ROLE);
+                    case BOTH -> List.of(NODE_ROLE, SEED_ROLE, WORKER_ROLE);
+                };
+        Config own =
+                ConfigFactory.parseMap(
+                        Map.of(
+                                "akka.remote.artery.canonical.hostname", node.host(),
+                                "akka.remote.artery.canonical.port", port,
+                                "akka.remote.artery.bind.hostname", cluster.bind(),
+                                "akka.remote.artery.bind.port", port,
+                                "akka.cluster.roles", roles));
+        Config config =
+                own.withFallback(tls(node.tls()))
+                        .withFallback(identityConfig(identity))
+                        .withFallback(ConfigFactory.parseString(MEMBER));
+        return start(guardian, config, cluster.bind(), port);
+    }
+
+    /**
+     * A client: it can be reached at an address of this machine, but is no member.
+     *
+     * @throws ClusterException if it cannot listen there
+     */
+    static <T> ActorSystem<T> client(Behavior<T> guardian, String address) {
+        Config config =
+                ConfigFactory.parseMap(
+                        Map.of(
+                                "akka.actor.provider",
+                                "remote",
+                                "akka.remote.artery.canonical.hostname",
+                                address,
+                                "akka.remote.artery.canonical.port",
+                                0,
+                                "akka.remote.warn-about-direct-use",
+                                "off"));
+        return start(guardian, config, address, 0);
+    }
+
+    private static Config identityConfig(Identity identity) {
+        return ConfigFactory.empty()
+                .withValue("penstock.identity", ConfigValueFactory.fromMap(identity.facts()));
+    }
+
+    private static Config tls(TlsSection tls) {
+        if (!tls.isOn()) {
+            return ConfigFactory.empty();
+        }
+        String engine = "akka.remote.artery.ssl.rotating-keys-engine.";
+        return ConfigFactory.parseMap(
+                Map.of(
+                        "akka.remote.artery.transport",
+                        "tls-tcp",
+                        "akka.remote.artery.ssl.ssl-engine-provider",
+                        "akka.remote.artery.tcp.ssl.RotatingKeysSSLEngineProvider",
+                        engine + "cert-file",
+                        tls.certificate().orElseThrow().toString(),
+                        engine + "key-file",
+                        tls.key().orElseThrow().toString(),
+                        engine + "ca-cert-file",
+                        tls.authority().orElseThrow().toString()));
+    }
+
+    private static <T> ActorSystem<T> start(
+            Behavior<T> guardian, Config config, String address, int port) {
+        Config all =
+                config.withFallback(ConfigFactory.parseString(COMMON))
+                        .withFallback(ConfigFactory.load());
+        try {
+            return ActorSystem.create(guardian, NAME, all);
+        } catch (RuntimeException e) {
+            throw cannotListen(e, address, port);
+        }
+    }
+
+    private static RuntimeException cannotListen(RuntimeException e, String address, int port) {
+        for (Throwable cause = e; cause != null; cause = nextCause(cause)) {
+            if (cause instanceof BindException
+                    || String.valueOf(cause.getMessage()).contains("Bind failed")
+                    || String.valueOf(cause.getMessage()).contains("Failed to bind")) {
+                return new ClusterException(
+                        "expected to listen on %s:%d, but that is taken or not an address of this machine: is another node running there? try another cluster.port, or 0 for a free one"
+                                .formatted(address, port),
+                        e);
+            }
+        }
+        return e;
+    }
+
+    private static @Nullable Throwable nextCause(Throwable cause) {
+        return cause.getCause() == cause ? null : cause.getCause();
+    }
+}

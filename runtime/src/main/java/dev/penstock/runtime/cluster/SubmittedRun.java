@@ -1,0 +1,106 @@
+package dev.penstock.runtime.cluster;
+
+import dev.penstock.actors.cluster.ClusterRun;
+import dev.penstock.actors.spi.RunListener;
+import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.supervisor.SupervisorServices;
+import dev.penstock.runtime.launch.RunAssembly;
+import dev.penstock.runtime.launch.RunRecord;
+import dev.penstock.runtime.metrics.RunDirectory;
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** A run as the seed has it: its directory, and everything it is checked and recorded with. */
+final class SubmittedRun implements ClusterRun {
+    private static final Logger LOG = LoggerFactory.getLogger(SubmittedRun.class);
+
+    private final RunDirectory directory;
+    private final RunAssembly assembly;
+    private final FileChannel lock;
+    private final RunRecord record;
+
+    /**
+     * @param lock of the directory; closed with this run, as is the assembly
+     */
+    SubmittedRun(RunDirectory directory, RunAssembly assembly, FileChannel lock) {
+        this.directory = directory;
+        this.assembly = assembly;
+        this.lock = lock;
+        this.record = new RunRecord(assembly, directory);
+    }
+
+    @Override
+    public String name() {
+        return String.valueOf(directory.path().getFileName());
+    }
+
+    @Override
+    public Path directory() {
+        return directory.path();
+    }
+
+    @Override
+    public RunPlan plan() {
+        return assembly.plan();
+    }
+
+    @Override
+    public List<Long> plannedBytes() {
+        return assembly.plannedBytes();
+    }
+
+    @Override
+    public Optional<Integer> ranksPerNode() {
+        return assembly.config().pipeline().ranksPerNode();
+    }
+
+    @Override
+    public List<String> banner() {
+        return record.banner();
+    }
+
+    @Override
+    public long tokensPerStep() {
+        return record.tokensPerStep();
+    }
+
+    @Override
+    public RunListener listener(RunListener next) {
+        return record.listener(next);
+    }
+
+    /** Not before tensors travel over UDP. */
+    @Override
+    public boolean crossesHosts() {
+        return false;
+    }
+
+    @Override
+    public SupervisorServices services() {
+        return SupervisorServices.plain(assembly.checkpoints());
+    }
+
+    @Override
+    public String finish(RunOutcome outcome, Duration took) {
+        record.close();
+        return record.report(outcome, took, Optional.empty());
+    }
+
+    @Override
+    public void close() {
+        record.close();
+        assembly.close();
+        try {
+            lock.close();
+        } catch (IOException e) {
+            LOG.warn("the lock of {} stays until this process ends", directory.path(), e);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+package dev.penstock.runtime.cluster;
+
+import dev.penstock.actors.cluster.ClusterRun;
+import dev.penstock.actors.cluster.RunMaker;
+import dev.penstock.actors.cluster.RunRefusedException;
+import dev.penstock.actors.dataplane.DataPlaneException;
+import dev.penstock.runtime.checkpoint.CheckpointException;
+import dev.penstock.runtime.checkpoint.CheckpointFolders;
+import dev.penstock.runtime.checkpoint.SavedCheckpoint;
+import dev.penstock.runtime.config.ConfigException;
+import dev.penstock.runtime.config.ConfigLoader;
+import dev.penstock.runtime.config.LoadedConfig;
+import dev.penstock.runtime.config.Problem;
+import dev.penstock.runtime.data.DataException;
+import dev.penstock.runtime.launch.RunAssembly;
+import dev.penstock.runtime.launch.RunOptions;
+import dev.penstock.runtime.launch.RunStart;
+import dev.penstock.runtime.metrics.RunDirectory;
+import dev.penstock.runtime.metrics.RunDirectoryException;
+import dev.penstock.schedules.validate.InvalidScheduleException;
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Makes runs of submissions on the seed: each gets a directory in which its nodes find all that
+ * they build it from.
+ *
+ * @param root where run directories are made, absolute
+ */
+record SubmittedRuns(Path root) implements RunMaker {
+    private static final Logger LOG = LoggerFactory.getLogger(SubmittedRuns.class);
+
+    @Override
+    public ClusterRun make(String text) {
+        Submission submission = Submission.parse(text);
+        boolean fresh = !submission.resume();
+        RunDirectory directory = directory(submission);
+        FileChannel lock = null;
+        try {
+            lock = directory.lock();
+            return assemble(submission, directory, lock);
+        } catch (ConfigException e) {
+            undo(directory, lock, fresh);
+            throw new RunRefusedException(
+                    "the seed finds:\n"
+                            + e.problems().stream()
+                                    .map(Problem::toString)
+                                    .collect(Collectors.joining("\n")),
+                    e);
+        } catch (CheckpointException
+                | DataException
+                | DataPlaneException
+                | InvalidScheduleException
+                | RunDirectoryException e) {
+            undo(directory, lock, fresh);
+            throw new RunRefusedException("the seed finds: " + e.getMessage(), e);
+        } catch (IOException e) {
+            undo(directory, lock, fresh);
+            throw new RunRefusedException(
+                    "the seed cannot write into %s: %s".formatted(directory.path(), e.getMessage()),
+                    e);
+        }
+    }
+
+    private RunDirectory directory(Submission submission) {
+        try {
+            if (submission.resume()) {
+                return RunDirectory.latestUnder(root, submission.name())
+                        .orElseThrow(
+                                () ->
+                                        new RunRefusedException(
+                                                "--resume: expected a run named %s below the seed's %s, got none"
+                                                        .formatted(submission.name(), root)));
+            }
+            return RunDirectory.createUnder(root, submission.name());
+        } catch (RunDirectoryException e) {
+            throw new RunRefusedException("the seed finds: " + e.getMessage(), e);
+        }
+    }
+
+    private static SubmittedRun assemble(
+            Submission submission, RunDirectory directory, FileChannel lock) throws IOException {
+        Path configuration = directory.path().resolve(RunAssembly.LAUNCH_CONFIG);
+        Files.writeString(configuration, submission.configuration());
+        List<String> overrides = List.of();
+        if (submission.order().isPresent()) {
+            Path order = directory.path().resolve("order-" + submission.orderFile());
+            Files.writeString(order, submission.order().get());
+            overrides = List.of("schedule.file=" + order);
+        }
+        LoadedConfig loaded = ConfigLoader.loadWithOrigins(configuration, overrides);
+        RunOptions options = start(submission, directory).in(directory.path(), submission.name());
+        RunAssembly assembly = RunAssembly.of(loaded, options);
+        assembly.writeForStageProcesses();
+        Files.writeString(directory.resolvedConfiguration(), assembly.config().resolved());
+        assembly.sweepCheckpoints();
+        return new SubmittedRun(directory, assembly, lock);
+    }
+
+    private static RunStart start(Submission submission, RunDirectory directory) {
+        Optional<Path> newest =
+                submission.resume()
+                        ? CheckpointFolders.newestOf(directory.path(), LOG::warn)
+                                .map(SavedCheckpoint::path)
+                        : Optional.empty();
+        return new RunStart(
+                newest,
+                newest.isPresent() ? Optional.empty() : submission.init(),
+                Optional.empty(),
+                false);
+    }
+
+    /** A run that never began leaves nothing. */
+    private static void undo(RunDirectory directory, @Nullable FileChannel lock, boolean fresh) {
+        try {
+            if (lock != null) {
+                lock.close();
+            }
+            if (fresh) {
+                try (Stream<Path> files = Files.walk(directory.path())) {
+                    for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+                        Files.delete(file);
+                    }
+                }
+            }
+        } catch (IOException e) {
+            LOG.warn("{} stays, though its run was refused", directory.path(), e);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+package dev.penstock.runtime.launch;
+
+import dev.penstock.actors.spi.RunListener;
+import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.runtime.metrics.ListenerFanOut;
+import dev.penstock.runtime.metrics.MetricsWriter;
+import dev.penstock.runtime.metrics.PipelineMeter;
+import dev.penstock.runtime.metrics.Quantities;
+import dev.penstock.runtime.metrics.RunDirectory;
+import dev.penstock.runtime.metrics.StragglerWatch;
+import dev.penstock.runtime.report.FaultOutcome;
+import dev.penstock.runtime.report.RecoveryBook;
+import dev.penstock.runtime.report.RunEnding;
+import dev.penstock.runtime.report.RunFacts;
+import dev.penstock.runtime.report.RunRecorder;
+import dev.penstock.runtime.report.RunReport;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * What a run leaves in its directory beside checkpoints: metrics while it goes on, a report at its
+ * end. Close it when nothing more will be measured, then write the report.
+ */
+public final class RunRecord implements AutoCloseable {
+    private final RunDirectory directory;
+    private final RunAssembly assembly;
+    private final RunConfig config;
+    private final PipelineMeter meter;
+    private final RunRecorder recorder;
+    private final MetricsWriter metrics;
+    private final RecoveryBook recoveries = new RecoveryBook(InstantSource.system());
+
+    /**
+     * Opens the metrics file.
+     *
+     * @param assembly stays the caller's
+     */
+    public RunRecord(RunAssembly assembly, RunDirectory directory) {
+        this.directory = directory;
+        this.assembly = assembly;
+        this.config = assembly.config();
+        this.meter = new PipelineMeter(assembly.plan().training());
+        var steps = assembly.plan().steps();
+        this.recorder =
+                new RunRecorder(
+                        config.report().traceSteps().isEmpty()
+                                ? RunRecorder.defaultSteps(steps.completed(), steps.last())
+                                : config.report().traceSteps().stream()
+                                        .map(Integer::longValue)
+                                        .toList());
+        this.metrics =
+                new MetricsWriter(
+                        directory.metrics(),
+                        steps.completed(),
+                        meter,
+                        tokensPerStep(),
+                        assembly.model().optimizer().learningRate()::at,
+                        InstantSource.system());
+    }
+
+    /** Of the run's program; shared with whoever shows progress. */
+    public PipelineMeter meter() {
+        return meter;
+    }
+
+    public long tokensPerStep() {
+        return assembly.model().batch().tokensPerStep();
+    }
+
+    /** Records what it is told, looks for stragglers, and hands all on. */
+    public RunListener listener(RunListener next) {
+        var told = new ListenerFanOut(List.of(metrics, recorder, recoveries, next));
+        var stragglers = new StragglerWatch(assembly.plan().training(), assembly.shares(), told);
+        return new ListenerFanOut(List.of(told, stragglers));
+    }
+
+    /** The first lines of a run: what is trained, on what, in which order, and where. */
+    public List<String> banner() {
+        var shape = assembly.model().shape();
+        return List.of(
+                "%s: %s parameters (%d layers, width %d, %d heads, context %d, vocabulary %d)"
+                        .formatted(
+                                config.run().name(),
+                                Quantities.count(shape.parameters()),
+                                shape.layers(),
+                                shape.width(),
+                                shape.heads(),
+                                shape.context(),
+                                shape.vocabulary()),
+                "data: " + assembly.data().description(),
+                "pipeline: %d stages of %s layers, %s, %d micro-batches of %d sequences"
+                        .formatted(
+                                assembly.model().partition().stages(),
+                                assembly.model().partition().layersPerStage(),
+                                assembly.plan().training().name(),
+                                config.batch().microBatches(),
+                                config.batch().sequencesPerMicroBatch()),
+                "run directory: " + directory.path());
+    }
+
+    /**
+     * Writes the report.
+     *
+     * @return a summary for people
+     */
+    public String report(RunOutcome outcome, Duration took, Optional<String> sample) {
+        return new RunReport(directory, facts(), recorder)
+                .write(new RunEnding(outcome, took, sample));
+    }
+
+    private RunFacts facts() {
+        Map<String, String> environment = new LinkedHashMap<>();
+        environment.put(
+                "host",
+                "%s %s, %d processors"
+                        .formatted(
+                                System.getProperty("os.name"),
+                                System.getProperty("os.arch"),
+                                Runtime.getRuntime().availableProcessors()));
+        environment.put("java", Runtime.version().toString());
+        environment.put("data", assembly.data().description());
+        return new RunFacts(
+                config.run().name(),
+                config.resolved(),
+                assembly.plan().training(),
+                assembly.plan().steps().last(),
+                tokensPerStep(),
+                assembly.model().shape().parameters(),
+                assembly.plannedBytes(),
+                this::faults,
+                environment);
+    }
+
+    private List<FaultOutcome> faults() {
+        return FaultOutcome.of(
+                ConfiguredFaults.plan(config),
+                ConfiguredFaults.markers(directory.path()),
+                recoveries.all());
+    }
+
+    @Override
+    public void close() {
+        metrics.close();
+    }
+}

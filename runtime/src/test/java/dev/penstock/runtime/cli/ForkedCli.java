@@ -1,0 +1,110 @@
+package dev.penstock.runtime.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** The program in a Java machine of its own; killed when closed. */
+final class ForkedCli implements AutoCloseable {
+    private static final Duration PATIENCE = Duration.ofSeconds(90);
+
+    private final Process process;
+    private final Path output;
+
+    private ForkedCli(Process process, Path output) {
+        this.process = process;
+        this.output = output;
+    }
+
+    static ForkedCli start(String... arguments) throws IOException {
+        return start(List.of(arguments));
+    }
+
+    /** Starts it as the launcher does, from the class path of this process. */
+    static ForkedCli start(List<String> arguments, String... settings) throws IOException {
+        List<String> command = new ArrayList<>();
+        // a shell may have started this process with interrupts ignored, which a child inherits
+        command.addAll(List.of("env", "--default-signal=INT"));
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
+                .filter(argument -> !argument.startsWith("-javaagent"))
+                .filter(argument -> !argument.startsWith("-Xmx"))
+                .forEach(command::add);
+        command.addAll(List.of("-Xmx512m", "-cp", System.getProperty("java.class.path")));
+        command.add(Main.class.getName());
+        command.addAll(arguments);
+        for (String setting : settings) {
+            command.addAll(List.of("--set", setting));
+        }
+        Path output = Files.createTempFile("penstock-cli-", ".txt");
+        output.toFile().deleteOnExit();
+        return new ForkedCli(
+                new ProcessBuilder(command)
+                        .redirectErrorStream(true)
+                        .redirectOutput(output.toFile())
+                        .start(),
+                output);
+    }
+
+    /** Waits until it has said something; the last group of the match. */
+    String awaitOutput(String pattern) {
+        Pattern wanted = Pattern.compile(pattern);
+        await().atMost(PATIENCE)
+                .pollInterval(Duration.ofMillis(50))
+                .until(
+                        () -> {
+                            boolean found = wanted.matcher(output()).find();
+                            assertThat(found || process.isAlive())
+                                    .as(() -> "ended without saying " + pattern + ": " + output())
+                                    .isTrue();
+                            return found;
+                        });
+        Matcher match = wanted.matcher(output());
+        assertThat(match.find()).isTrue();
+        return match.group(match.groupCount());
+    }
+
+    /** Sends a signal by its name, such as INT. */
+    void signal(String name) throws Exception {
+        Process kill = new ProcessBuilder("kill", "-" + name, "" + process.pid()).start();
+        assertThat(kill.waitFor(10, TimeUnit.SECONDS)).isTrue();
+        assertThat(kill.exitValue()).isZero();
+    }
+
+    List<ProcessHandle> descendants() {
+        return process.descendants().toList();
+    }
+
+    /** Waits for the end; the exit code. */
+    int awaitEnd(Duration limit) throws InterruptedException {
+        boolean ended = process.waitFor(limit.toMillis(), TimeUnit.MILLISECONDS);
+        assertThat(ended).as(() -> "still running after " + limit + ": " + output()).isTrue();
+        return process.exitValue();
+    }
+
+    /** All that was said so far, on both streams. */
+    String output() {
+        try {
+            return Files.readString(output);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    @Override
+    public void close() {
+        process.descendants().forEach(ProcessHandle::destroyForcibly);
+        process.destroyForcibly();
+    }
+}

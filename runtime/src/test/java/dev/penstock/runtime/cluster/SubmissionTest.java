@@ -1,0 +1,42 @@
+package dev.penstock.runtime.cluster;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.penstock.actors.cluster.RunRefusedException;
+import java.nio.file.Path;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+
+class SubmissionTest {
+    @Test
+    void arrivesAsItWas() {
+        var submission =
+                new Submission(
+                        "quick",
+                        "run.steps = 3\nmodel { width = 4 } # ü \\ \"x\"\n",
+                        Optional.of("rank 0: 0F0\n\trank 1: 1F0\n"),
+                        "mine.csv",
+                        Optional.of(Path.of("/weights/a b.safetensors")),
+                        true);
+
+        assertThat(Submission.parse(submission.text())).isEqualTo(submission);
+    }
+
+    @Test
+    void whatIsNoneIsRefused() {
+        assertThatThrownBy(() -> Submission.parse("hello")).isInstanceOf(RunRefusedException.class);
+        assertThatThrownBy(() -> Submission.parse("a=\\u00zz"))
+                .isInstanceOf(RunRefusedException.class);
+    }
+
+    /** It becomes part of a path on the seed. */
+    @Test
+    void anOrdersFileNameIsOnlyAName() {
+        var submission =
+                new Submission(
+                        "quick", "x", Optional.of(""), "../../etc/passwd", Optional.empty(), false);
+
+        assertThat(Submission.parse(submission.text()).orderFile()).isEqualTo("passwd");
+    }
+}
