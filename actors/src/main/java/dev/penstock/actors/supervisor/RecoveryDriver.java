@@ -8,17 +8,12 @@ import dev.penstock.actors.shard.RankBirth;
 import dev.penstock.actors.shard.RankEvent;
 import dev.penstock.actors.shard.RankOrder;
 import dev.penstock.actors.shard.RankStart;
-import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RecoveryReport.Restart;
 import dev.penstock.actors.spi.RunPlan;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.BitSet;
 import java.util.List;
-import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
-import java.util.TreeMap;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -47,40 +42,10 @@ final class RecoveryDriver {
     private final RecoveryBudget budget;
 
     /** The recovery under way; null between two. */
-    private @Nullable Attempt attempt;
+    private @Nullable RecoveryAttempt attempt;
 
     private String link = "";
     private boolean linkIsDown;
-
-    /** One recovery, from the first death to the last rank back, over one epoch or several. */
-    private static final class Attempt {
-        final String cause;
-        final long beganNanos;
-        final long committedBefore;
-        final BitSet dead = new BitSet();
-        final Map<Integer, RankEvent.Prepared> prepared = new TreeMap<>();
-        final BitSet back = new BitSet();
-        long detectNanos;
-        long skippedStep = -1;
-        boolean rollBack;
-        boolean wentBack;
-        long parkedSinceNanos = -1;
-        long nextParkReportNanos;
-
-        /** Null while ranks prepare. */
-        @Nullable Restart restart;
-
-        RankStart start = new RankStart.Kept();
-        MirrorLayout mirrors = MirrorLayout.none(0);
-        long decidedNanos;
-        int sparesUsed;
-
-        Attempt(String cause, long now, long committed) {
-            this.cause = cause;
-            this.beganNanos = now;
-            this.committedBefore = committed;
-        }
-    }
 
     RecoveryDriver(
             RunPlan plan,
@@ -106,7 +71,7 @@ final class RecoveryDriver {
         if (refused.isPresent()) {
             return new Turn.Broken(refused.get());
         }
-        Attempt under = attempt(cause, now);
+        RecoveryAttempt under = attempt(cause, now);
         for (int rank : gone) {
             under.detectNanos = Math.max(under.detectNanos, ranks.silentNanos(rank, now));
             under.dead.set(rank);
@@ -116,7 +81,7 @@ final class RecoveryDriver {
 
     /** Ranks say nothing any more, which proves nothing. */
     Turn onSilent(List<Integer> silent, String cause, long now) {
-        Attempt under = attempt;
+        RecoveryAttempt under = attempt;
         for (int rank : silent) {
             ranks.silent(rank);
         }
@@ -153,32 +118,30 @@ final class RecoveryDriver {
     /** Nothing of a step may be applied. */
     Turn onNotFinite(long step, String cause, RecoveryPolicy.NonFinite policy, long now) {
         Turn turn = onLinkLost(cause, now);
-        Attempt under = attempt;
+        RecoveryAttempt under = attempt;
         if (under != null) {
             under.skippedStep = policy == RecoveryPolicy.NonFinite.SKIP ? step : -1;
-            under.rollBack = policy == RecoveryPolicy.NonFinite.ROLLBACK;
+            under.wantsBack = policy == RecoveryPolicy.NonFinite.ROLLBACK;
         }
         return turn;
     }
 
-    private Attempt attempt(String cause, long now) {
-        Attempt under = attempt;
+    private RecoveryAttempt attempt(String cause, long now) {
+        RecoveryAttempt under = attempt;
         if (under == null) {
-            under = new Attempt(cause, now, driver.lastCommit());
+            under = new RecoveryAttempt(cause, now, driver.lastCommit());
             attempt = under;
         }
         return under;
     }
 
-    private Turn raise(Attempt under, String cause, long now) {
+    private Turn raise(RecoveryAttempt under, String cause, long now) {
         int epoch = ranks.epoch() + 1;
         LOG.warn("run {}: {}; recovering in epoch {}", plan.runId(), cause, epoch);
         ranks.enter(epoch);
         out.add(new Effect.Journal(new JournalRecord.EpochRaised(epoch, cause)));
         driver.halt();
-        under.restart = null;
-        under.prepared.clear();
-        under.back.clear();
+        under.startOver();
         for (int rank = 0; rank < ranks.size(); rank++) {
             if (!ranks.isSilent(rank)) {
                 out.tell(rank, new RankOrder.Prepare(epoch));
@@ -193,14 +156,14 @@ final class RecoveryDriver {
      * A rank spoke; one that was silent, or hosted for an earlier epoch, is told what it missed.
      */
     void onHeard(int rank, boolean wasSilent) {
-        Attempt under = attempt;
+        RecoveryAttempt under = attempt;
         if (under != null && under.restart == null && wasSilent) {
             out.tell(rank, new RankOrder.Prepare(ranks.epoch()));
         }
     }
 
     Turn onPrepared(RankEvent.Prepared prepared, long now) {
-        Attempt under = attempt;
+        RecoveryAttempt under = attempt;
         if (under == null || under.restart != null) {
             return Turn.GO_ON;
         }
@@ -217,11 +180,11 @@ final class RecoveryDriver {
 
     /** Something that the decision may have waited for has happened. */
     Turn retry(long now) {
-        Attempt under = attempt;
+        RecoveryAttempt under = attempt;
         return under != null && under.restart == null ? decideIfReady(under, now) : Turn.GO_ON;
     }
 
-    private Turn decideIfReady(Attempt under, long now) {
+    private Turn decideIfReady(RecoveryAttempt under, long now) {
         List<Integer> silent = new ArrayList<>();
         for (int rank = 0; rank < ranks.size(); rank++) {
             if (ranks.isSilent(rank)) {
@@ -242,7 +205,7 @@ final class RecoveryDriver {
         return decide(under, now);
     }
 
-    private void park(Attempt under, List<Integer> silent, long now) {
+    private void park(RecoveryAttempt under, List<Integer> silent, long now) {
         if (under.parkedSinceNanos < 0) {
             under.parkedSinceNanos = now;
             under.nextParkReportNanos = now;
@@ -263,7 +226,7 @@ final class RecoveryDriver {
         }
     }
 
-    private void exclude(Attempt under, int rank) {
+    private void exclude(RecoveryAttempt under, int rank) {
         String reason =
                 "run %s goes on in epoch %d without %s, which was silent for too long"
                         .formatted(plan.runId(), ranks.epoch(), ranks.name(rank));
@@ -275,17 +238,15 @@ final class RecoveryDriver {
 
     // ---- the decision ---------------------------------------------------------------------------
 
-    private Turn decide(Attempt under, long now) {
+    private Turn decide(RecoveryAttempt under, long now) {
         long commit = driver.lastCommit();
-        boolean even =
-                !under.rollBack
-                        && under.prepared.values().stream()
-                                .allMatch(prepared -> prepared.state().reaches(commit));
+        List<Integer> missing = missing();
+        boolean even = !under.wantsBack && under.allReach(commit);
         under.decidedNanos = now;
-        if (even && missing().isEmpty()) {
+        if (even && missing.isEmpty()) {
             under.restart = Restart.MEMORY;
             under.start = new RankStart.Kept();
-        } else if (even && missing().stream().allMatch(rank -> holder(under, rank).isPresent())) {
+        } else if (even && missing.stream().allMatch(r -> under.holder(r, commit).isPresent())) {
             under.restart = Restart.MIRROR;
             under.start = new RankStart.Kept();
         } else {
@@ -297,7 +258,7 @@ final class RecoveryDriver {
         for (int rank : under.prepared.keySet()) {
             out.tell(rank, new RankOrder.Resume(ranks.epoch(), under.start, under.mirrors, link));
         }
-        missing().forEach(rank -> host(under, rank, true, now));
+        missing.forEach(rank -> host(under, rank, true, now));
         return finishIfBack(under, now);
     }
 
@@ -311,24 +272,11 @@ final class RecoveryDriver {
         return missing;
     }
 
-    /** The rank that holds a mirror of this one, as far as the run is. */
-    private Optional<Integer> holder(Attempt under, int rank) {
-        return under.prepared.values().stream()
-                .filter(prepared -> holds(prepared, rank))
-                .map(RankEvent.Prepared::rank)
-                .findFirst();
-    }
-
-    private boolean holds(RankEvent.Prepared prepared, int rank) {
-        return prepared.mirrors().stream()
-                .anyMatch(mirror -> mirror.rank() == rank && mirror.reaches(driver.lastCommit()));
-    }
-
     /**
      * Who holds whose mirror from now on, such that no death takes both; what its holder has not is
      * filled. From a checkpoint all mirrors start anew, as their ranks do.
      */
-    private MirrorLayout mirrors(Attempt under) {
+    private MirrorLayout mirrors(RecoveryAttempt under) {
         if (!plan.mirrors()) {
             return MirrorLayout.none(ranks.size());
         }
@@ -343,7 +291,7 @@ final class RecoveryDriver {
         List<Integer> fills = new ArrayList<>();
         for (int rank = 0; rank < ranks.size(); rank++) {
             RankEvent.Prepared holder = under.prepared.get(layout.holderOf(rank));
-            if (holder == null || !holds(holder, rank)) {
+            if (holder == null || !RecoveryAttempt.holds(holder, rank, driver.lastCommit())) {
                 fills.add(rank);
             }
         }
@@ -351,20 +299,20 @@ final class RecoveryDriver {
     }
 
     /** The process of a rank; of one that has none yet, a process of its own. */
-    private Object place(Attempt under, int rank) {
+    private Object place(RecoveryAttempt under, int rank) {
         Optional<NodeInfo> node = ranks.node(rank);
         if (node.isEmpty() && under.restart == Restart.MIRROR) {
-            node = holder(under, rank).flatMap(ranks::node);
+            node = under.holder(rank, driver.lastCommit()).flatMap(ranks::node);
         }
         return node.isPresent() ? node.get() : rank;
     }
 
     /** Hosts a missing rank, or asks for a process that can. */
-    private void host(Attempt under, int rank, boolean mayStart, long now) {
+    private void host(RecoveryAttempt under, int rank, boolean mayStart, long now) {
         RankStart start = under.start;
         Optional<NodeInfo> node = placer.replacementFor(rank);
         if (under.restart == Restart.MIRROR) {
-            int holder = holder(under, rank).orElseThrow();
+            int holder = under.holder(rank, driver.lastCommit()).orElseThrow();
             node = ranks.node(holder);
             start = new RankStart.FromMirror(holder, driver.lastCommit());
         }
@@ -384,7 +332,7 @@ final class RecoveryDriver {
 
     /** A node is there that was not. */
     void onNode(long now) {
-        Attempt under = attempt;
+        RecoveryAttempt under = attempt;
         if (under != null && under.restart != null) {
             missing().forEach(rank -> host(under, rank, false, now));
         }
@@ -392,7 +340,7 @@ final class RecoveryDriver {
 
     /** A rank was hosted; if the epoch has moved on since it was asked for, it is told. */
     void onHosted(int rank, int birthEpoch) {
-        Attempt under = attempt;
+        RecoveryAttempt under = attempt;
         if (under != null && under.restart == null && birthEpoch < ranks.epoch()) {
             out.tell(rank, new RankOrder.Prepare(ranks.epoch()));
         }
@@ -400,7 +348,7 @@ final class RecoveryDriver {
 
     /** A rank is open again, with state and links. */
     Turn onBack(int rank, long now) {
-        Attempt under = attempt;
+        RecoveryAttempt under = attempt;
         if (under == null || under.restart == null) {
             return Turn.GO_ON;
         }
@@ -408,7 +356,7 @@ final class RecoveryDriver {
         return finishIfBack(under, now);
     }
 
-    private Turn finishIfBack(Attempt under, long now) {
+    private Turn finishIfBack(RecoveryAttempt under, long now) {
         if (under.back.cardinality() < ranks.size()) {
             return Turn.GO_ON;
         }
@@ -417,21 +365,10 @@ final class RecoveryDriver {
             return new Turn.Broken(mixed.get());
         }
         attempt = null;
-        Restart restart =
-                under.wentBack ? Restart.CHECKPOINT : Objects.requireNonNull(under.restart);
-        if (under.skippedStep > 0 && restart == Restart.MEMORY) {
+        if (under.skippedStep > 0 && !under.wentBack) {
             driver.skip(under.skippedStep);
         }
-        var report =
-                new RecoveryReport(
-                        under.cause,
-                        ranks.epoch(),
-                        under.dead.stream().boxed().toList(),
-                        restart,
-                        under.detectNanos,
-                        now - under.beganNanos,
-                        under.wentBack ? under.committedBefore - driver.completed() : 0,
-                        driver.completed());
+        var report = under.report(ranks.epoch(), driver.completed(), now);
         LOG.info("run {}: {}", plan.runId(), report);
         out.notify(listener -> listener.onRecovery(report));
         for (int i = 0; i < under.sparesUsed; i++) {
@@ -446,7 +383,7 @@ final class RecoveryDriver {
     }
 
     Turn onTick(long now) {
-        Attempt under = attempt;
+        RecoveryAttempt under = attempt;
         if (under == null) {
             return Turn.GO_ON;
         }

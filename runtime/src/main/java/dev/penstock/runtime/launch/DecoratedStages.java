@@ -23,4 +23,9 @@ record DecoratedStages(StageProgramFactory stages, UnaryOperator<StageProgram> d
     public StageProgramFactory blank() {
         return new DecoratedStages(stages.blank(), decorator);
     }
+
+    @Override
+    public StageProgramFactory startingAt(long step) {
+        return new DecoratedStages(stages.startingAt(step), decorator);
+    }
 }

@@ -9,13 +9,14 @@ import akka.cluster.typed.Join;
 import dev.penstock.actors.dataplane.DataPlane;
 import dev.penstock.actors.dataplane.aeron.EmbeddedDriver;
 import dev.penstock.actors.dataplane.aeron.MediaDriverHandle;
-import dev.penstock.actors.dataplane.aeron.MediaDriverProcess;
+import dev.penstock.actors.journal.JournalFile;
 import dev.penstock.actors.node.NodeActor;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.supervisor.PipelineSupervisor;
 import dev.penstock.actors.supervisor.PipelineSupervisor.Command;
+import dev.penstock.actors.supervisor.SupervisorServices;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -80,31 +81,31 @@ public final class PipelineRun {
 
     private RunOutcome runInStageProcesses() {
         assembly.writeForStageProcesses();
-        ActorSystem<Command> system = ActorSystems.clustered(supervisor(), List.of());
-        Cluster cluster = Cluster.get(system);
-        Address self = cluster.selfMember().address();
-        cluster.manager().tell(Join.create(self));
-        try (MediaDriverHandle driver =
-                        assembly.runningDriver().orElseGet(() -> startDriver(system));
-                var _ =
-                        StageProcesses.start(
-                                assembly.plan().ranks(),
-                                assembly.options(),
-                                driver.directory(),
-                                self.toString(),
-                                (rank, how) ->
-                                        system.tell(new PipelineSupervisor.RankDied(rank, how)))) {
-            return await(system);
-        } finally {
-            terminate(system);
+        try (var processes = new LocalProcesses(assembly);
+                var journal =
+                        JournalFile.open(
+                                assembly.options().directory().resolve(JournalFile.NAME))) {
+            var services =
+                    new SupervisorServices(
+                            assembly.checkpoints(),
+                            ConfiguredRecovery.of(assembly.config().recovery()),
+                            journal,
+                            processes);
+            ActorSystem<Command> system =
+                    ActorSystems.clustered(
+                            PipelineSupervisor.create(assembly.plan(), listener, services, outcome),
+                            List.of());
+            Cluster cluster = Cluster.get(system);
+            Address self = cluster.selfMember().address();
+            cluster.manager().tell(Join.create(self));
+            try {
+                processes.begin(system, self.toString());
+                return await(system);
+            } finally {
+                processes.close();
+                terminate(system);
+            }
         }
-    }
-
-    private MediaDriverProcess startDriver(ActorSystem<Command> system) {
-        return MediaDriverProcess.start(
-                assembly.driverSettings(),
-                assembly.plan().timeouts().start(),
-                how -> system.tell(new PipelineSupervisor.LinkDied(how)));
     }
 
     private Behavior<Command> supervisor() {

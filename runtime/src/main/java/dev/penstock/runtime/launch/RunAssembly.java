@@ -253,7 +253,8 @@ public final class RunAssembly implements AutoCloseable {
     }
 
     private StageProgramFactory programs() {
-        StageProgramFactory programs = stages;
+        StageProgramFactory programs =
+                new RunStages(stages, options.directory().resolve(CheckpointFolders.FOLDER));
         if (options.dump().isPresent()) {
             var dump = options.dump().get();
             programs = new DecoratedStages(programs, stage -> new GradientDump(stage, dump));

@@ -5,6 +5,7 @@ import akka.actor.typed.javadsl.Behaviors;
 import dev.penstock.actors.dataplane.DataPlane;
 import dev.penstock.actors.node.NodeActor;
 import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.shard.RankResources;
 import dev.penstock.runtime.config.ConfigLoader;
 import dev.penstock.runtime.config.LoadedConfig;
 import java.io.IOException;
@@ -21,15 +22,22 @@ import org.slf4j.LoggerFactory;
 public final class StageProcess {
     private static final Logger LOG = LoggerFactory.getLogger(StageProcess.class);
 
+    /** In the place of a rank: wait for one whose process dies. */
+    static final String SPARE = "spare";
+
+    private static final int FENCED = 4;
+
     private StageProcess() {}
 
     /**
-     * Arguments: run directory, rank, directory of the media driver, address of the cluster's seed.
+     * Arguments: run directory, rank or {@value #SPARE}, directory of the media driver, address of
+     * the cluster's seed.
      */
     public static void main(String[] args) throws IOException {
         Interrupts.leaveToParent();
         Path directory = Path.of(args[0]);
-        int rank = Integer.parseInt(args[1]);
+        Optional<Integer> rank =
+                args[1].equals(SPARE) ? Optional.empty() : Optional.of(Integer.parseInt(args[1]));
         Path driverDirectory = Path.of(args[2]);
         String seed = args[3];
 
@@ -37,26 +45,34 @@ public final class StageProcess {
                 ConfigLoader.loadWithOrigins(
                         directory.resolve(RunAssembly.LAUNCH_CONFIG), List.of());
         RunAssembly assembly = RunAssembly.of(config, RunOptions.read(directory));
-        DataPlane dataPlane = assembly.openDataPlane(driverDirectory);
+        DataPlane dataPlane = new RestartableDataPlane(driverDirectory, assembly::openDataPlane);
         var info =
                 new NodeInfo(
-                        "stage process " + rank, ProcessHandle.current().pid(), Optional.of(rank));
+                        rank.map(r -> "stage process " + r).orElse("spare process"),
+                        ProcessHandle.current().pid(),
+                        rank,
+                        rank.isEmpty());
+        RankResources resources = assembly.resources(dataPlane).whenFenced(StageProcess::endFenced);
         ActorSystem<Void> system =
                 ActorSystems.clustered(
                         Behaviors.setup(
                                 context -> {
-                                    context.spawn(
-                                            NodeActor.create(info, assembly.resources(dataPlane)),
-                                            "node");
+                                    context.spawn(NodeActor.create(info, resources), "node");
                                     return Behaviors.empty();
                                 }),
                         List.of(seed));
-        LOG.info("rank {} joins {}", rank, seed);
+        LOG.info("{} joins {}", info.name(), seed);
         awaitEndOfInput();
         dataPlane.close();
         system.terminate();
         // The cluster would take seconds to say goodbye to members that end as well.
         Runtime.getRuntime().halt(0);
+    }
+
+    /** The run goes on without this process, which nobody waits for any more. */
+    private static void endFenced(String reason) {
+        LOG.error("this process ends: {}", reason);
+        Runtime.getRuntime().halt(FENCED);
     }
 
     private static void awaitEndOfInput() throws IOException {

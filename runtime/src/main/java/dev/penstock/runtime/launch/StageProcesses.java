@@ -8,86 +8,102 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
-import java.util.function.BiConsumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
- * One child process per rank. A child ends when its standard input does, so no child outlives this
- * process, however it dies.
+ * The child processes of a run: one per rank, and spare ones. A child ends when its standard input
+ * does, so no child outlives this process, however it dies.
  */
 final class StageProcesses implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(StageProcesses.class);
     private static final Duration PATIENCE = Duration.ofSeconds(5);
     private static final int LAST_WORDS = 300;
     private static final String EVERY_JVM_SAYS =
             "WARNING: Using incubator modules: jdk.incubator.vector";
 
+    /** Told of the end of a child that nobody asked to end. */
+    @FunctionalInterface
+    interface DeathListener {
+        /**
+         * @param rank that the child was started for; empty for a spare
+         * @param how it ended
+         */
+        void onDeath(long pid, Optional<Integer> rank, String how);
+    }
+
+    private final RunOptions options;
+    private final DeathListener listener;
     private final List<Process> children = new ArrayList<>();
+    private final Map<Integer, Process> latest = new HashMap<>();
+    private int spares;
     private volatile boolean closing;
 
-    private StageProcesses() {}
+    StageProcesses(RunOptions options, DeathListener listener) {
+        this.options = options;
+        this.listener = listener;
+    }
 
     /**
-     * Starts a process for each rank.
+     * Starts a child.
      *
-     * @param onDeath told the rank and how it ended, for a child that ends before {@link #close}
+     * @param rank that it is for; empty for a spare
+     * @param seed address of the supervisor's cluster
+     * @throws UncheckedIOException if it cannot be started
      */
-    static StageProcesses start(
-            int ranks,
-            RunOptions options,
-            Path driverDirectory,
-            String seed,
-            BiConsumer<Integer, String> onDeath) {
-        var processes = new StageProcesses();
+    synchronized void start(Optional<Integer> rank, Path driverDirectory, String seed) {
+        String name = rank.map(r -> "rank-" + r).orElseGet(() -> "spare-" + ++spares);
+        Path output = options.directory().resolve(name + ".out");
+        String role = rank.map(r -> "" + r).orElse(StageProcess.SPARE);
+        Process child;
         try {
-            for (int rank = 0; rank < ranks; rank++) {
-                processes.startOne(rank, options, driverDirectory, seed, onDeath);
-            }
-            return processes;
+            child =
+                    new ProcessBuilder(command(name, role, driverDirectory, seed))
+                            .redirectErrorStream(true)
+                            .redirectOutput(output.toFile())
+                            .start();
         } catch (IOException e) {
-            processes.close();
             throw new UncheckedIOException("cannot start a stage process: " + e.getMessage(), e);
+        }
+        children.add(child);
+        rank.ifPresent(r -> latest.put(r, child));
+        child.onExit().thenAccept(ended -> onExit(ended, rank, output));
+    }
+
+    private void onExit(Process ended, Optional<Integer> rank, Path output) {
+        if (closing) {
+            return;
+        }
+        if (rank.isPresent() && isSuperseded(rank.get(), ended)) {
+            LOG.info("of a former rank {}: {}", rank.get(), how(ended, output));
+        } else {
+            listener.onDeath(ended.pid(), rank, how(ended, output));
         }
     }
 
-    private void startOne(
-            int rank,
-            RunOptions options,
-            Path driverDirectory,
-            String seed,
-            BiConsumer<Integer, String> onDeath)
-            throws IOException {
-        Path output = options.directory().resolve("rank-%d.out".formatted(rank));
-        Process child =
-                new ProcessBuilder(command(rank, options, driverDirectory, seed))
-                        .redirectErrorStream(true)
-                        .redirectOutput(output.toFile())
-                        .start();
-        children.add(child);
-        child.onExit()
-                .thenAccept(
-                        ended -> {
-                            if (!closing) {
-                                onDeath.accept(rank, how(ended, output));
-                            }
-                        });
+    private synchronized boolean isSuperseded(int rank, Process ended) {
+        return !ended.equals(latest.get(rank));
     }
 
-    private static List<String> command(
-            int rank, RunOptions options, Path driverDirectory, String seed) {
+    private List<String> command(String name, String role, Path driverDirectory, String seed) {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
                 .filter(argument -> !argument.startsWith("-agentlib"))
                 .filter(argument -> !argument.startsWith("-javaagent"))
                 .forEach(command::add);
-        Path log = options.directory().resolve("rank-%d.log".formatted(rank));
+        Path log = options.directory().resolve(name + ".log");
         command.add("-Dpenstock.log=" + log);
         command.add("-cp");
         command.add(System.getProperty("java.class.path"));
         command.add(StageProcess.class.getName());
         command.add(options.directory().toString());
-        command.add(Integer.toString(rank));
+        command.add(role);
         command.add(driverDirectory.toString());
         command.add(seed);
         return command;
@@ -117,7 +133,7 @@ final class StageProcesses implements AutoCloseable {
 
     /** Ends all children: politely, then not. */
     @Override
-    public void close() {
+    public synchronized void close() {
         closing = true;
         for (Process child : children) {
             try {

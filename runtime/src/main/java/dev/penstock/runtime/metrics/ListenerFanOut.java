@@ -51,13 +51,13 @@ public final class ListenerFanOut implements RunListener {
     }
 
     @Override
-    public void onStall(String report) {
-        each(listener -> listener.onStall(report));
+    public void onRecovery(RecoveryReport report) {
+        each(listener -> listener.onRecovery(report));
     }
 
     @Override
-    public void onRecovery(RecoveryReport report) {
-        each(listener -> listener.onRecovery(report));
+    public void onStall(String report) {
+        each(listener -> listener.onStall(report));
     }
 
     @Override

@@ -5,11 +5,13 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.penstock.actors.spi.RecoveryReport;
 import java.time.DateTimeException;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 
@@ -33,6 +35,7 @@ final class MetricsJson {
                 put(object, "validationLoss", evaluation.validationLoss());
                 object.put("validationLossBits", bits(evaluation.validationLoss()));
             }
+            case RecoveryMetrics recovery -> writeRecovery(object, recovery);
         }
         return object.toString();
     }
@@ -50,9 +53,10 @@ final class MetricsJson {
                                         object.path("step").asLong(),
                                         time,
                                         exact(object, "validationLoss")));
+                case "recovery" -> Optional.of(readRecovery(object, time));
                 default -> Optional.empty();
             };
-        } catch (JsonProcessingException | DateTimeException | NumberFormatException e) {
+        } catch (JsonProcessingException | DateTimeException | IllegalArgumentException e) {
             return Optional.empty();
         }
     }
@@ -109,6 +113,36 @@ final class MetricsJson {
                 rankMillis,
                 peaks,
                 doubles(object.path("heapBytesPerOp")));
+    }
+
+    private static void writeRecovery(ObjectNode object, RecoveryMetrics line) {
+        RecoveryReport report = line.report();
+        begin(object, "recovery", line);
+        object.put("cause", report.cause());
+        object.put("epoch", report.epoch());
+        ArrayNode replaced = object.putArray("replaced");
+        report.replaced().forEach(replaced::add);
+        object.put("restart", report.restart().name().toLowerCase(Locale.ROOT));
+        put(object, "detectMillis", millis(report.detectNanos()));
+        put(object, "resumeMillis", millis(report.resumeNanos()));
+        object.put("stepsLost", report.stepsLost());
+    }
+
+    private static RecoveryMetrics readRecovery(JsonNode object, Instant time) {
+        List<Integer> replaced = new ArrayList<>();
+        object.path("replaced").forEach(rank -> replaced.add(rank.asInt()));
+        String restart = object.path("restart").asText().toUpperCase(Locale.ROOT);
+        var report =
+                new RecoveryReport(
+                        object.path("cause").asText(),
+                        object.path("epoch").asInt(),
+                        replaced,
+                        RecoveryReport.Restart.valueOf(restart),
+                        Math.round(number(object, "detectMillis") * NANOS_PER_MILLI),
+                        Math.round(number(object, "resumeMillis") * NANOS_PER_MILLI),
+                        object.path("stepsLost").asLong(),
+                        object.path("step").asLong());
+        return new RecoveryMetrics(time, report);
     }
 
     static double millis(long nanos) {

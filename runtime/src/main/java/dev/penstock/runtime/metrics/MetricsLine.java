@@ -3,7 +3,7 @@ package dev.penstock.runtime.metrics;
 import java.time.Instant;
 
 /** One line of {@code metrics.jsonl}; the format is in {@code docs/metrics.md}. */
-public sealed interface MetricsLine permits StepMetrics, EvaluationMetrics {
+public sealed interface MetricsLine permits StepMetrics, EvaluationMetrics, RecoveryMetrics {
     /** Training steps done, from 1. */
     long step();
 

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.metrics;
 
 import dev.penstock.actors.spi.RankStep;
+import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.StepReport;
 import java.io.BufferedWriter;
@@ -84,6 +85,18 @@ public final class MetricsWriter implements RunListener, AutoCloseable {
 
     @Override
     public void onCheckpointFailed(long step, String reason) {}
+
+    /** Steps that are done again replace their lines. */
+    @Override
+    public void onRecovery(RecoveryReport report) {
+        if (report.fromStep() < lastStep) {
+            lastStep = report.fromStep();
+            lastEvaluation = -1;
+            close();
+            open(lastStep);
+        }
+        write(new RecoveryMetrics(clock.instant(), report));
+    }
 
     @Override
     public void onStall(String report) {}

@@ -60,13 +60,15 @@ final class ProgressBarListener implements ProgressListener {
     }
 
     @Override
-    public void onStall(String report) {
-        above(report);
+    public void onRecovery(RecoveryReport report) {
+        figures.goBackTo(report.fromStep());
+        bar.stepTo(report.fromStep());
+        above(Told.recovery(report));
     }
 
     @Override
-    public void onRecovery(RecoveryReport report) {
-        above(Told.recovery(report));
+    public void onStall(String report) {
+        above(report);
     }
 
     @Override

@@ -54,6 +54,12 @@ final class ProgressFigures {
         }
     }
 
+    /** The time that is left is judged anew from here. */
+    void goBackTo(long doneStep) {
+        step = doneStep;
+        firstMeasuredStep = 0;
+    }
+
     void onEvaluation(double heldOutLoss) {
         validationLoss = heldOutLoss;
     }

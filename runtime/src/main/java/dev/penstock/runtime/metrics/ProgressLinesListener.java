@@ -51,13 +51,15 @@ final class ProgressLinesListener implements ProgressListener {
     }
 
     @Override
-    public void onStall(String report) {
-        out.println(report);
+    public void onRecovery(RecoveryReport report) {
+        figures.goBackTo(report.fromStep());
+        out.println(Told.recovery(report));
+        lastLineStep = Math.min(lastLineStep, report.fromStep());
     }
 
     @Override
-    public void onRecovery(RecoveryReport report) {
-        out.println(Told.recovery(report));
+    public void onStall(String report) {
+        out.println(report);
     }
 
     @Override

@@ -46,7 +46,12 @@ public final class GptStageFactory implements StageProgramFactory {
 
     @Override
     public GptStageFactory blank() {
-        return new GptStageFactory(settings, budgets, batches, (_, _, _) -> true);
+        return startingFrom((_, _, _) -> true);
+    }
+
+    /** The same stages with other first values. */
+    public GptStageFactory startingFrom(ParameterSource other) {
+        return new GptStageFactory(settings, budgets, batches, other);
     }
 
     /** Device memory that a stage will hold from its creation to its end; nothing is allocated. */

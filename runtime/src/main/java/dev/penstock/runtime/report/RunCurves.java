@@ -4,6 +4,7 @@ import dev.penstock.runtime.metrics.Activity;
 import dev.penstock.runtime.metrics.EvaluationMetrics;
 import dev.penstock.runtime.metrics.MetricsFile;
 import dev.penstock.runtime.metrics.MetricsLine;
+import dev.penstock.runtime.metrics.RecoveryMetrics;
 import dev.penstock.runtime.metrics.StepMetrics;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -133,6 +134,7 @@ final class RunCurves {
                 add(Curve.EVALUATION_STEP, evaluation.step());
                 add(Curve.VALIDATION_LOSS, evaluation.validationLoss());
             }
+            case RecoveryMetrics _ -> {} // told among the run's events
         }
     }
 

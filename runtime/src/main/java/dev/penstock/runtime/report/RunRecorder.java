@@ -95,17 +95,20 @@ public final class RunRecorder implements RunListener {
                 "%d, the last one after step %d: %s".formatted(failedCheckpoints, step, reason));
     }
 
+    /** Steps that are done again are forgotten. */
+    @Override
+    public synchronized void onRecovery(RecoveryReport report) {
+        recoveries++;
+        recent.removeIf(step -> step.step() > report.fromStep());
+        kept.tailMap(report.fromStep() + 1).clear();
+        events.put(
+                "recoveries", "%d, the last one: %s".formatted(recoveries, Told.recovery(report)));
+    }
+
     @Override
     public synchronized void onStall(String report) {
         stalls++;
         events.put("stalls", "%d, the last one: %s".formatted(stalls, report));
-    }
-
-    @Override
-    public synchronized void onRecovery(RecoveryReport report) {
-        recoveries++;
-        events.put(
-                "recoveries", "%d, the last one: %s".formatted(recoveries, Told.recovery(report)));
     }
 
     @Override

@@ -23,7 +23,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * A stage's process dies: the run ends soon, says who it was, and leaves nothing on the machine.
+ * A stage's process dies and recovery is off: the run ends soon, says who it was, and leaves
+ * nothing on the machine.
  */
 @EnabledOnOs(OS.LINUX)
 class DeadStageIT {
@@ -39,7 +40,7 @@ class DeadStageIT {
         Training training =
                 Training.onText(folder)
                         .set("run.name=" + name, "run.steps=1000000", "checkpoint.every=0")
-                        .set("pipeline.processes=per-stage");
+                        .set("pipeline.processes=per-stage", "recovery.enabled=false");
 
         try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(20)) {
             List<ProcessHandle> family = run.family();

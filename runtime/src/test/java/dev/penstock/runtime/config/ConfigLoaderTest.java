@@ -90,7 +90,13 @@ class ConfigLoaderTest {
                                         Duration.ofSeconds(5),
                                         Duration.ofSeconds(60),
                                         Duration.ofSeconds(30)),
-                                new RecoverySection(false),
+                                new RecoverySection(
+                                        true,
+                                        5,
+                                        Duration.ofMinutes(10),
+                                        0,
+                                        RecoverySection.NonFinite.HALT,
+                                        false),
                                 new ReportSection(List.of(5, 20, 50)),
                                 List.of()));
     }
@@ -128,7 +134,10 @@ class ConfigLoaderTest {
               socket-buffer = 4 MiB, media-driver = .
             }
             timeouts { lease = 500 ms, stall-report = 1 minute, start = 2 s, stop = 3 s }
-            recovery { mirror = on }
+            recovery {
+              enabled = false, max-restarts = 2, window = 1 minute, spares = 1
+              non-finite = skip, mirror = on
+            }
             report { trace-steps = [] }
             """;
 
@@ -192,7 +201,13 @@ class ConfigLoaderTest {
                                         Duration.ofMinutes(1),
                                         Duration.ofSeconds(2),
                                         Duration.ofSeconds(3)),
-                                new RecoverySection(true),
+                                new RecoverySection(
+                                        false,
+                                        2,
+                                        Duration.ofMinutes(1),
+                                        1,
+                                        RecoverySection.NonFinite.SKIP,
+                                        true),
                                 new ReportSection(List.of()),
                                 List.of()));
     }

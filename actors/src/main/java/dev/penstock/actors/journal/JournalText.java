@@ -1,0 +1,66 @@
+package dev.penstock.actors.journal;
+
+import dev.penstock.actors.journal.JournalRecord.Began;
+import dev.penstock.actors.journal.JournalRecord.Committed;
+import dev.penstock.actors.journal.JournalRecord.Ended;
+import dev.penstock.actors.journal.JournalRecord.EpochRaised;
+import dev.penstock.actors.journal.JournalRecord.Published;
+import dev.penstock.actors.journal.JournalRecord.RolledBack;
+import java.util.Optional;
+
+/** Records as one line of text, and back. Free text comes last and fits the line. */
+final class JournalText {
+    private JournalText() {}
+
+    static String print(JournalRecord record) {
+        return switch (record) {
+            case Began(String run, String hash, int ranks, int epoch, long completed) ->
+                    "began %d %d %d %s %s".formatted(epoch, ranks, completed, hash, oneLine(run));
+            case EpochRaised(int epoch, String cause) -> "epoch " + epoch + " " + oneLine(cause);
+            case Committed(int epoch, long step, double clipFactor) ->
+                    "committed %d %d %s".formatted(epoch, step, Double.toHexString(clipFactor));
+            case Published(long step) -> "published " + step;
+            case RolledBack(int epoch, long step) -> "rolled-back %d %d".formatted(epoch, step);
+            case Ended(long step) -> "ended " + step;
+        };
+    }
+
+    private static String oneLine(String text) {
+        return text.replaceAll("\\p{Cntrl}+", " ");
+    }
+
+    /** Empty if this is no record. */
+    static Optional<JournalRecord> parse(String text) {
+        String[] words = text.split(" ", 6);
+        try {
+            return switch (words[0]) {
+                case "began" ->
+                        Optional.of(
+                                new Began(
+                                        words[5],
+                                        words[4],
+                                        Integer.parseInt(words[2]),
+                                        Integer.parseInt(words[1]),
+                                        Long.parseLong(words[3])));
+                case "epoch" ->
+                        Optional.of(
+                                new EpochRaised(Integer.parseInt(words[1]), text.split(" ", 3)[2]));
+                case "committed" ->
+                        Optional.of(
+                                new Committed(
+                                        Integer.parseInt(words[1]),
+                                        Long.parseLong(words[2]),
+                                        Double.parseDouble(words[3])));
+                case "published" -> Optional.of(new Published(Long.parseLong(words[1])));
+                case "rolled-back" ->
+                        Optional.of(
+                                new RolledBack(
+                                        Integer.parseInt(words[1]), Long.parseLong(words[2])));
+                case "ended" -> Optional.of(new Ended(Long.parseLong(words[1])));
+                default -> Optional.empty();
+            };
+        } catch (NumberFormatException | ArrayIndexOutOfBoundsException e) {
+            return Optional.empty();
+        }
+    }
+}

@@ -1,0 +1,94 @@
+package dev.penstock.actors.supervisor;
+
+import dev.penstock.actors.mirror.MirrorLayout;
+import dev.penstock.actors.shard.RankEvent;
+import dev.penstock.actors.shard.RankStart;
+import dev.penstock.actors.spi.RecoveryReport;
+import dev.penstock.actors.spi.RecoveryReport.Restart;
+import java.util.BitSet;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/** One recovery, from the first death to the last rank back, over one epoch or several. */
+final class RecoveryAttempt {
+    final String cause;
+    final long beganNanos;
+    private final long committedBefore;
+
+    /** Ranks that died in any of the epochs. */
+    final BitSet dead = new BitSet();
+
+    /** Answers of this epoch, by rank. */
+    final Map<Integer, RankEvent.Prepared> prepared = new TreeMap<>();
+
+    /** Ranks that are open again in this epoch. */
+    final BitSet back = new BitSet();
+
+    /** What the run restarts from; null while ranks prepare. */
+    @Nullable Restart restart;
+
+    RankStart start = new RankStart.Kept();
+    MirrorLayout mirrors = MirrorLayout.none(0);
+    long decidedNanos;
+    long detectNanos;
+    long skippedStep = -1;
+    long parkedSinceNanos = -1;
+    long nextParkReportNanos;
+    int sparesUsed;
+
+    /** Whether all are to go back to the checkpoint although nobody died. */
+    boolean wantsBack;
+
+    /** Whether all did go back, in any of the epochs. */
+    boolean wentBack;
+
+    /**
+     * @param committed newest step whose commit was told
+     */
+    RecoveryAttempt(String cause, long now, long committed) {
+        this.cause = cause;
+        this.beganNanos = now;
+        this.committedBefore = committed;
+    }
+
+    /** Forgets what was answered and decided: a higher epoch begins. */
+    void startOver() {
+        restart = null;
+        prepared.clear();
+        back.clear();
+    }
+
+    /** The prepared rank that holds a mirror of this one which reaches the step. */
+    Optional<Integer> holder(int rank, long step) {
+        return prepared.values().stream()
+                .filter(answer -> holds(answer, rank, step))
+                .map(RankEvent.Prepared::rank)
+                .findFirst();
+    }
+
+    static boolean holds(RankEvent.Prepared answer, int rank, long step) {
+        return answer.mirrors().stream()
+                .anyMatch(mirror -> mirror.rank() == rank && mirror.reaches(step));
+    }
+
+    /** Whether every prepared rank has seen the step, or will when its commit is told again. */
+    boolean allReach(long step) {
+        return prepared.values().stream().allMatch(answer -> answer.state().reaches(step));
+    }
+
+    /** What is told when all ranks are back. */
+    RecoveryReport report(int epoch, long completed, long now) {
+        return new RecoveryReport(
+                cause,
+                epoch,
+                dead.stream().boxed().toList(),
+                wentBack ? Restart.CHECKPOINT : Objects.requireNonNull(restart),
+                detectNanos,
+                now - beganNanos,
+                wentBack ? committedBefore - completed : 0,
+                completed);
+    }
+}

@@ -1,0 +1,90 @@
+package dev.penstock.actors.journal;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class JournalFileTest {
+    private static final List<JournalRecord> RECORDS =
+            List.of(
+                    new JournalRecord.Began("a run of \"mine\"", "c0ffee", 4, 1, 0),
+                    new JournalRecord.Committed(1, 1, 0.1),
+                    new JournalRecord.Published(1),
+                    new JournalRecord.EpochRaised(2, "rank 2 died: kill -9, after step 1"),
+                    new JournalRecord.RolledBack(2, 1),
+                    new JournalRecord.Committed(2, 2, Double.MIN_VALUE),
+                    new JournalRecord.Ended(2));
+
+    @TempDir Path folder;
+
+    private Path written() {
+        Path file = folder.resolve("journal.txt");
+        try (var journal = JournalFile.open(file)) {
+            RECORDS.forEach(journal::append);
+        }
+        return file;
+    }
+
+    @Test
+    void whatWasWrittenIsReadBack() {
+        assertThat(JournalFile.read(written())).isEqualTo(RECORDS);
+    }
+
+    @Test
+    void aRunWithoutAJournalHasNoRecords() {
+        assertThat(JournalFile.read(folder.resolve("none"))).isEmpty();
+    }
+
+    @Test
+    void aTornEndIsIgnoredWhereverItIsTorn() throws IOException {
+        Path file = written();
+        byte[] whole = Files.readAllBytes(file);
+        for (int length = 0; length < whole.length; length++) {
+            Files.write(file, Arrays.copyOf(whole, length));
+            List<JournalRecord> read = JournalFile.read(file);
+            assertThat(RECORDS.subList(0, read.size())).isEqualTo(read);
+            long lines =
+                    new String(whole, 0, length, java.nio.charset.StandardCharsets.UTF_8)
+                            .chars()
+                            .filter(c -> c == '\n')
+                            .count();
+            assertThat(read).as("torn after %d bytes", length).hasSize((int) lines);
+        }
+    }
+
+    @Test
+    void aFlippedBitEndsTheJournalThere() throws IOException {
+        Path file = written();
+        byte[] whole = Files.readAllBytes(file);
+        for (int at = 0; at < whole.length; at++) {
+            byte[] damaged = whole.clone();
+            damaged[at] ^= 1;
+            Files.write(file, damaged);
+            List<JournalRecord> read = JournalFile.read(file);
+            assertThat(read).as("bit flipped in byte %d", at).hasSizeLessThan(RECORDS.size());
+            assertThat(RECORDS.subList(0, read.size())).isEqualTo(read);
+        }
+    }
+
+    @Test
+    void afterATornEndItGoesOnWithWholeRecords() throws IOException {
+        Path file = written();
+        byte[] whole = Files.readAllBytes(file);
+        Files.write(file, Arrays.copyOf(whole, whole.length - 3));
+
+        try (var journal = JournalFile.open(file)) {
+            journal.append(new JournalRecord.Ended(7));
+        }
+
+        assertThat(JournalFile.read(file))
+                .startsWith(RECORDS.subList(0, RECORDS.size() - 1).toArray(JournalRecord[]::new))
+                .endsWith(new JournalRecord.Ended(7))
+                .hasSize(RECORDS.size());
+    }
+}

@@ -1,0 +1,321 @@
+package dev.penstock.actors.supervisor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.actors.fault.RecoveryPolicy;
+import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.shard.RankActivity;
+import dev.penstock.actors.shard.RankBirth;
+import dev.penstock.actors.shard.RankEvent;
+import dev.penstock.actors.shard.RankOrder;
+import dev.penstock.actors.spi.CheckpointStore.ShardFile;
+import dev.penstock.actors.spi.RankStep;
+import dev.penstock.actors.spi.RecoveryReport;
+import dev.penstock.actors.spi.RunListener;
+import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.RunSteps;
+import dev.penstock.actors.spi.StepKind;
+import dev.penstock.actors.spi.StepReport;
+import dev.penstock.actors.spi.StepResult;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.OptionalDouble;
+import org.jspecify.annotations.Nullable;
+
+/** A coordinator whose ranks do what a test says, in virtual time. Four steps long. */
+final class CoordinatedRun implements RunListener {
+    private static final long MILLI = 1_000_000;
+
+    final int ranks;
+    private final RecoveryPolicy policy;
+    private final List<Effect> last = new ArrayList<>();
+    private final List<Effect> all = new ArrayList<>();
+    private final List<RankOrder> told = new ArrayList<>();
+    private final List<Long> committed = new ArrayList<>();
+    private final List<String> stalls = new ArrayList<>();
+    private final List<RecoveryReport> recoveries = new ArrayList<>();
+    private final Map<Integer, Integer> births = new HashMap<>();
+    private final Map<Integer, Long> pids = new HashMap<>();
+    private RunSteps steps = new RunSteps(0, 4, 0, 0, 0, 0);
+    private RunPlan plan;
+    private RankOrder.@Nullable BeginPass pass;
+    private @Nullable RunOutcome outcome;
+    private long nextPid = 100;
+    private int epoch = 1;
+    private long applied;
+
+    RunCoordinator coordinator;
+    long now = 1;
+
+    CoordinatedRun(int ranks, RecoveryPolicy policy) {
+        this.ranks = ranks;
+        this.policy = policy;
+        this.plan = plan();
+        this.coordinator = new RunCoordinator(plan, policy, now);
+    }
+
+    private RunPlan plan() {
+        var pipeline = new ChainPipeline("1f1b", new ChainStage.Settings(ranks, 2, 1, false, 0.01));
+        pipeline.runSteps = steps;
+        return pipeline.plan();
+    }
+
+    CoordinatedRun saveEvery(int every) {
+        steps = new RunSteps(0, 4, 0, 0, 0, every);
+        plan = plan();
+        coordinator = new RunCoordinator(plan, policy, now);
+        return this;
+    }
+
+    /** Performs effects as far as a test needs to see them. */
+    CoordinatedRun take(List<Effect> effects) {
+        last.clear();
+        last.addAll(effects);
+        all.addAll(effects);
+        for (Effect effect : effects) {
+            switch (effect) {
+                case Effect.TellRank(_, RankOrder order) -> {
+                    told.add(order);
+                    epoch = Math.max(epoch, order.epoch());
+                    if (order instanceof RankOrder.BeginPass begin) {
+                        pass = begin;
+                    }
+                }
+                case Effect.HostRank(_, RankBirth birth) -> births.put(birth.rank(), birth.epoch());
+                case Effect.Notify(var call) -> call.accept(this);
+                case Effect.Finish(RunOutcome end) -> outcome = end;
+                case Effect.Journal _,
+                        Effect.Publish _,
+                        Effect.Abandon _,
+                        Effect.StartProcess _,
+                        Effect.RestartLink _ -> {}
+            }
+        }
+        now += MILLI;
+        return this;
+    }
+
+    private CoordinatedRun says(RankEvent event) {
+        return take(coordinator.onRankEvent(event, now));
+    }
+
+    // ---- what ranks do --------------------------------------------------------------------------
+
+    CoordinatedRun open() {
+        for (int rank = 0; rank < ranks; rank++) {
+            joins(rank).opens(rank);
+        }
+        return this;
+    }
+
+    /** A process that was started for a rank introduces itself and hosts it. */
+    CoordinatedRun joins(int rank) {
+        long pid = nextPid++;
+        pids.put(rank, pid);
+        take(coordinator.onNode(new NodeInfo("n" + pid, pid, Optional.of(rank)), now));
+        return hosted(rank);
+    }
+
+    CoordinatedRun hosted(int rank) {
+        return take(coordinator.onHosted(rank, birthEpoch(rank), now));
+    }
+
+    private int birthEpoch(int rank) {
+        return births.getOrDefault(rank, 0);
+    }
+
+    CoordinatedRun opens(int rank) {
+        return says(new RankEvent.Opened(rank, birthEpoch(rank), "device", "kernels"));
+    }
+
+    /** All ranks answer the pass under way. */
+    CoordinatedRun passes() {
+        RankOrder.BeginPass begin = passUnderWay();
+        for (int rank = 0; rank < ranks; rank++) {
+            var loss = rank == ranks - 1 ? OptionalDouble.of(3) : OptionalDouble.empty();
+            says(
+                    new RankEvent.PassDone(
+                            rank, epoch, begin.pass(), new StepResult(loss, List.of())));
+        }
+        return this;
+    }
+
+    CoordinatedRun stepDone(int rank) {
+        int ops = plan.training().program(rank).ops().size();
+        var timings = new RankStep(rank, new long[ops], new long[ops], 0, 0, 0, 0);
+        return says(new RankEvent.StepDone(rank, epoch, passUnderWay().step(), timings));
+    }
+
+    /** The whole step under way. */
+    CoordinatedRun step() {
+        applied = passUnderWay().step();
+        passes();
+        long step = applied;
+        for (int rank = 0; rank < ranks; rank++) {
+            int ops = plan.training().program(rank).ops().size();
+            var timings = new RankStep(rank, new long[ops], new long[ops], 0, 0, 0, 0);
+            says(new RankEvent.StepDone(rank, epoch, step, timings));
+        }
+        return this;
+    }
+
+    /** All ranks answer the save under way, if there is one. */
+    CoordinatedRun saves() {
+        for (int rank = 0; rank < ranks; rank++) {
+            var file = new ShardFile(rank, "stage-" + rank, 1, "00");
+            says(new RankEvent.Saved(rank, epoch, applied, List.of(file)));
+        }
+        return this;
+    }
+
+    CoordinatedRun published(long step) {
+        return take(coordinator.onPublished(new Publication(step, 1, 1, Optional.empty()), now));
+    }
+
+    CoordinatedRun dies(int rank) {
+        return take(
+                coordinator.onProcessDied(
+                        pids.getOrDefault(rank, -1L), Optional.of(rank), "kill -9", now));
+    }
+
+    CoordinatedRun linkLost(int rank) {
+        return says(new RankEvent.LinkLost(rank, epoch, "the link broke"));
+    }
+
+    CoordinatedRun notFinite(int rank, long step) {
+        return says(new RankEvent.NonFinite(rank, epoch, step, "a NaN in step " + step));
+    }
+
+    CoordinatedRun lease(int rank, int inEpoch) {
+        var idle = new RankActivity(RankActivity.State.IDLE, StepKind.TRAIN, 0, 0, 0, "idle");
+        return says(new RankEvent.Lease(rank, inEpoch, idle));
+    }
+
+    /** A little more than a lease passes, in which only these ranks renew theirs. */
+    CoordinatedRun silentBut(int... alive) {
+        for (int tick = 0; tick < 8; tick++) {
+            now += plan.timeouts().lease().toNanos() / 7;
+            for (int rank : alive) {
+                lease(rank, 1);
+            }
+            take(coordinator.onTick(now));
+        }
+        return this;
+    }
+
+    CoordinatedRun prepared(int... some) {
+        for (int rank : some) {
+            preparedAt(rank, applied, -1);
+        }
+        return this;
+    }
+
+    CoordinatedRun preparedAt(int rank, long committedStep, long readyStep) {
+        var held = new RankEvent.HeldState(rank, committedStep, readyStep);
+        return says(new RankEvent.Prepared(rank, epoch, held, List.of()));
+    }
+
+    CoordinatedRun preparedIn(int wrongEpoch, int rank) {
+        var held = new RankEvent.HeldState(rank, applied, -1);
+        return says(new RankEvent.Prepared(rank, wrongEpoch, held, List.of()));
+    }
+
+    CoordinatedRun preparedWithMirror(int rank, int mirrored, long step) {
+        var held = new RankEvent.HeldState(rank, step, -1);
+        var mirror = new RankEvent.HeldState(mirrored, step, -1);
+        return says(new RankEvent.Prepared(rank, epoch, held, List.of(mirror)));
+    }
+
+    CoordinatedRun resumed(int... some) {
+        for (int rank : some) {
+            says(new RankEvent.Resumed(rank, epoch));
+        }
+        return this;
+    }
+
+    CoordinatedRun stopped(int... some) {
+        for (int rank : some) {
+            says(new RankEvent.Stopped(rank, epoch));
+        }
+        return this;
+    }
+
+    // ---- what came of it ------------------------------------------------------------------------
+
+    List<Effect> lastEffects() {
+        return List.copyOf(last);
+    }
+
+    <T extends RankOrder> List<T> told(Class<T> type) {
+        return told.stream().filter(type::isInstance).map(type::cast).toList();
+    }
+
+    void forgetTold() {
+        told.clear();
+    }
+
+    List<Optional<Integer>> started() {
+        return all.stream()
+                .filter(Effect.StartProcess.class::isInstance)
+                .map(effect -> ((Effect.StartProcess) effect).rank())
+                .toList();
+    }
+
+    List<RankBirth> births() {
+        return all.stream()
+                .filter(Effect.HostRank.class::isInstance)
+                .map(effect -> ((Effect.HostRank) effect).birth())
+                .toList();
+    }
+
+    RankOrder.BeginPass passUnderWay() {
+        return Objects.requireNonNull(pass, "no pass was begun");
+    }
+
+    RecoveryReport recovery() {
+        assertThat(recoveries).as("recoveries").isNotEmpty();
+        return recoveries.getLast();
+    }
+
+    List<Long> committed() {
+        return committed;
+    }
+
+    List<String> stalls() {
+        return stalls;
+    }
+
+    @Nullable RunOutcome outcome() {
+        return outcome;
+    }
+
+    @Override
+    public void onStep(StepReport report) {
+        committed.add(report.step());
+    }
+
+    @Override
+    public void onRecovery(RecoveryReport report) {
+        recoveries.add(report);
+        applied = report.fromStep();
+    }
+
+    @Override
+    public void onEvaluation(long step, double loss) {}
+
+    @Override
+    public void onCheckpoint(long step, long bytes, long nanos) {}
+
+    @Override
+    public void onCheckpointFailed(long step, String reason) {}
+
+    @Override
+    public void onStall(String report) {
+        stalls.add(report);
+    }
+}

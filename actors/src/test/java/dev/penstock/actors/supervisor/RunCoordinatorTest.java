@@ -1,0 +1,269 @@
+package dev.penstock.actors.supervisor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.actors.fault.RecoveryPolicy;
+import dev.penstock.actors.journal.JournalRecord;
+import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.shard.RankOrder;
+import dev.penstock.actors.shard.RankStart;
+import dev.penstock.actors.spi.RecoveryReport;
+import dev.penstock.actors.spi.RunOutcome;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+
+/** Every decision of a recovery, in virtual time. */
+class RunCoordinatorTest {
+    private static final Duration LEASE = Duration.ofSeconds(3);
+
+    private final CoordinatedRun run = new CoordinatedRun(4, RecoveryPolicy.DEFAULT);
+
+    @Test
+    void aStepIsJournalledBeforeAnyRankHearsOfItsCommit() {
+        run.open().passes();
+
+        List<Effect> effects = run.lastEffects();
+        assertThat(effects.getFirst())
+                .isEqualTo(new Effect.Journal(new JournalRecord.Committed(1, 1, 1.0)));
+        assertThat(effects.subList(1, effects.size()))
+                .hasSize(4)
+                .allSatisfy(
+                        effect ->
+                                assertThat(((Effect.TellRank) effect).order())
+                                        .isEqualTo(new RankOrder.Commit(1, 1, 1.0)));
+    }
+
+    @Test
+    void aDeathBeforeTheFirstCheckpointSendsEveryoneBackToTheStart() {
+        run.open().step().step().dies(2).prepared(0, 1, 3);
+
+        assertThat(run.started()).containsExactly(Optional.of(2));
+        assertThat(run.told(RankOrder.Resume.class))
+                .hasSize(3)
+                .allSatisfy(order -> assertThat(order.start()).isEqualTo(new RankStart.Fresh()));
+
+        run.joins(2).resumed(0, 1, 3).opens(2);
+
+        assertThat(run.recovery().restart()).isEqualTo(RecoveryReport.Restart.CHECKPOINT);
+        assertThat(run.recovery().stepsLost()).isEqualTo(2);
+        assertThat(run.passUnderWay().step()).isEqualTo(1);
+        assertThat(run.passUnderWay().epoch()).isEqualTo(2);
+    }
+
+    @Test
+    void aDeathAfterACheckpointSendsEveryoneBackThere() {
+        run.saveEvery(2).open().step().step().saves().published(2).step().dies(1).prepared(0, 2, 3);
+
+        assertThat(run.told(RankOrder.Resume.class))
+                .allSatisfy(
+                        order ->
+                                assertThat(order.start())
+                                        .isEqualTo(new RankStart.FromCheckpoint(2)));
+        run.joins(1);
+        assertThat(run.births().getLast().start()).isEqualTo(new RankStart.FromCheckpoint(2));
+
+        run.resumed(0, 2, 3).opens(1);
+
+        assertThat(run.recovery().fromStep()).isEqualTo(2);
+        assertThat(run.recovery().stepsLost()).isEqualTo(1);
+        assertThat(run.passUnderWay().step()).isEqualTo(3);
+    }
+
+    @Test
+    void theDecisionWaitsForACheckpointThatIsBeingPublished() {
+        run.saveEvery(2).open().step().step().saves().dies(1).prepared(0, 2, 3);
+        assertThat(run.told(RankOrder.Resume.class)).isEmpty();
+
+        run.published(2);
+
+        assertThat(run.told(RankOrder.Resume.class))
+                .hasSize(3)
+                .allSatisfy(
+                        order ->
+                                assertThat(order.start())
+                                        .isEqualTo(new RankStart.FromCheckpoint(2)));
+    }
+
+    @Test
+    void aBrokenLinkLosesNothingAndTheUncommittedStepIsDoneAgain() {
+        run.open().step().linkLost(2).prepared(0, 1, 2, 3);
+        assertThat(run.told(RankOrder.Resume.class))
+                .allSatisfy(order -> assertThat(order.start()).isEqualTo(new RankStart.Kept()));
+
+        run.resumed(0, 1, 2, 3);
+
+        assertThat(run.recovery().restart()).isEqualTo(RecoveryReport.Restart.MEMORY);
+        assertThat(run.recovery().stepsLost()).isZero();
+        assertThat(run.passUnderWay().step()).isEqualTo(2);
+    }
+
+    @Test
+    void aDeadDriverIsReplacedBeforeAnyoneResumes() {
+        run.open().step();
+        run.take(run.coordinator.onLinkDied("killed", run.now));
+        assertThat(run.lastEffects()).contains(new Effect.RestartLink());
+        run.prepared(0, 1, 2, 3);
+        assertThat(run.told(RankOrder.Resume.class)).isEmpty();
+
+        run.take(run.coordinator.onLinkRestarted("/dev/shm/other", run.now));
+
+        assertThat(run.told(RankOrder.Resume.class))
+                .hasSize(4)
+                .allSatisfy(order -> assertThat(order.link()).isEqualTo("/dev/shm/other"));
+    }
+
+    @Test
+    void aJournalledCommitThatNotAllAnsweredIsToldAgainInTheNewEpoch() {
+        run.open().passes().stepDone(0).linkLost(3);
+        run.preparedAt(0, 1, -1).preparedAt(1, 0, 1).preparedAt(2, 0, 1).preparedAt(3, 0, 1);
+
+        run.resumed(0, 1, 2, 3);
+
+        assertThat(run.told(RankOrder.Commit.class))
+                .contains(new RankOrder.Commit(2, 1, 1.0))
+                .filteredOn(commit -> commit.epoch() == 2)
+                .hasSize(4);
+        run.stepDone(0).stepDone(1).stepDone(2).stepDone(3);
+        assertThat(run.committed()).containsExactly(1L);
+    }
+
+    @Test
+    void aMirrorThatReachesTheCommitSavesAllSteps() {
+        run.open().step().step().dies(2);
+        run.prepared(0, 1).preparedWithMirror(3, 2, 2);
+
+        assertThat(run.births().getLast().start()).isEqualTo(new RankStart.FromMirror(3, 2));
+        run.hosted(2).resumed(0, 1, 3).opens(2);
+
+        assertThat(run.recovery().restart()).isEqualTo(RecoveryReport.Restart.MIRROR);
+        assertThat(run.recovery().stepsLost()).isZero();
+        assertThat(run.passUnderWay().step()).isEqualTo(3);
+    }
+
+    @Test
+    void aSilentRankIsFencedWhenAMajorityIsHere() {
+        run.open().step().silentBut(0, 1, 3).prepared(0, 1, 3);
+
+        assertThat(run.told(RankOrder.Fence.class)).hasSize(1);
+        assertThat(run.started()).containsExactly(Optional.of(2));
+        run.forgetTold();
+        run.lease(2, 1); // the zombie wakes: nobody listens
+        assertThat(run.lastEffects()).isEmpty();
+    }
+
+    @Test
+    void withoutAMajorityTheRunParksUntilTheSilentOnesAreBack() {
+        run.open().step().silentBut(0, 1).prepared(0, 1);
+        assertThat(run.told(RankOrder.Fence.class)).isEmpty();
+        assertThat(run.told(RankOrder.Resume.class)).isEmpty();
+        assertThat(run.stalls().getLast()).contains("parked", "2 of 4", "rank 2", "rank 3");
+
+        run.lease(2, 1).lease(3, 1);
+        assertThat(run.told(RankOrder.Prepare.class)).hasSize(4);
+        run.prepared(2, 3).resumed(0, 1, 2, 3);
+
+        assertThat(run.recovery().stepsLost()).isZero();
+        assertThat(run.passUnderWay().step()).isEqualTo(2);
+    }
+
+    @Test
+    void aSecondDeathStartsTheRecoveryOverInAHigherEpoch() {
+        run.open().step().dies(1).prepared(0, 2).dies(3);
+        assertThat(run.told(RankOrder.Prepare.class).getLast().epoch()).isEqualTo(3);
+
+        run.prepared(0, 2).joins(1).joins(3).resumed(0, 2).opens(1).opens(3);
+
+        assertThat(run.recovery().replaced()).containsExactly(1, 3);
+        assertThat(run.recovery().epoch()).isEqualTo(3);
+        assertThat(run.passUnderWay().step()).isEqualTo(1);
+    }
+
+    @Test
+    void answersOfAnEarlierEpochCountForNothing() {
+        run.open().step().dies(1);
+        run.preparedIn(1, 0).preparedIn(1, 2).preparedIn(1, 3);
+
+        assertThat(run.told(RankOrder.Resume.class)).isEmpty();
+    }
+
+    @Test
+    void tooManyDeathsEndTheRunAndSayAllOfThem() {
+        var strict =
+                new RecoveryPolicy(true, 1, Duration.ofMinutes(1), RecoveryPolicy.NonFinite.HALT);
+        var short_ = new CoordinatedRun(4, strict);
+        short_.open().dies(1).dies(2).stopped(0, 3);
+
+        assertThat(short_.outcome())
+                .isInstanceOfSatisfying(
+                        RunOutcome.Failed.class,
+                        failed -> assertThat(failed.reason()).contains("rank 1", "rank 2"));
+    }
+
+    @Test
+    void deathsFarApartAreBorneForEver() {
+        var strict =
+                new RecoveryPolicy(true, 1, Duration.ofMinutes(1), RecoveryPolicy.NonFinite.HALT);
+        var patient = new CoordinatedRun(2, strict);
+        patient.open();
+        for (int death = 0; death < 5; death++) {
+            patient.dies(1).prepared(0).joins(1).resumed(0).opens(1).step();
+            patient.now += Duration.ofMinutes(2).toNanos();
+        }
+        assertThat(patient.outcome()).isNull();
+    }
+
+    @Test
+    void aRunWithoutRecoveryEndsWithItsFirstDeath() {
+        var plain = new CoordinatedRun(3, RecoveryPolicy.NONE);
+        plain.open().step().dies(1).stopped(0, 2);
+
+        assertThat(plain.outcome())
+                .isInstanceOfSatisfying(
+                        RunOutcome.Failed.class,
+                        failed -> {
+                            assertThat(failed.step()).isEqualTo(1);
+                            assertThat(failed.reason()).contains("rank 1", "died");
+                        });
+    }
+
+    @Test
+    void aSpareTakesThePlaceAndIsReplaced() {
+        run.open().step();
+        run.take(run.coordinator.onNode(new NodeInfo("spare", 99, Optional.empty(), true), 0));
+        run.dies(1).prepared(0, 2, 3);
+        assertThat(run.started()).isEmpty();
+
+        run.hosted(1).resumed(0, 2, 3).opens(1);
+
+        assertThat(run.started()).containsExactly(Optional.empty());
+    }
+
+    @Test
+    void aStepThatIsNotFiniteIsLeftOutIfThePolicySaysSo() {
+        var skipping =
+                new CoordinatedRun(
+                        2, new RecoveryPolicy(true, 3, LEASE, RecoveryPolicy.NonFinite.SKIP));
+        skipping.open().step().notFinite(1, 2).prepared(0, 1).resumed(0, 1);
+
+        assertThat(skipping.passUnderWay().step()).isEqualTo(3);
+        assertThat(skipping.committed()).containsExactly(1L);
+    }
+
+    @Test
+    void aStepThatIsNotFiniteEndsTheRunByDefault() {
+        run.open().step().notFinite(1, 2).stopped(0, 1, 2, 3);
+
+        assertThat(run.outcome()).isInstanceOf(RunOutcome.Failed.class);
+    }
+
+    @Test
+    void aDeathWhileOnlyThePublishingIsLeftChangesNothing() {
+        run.saveEvery(2).open().step().step().saves();
+        run.step().step().saves(); // the last step of four; publishing of 2 still under way
+        run.published(2).saves().dies(1).published(4).stopped(0, 2, 3);
+
+        assertThat(run.outcome()).isEqualTo(new RunOutcome.Completed(4));
+    }
+}

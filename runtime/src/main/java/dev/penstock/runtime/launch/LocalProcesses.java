@@ -1,0 +1,110 @@
+package dev.penstock.runtime.launch;
+
+import akka.actor.typed.ActorRef;
+import dev.penstock.actors.dataplane.DataPlaneException;
+import dev.penstock.actors.dataplane.aeron.MediaDriverHandle;
+import dev.penstock.actors.dataplane.aeron.MediaDriverProcess;
+import dev.penstock.actors.spi.ProcessSupply;
+import dev.penstock.actors.supervisor.PipelineSupervisor.Command;
+import dev.penstock.actors.supervisor.PipelineSupervisor.LinkDied;
+import dev.penstock.actors.supervisor.PipelineSupervisor.LinkRestarted;
+import dev.penstock.actors.supervisor.PipelineSupervisor.ProcessDied;
+import java.io.UncheckedIOException;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * All processes of a run with one process per stage: the media driver and the stages' own. Starts
+ * what dies again, when the supervisor asks.
+ */
+final class LocalProcesses implements ProcessSupply, AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(LocalProcesses.class);
+    private static final long NO_PROCESS = -1;
+
+    private final RunAssembly assembly;
+    private final CompletableFuture<ActorRef<Command>> supervisor = new CompletableFuture<>();
+    private final CompletableFuture<String> seed = new CompletableFuture<>();
+    private @Nullable MediaDriverHandle driver;
+    private @Nullable StageProcesses stages;
+    private boolean closed;
+
+    LocalProcesses(RunAssembly assembly) {
+        this.assembly = assembly;
+    }
+
+    /**
+     * Starts the driver, a process per rank and the spare ones.
+     *
+     * @param address of the supervisor's cluster
+     */
+    synchronized void begin(ActorRef<Command> told, String address) {
+        supervisor.complete(told);
+        seed.complete(address);
+        driver = assembly.runningDriver().orElseGet(this::startDriver);
+        stages =
+                new StageProcesses(
+                        assembly.options(),
+                        (pid, rank, how) -> told.tell(new ProcessDied(pid, rank, how)));
+        for (int rank = 0; rank < assembly.plan().ranks(); rank++) {
+            start(Optional.of(rank));
+        }
+        for (int spare = 0; spare < assembly.config().recovery().spares(); spare++) {
+            start(Optional.empty());
+        }
+    }
+
+    private MediaDriverHandle startDriver() {
+        return MediaDriverProcess.start(
+                assembly.driverSettings(),
+                assembly.plan().timeouts().start(),
+                how -> supervisor.join().tell(new LinkDied(how)));
+    }
+
+    @Override
+    public synchronized void start(Optional<Integer> rank) {
+        if (closed || driver == null || stages == null) {
+            return;
+        }
+        try {
+            stages.start(rank, driver.directory(), seed.join());
+        } catch (UncheckedIOException e) {
+            supervisor.join().tell(new ProcessDied(NO_PROCESS, rank, "" + e.getMessage()));
+        }
+    }
+
+    /** Waits for the new driver on a thread of its own. */
+    @Override
+    public void restartLink() {
+        Thread.ofVirtual().name("media-driver-restart").start(this::restartDriver);
+    }
+
+    private synchronized void restartDriver() {
+        if (closed) {
+            return;
+        }
+        try {
+            if (driver != null) {
+                driver.close();
+            }
+            driver = startDriver();
+            supervisor.join().tell(new LinkRestarted(driver.directory().toString()));
+        } catch (DataPlaneException e) {
+            LOG.error("no other media driver", e);
+            supervisor.join().tell(new LinkDied("" + e.getMessage()));
+        }
+    }
+
+    @Override
+    public synchronized void close() {
+        closed = true;
+        if (stages != null) {
+            stages.close();
+        }
+        if (driver != null) {
+            driver.close();
+        }
+    }
+}

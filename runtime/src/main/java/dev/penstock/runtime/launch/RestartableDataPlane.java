@@ -1,0 +1,55 @@
+package dev.penstock.runtime.launch;
+
+import dev.penstock.actors.dataplane.DataPlane;
+import dev.penstock.actors.dataplane.Endpoint;
+import dev.penstock.actors.dataplane.FrameListener;
+import dev.penstock.actors.dataplane.Opening;
+import dev.penstock.actors.dataplane.PeerAddress;
+import java.nio.file.Path;
+import java.util.function.Function;
+
+/** A data plane that goes over to another media driver when the run's first one has died. */
+final class RestartableDataPlane implements DataPlane {
+    private final Function<Path, DataPlane> join;
+    private Path directory;
+    private DataPlane current;
+
+    /**
+     * @param join opens a data plane on the driver in a directory
+     */
+    RestartableDataPlane(Path directory, Function<Path, DataPlane> join) {
+        this.join = join;
+        this.directory = directory;
+        this.current = join.apply(directory);
+    }
+
+    @Override
+    public synchronized void relink(String link) {
+        Path wanted = Path.of(link);
+        if (!wanted.equals(directory)) {
+            current.close();
+            current = join.apply(wanted);
+            directory = wanted;
+        }
+    }
+
+    @Override
+    public synchronized Endpoint open(Opening opening, FrameListener listener) {
+        return current.open(opening, listener);
+    }
+
+    @Override
+    public synchronized PeerAddress address() {
+        return current.address();
+    }
+
+    @Override
+    public synchronized boolean keepsSentTensors() {
+        return current.keepsSentTensors();
+    }
+
+    @Override
+    public synchronized void close() {
+        current.close();
+    }
+}

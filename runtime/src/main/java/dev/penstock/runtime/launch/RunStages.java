@@ -1,0 +1,56 @@
+package dev.penstock.runtime.launch;
+
+import dev.penstock.actors.spi.StageMirror;
+import dev.penstock.actors.spi.StageProgram;
+import dev.penstock.actors.spi.StageProgramFactory;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.runtime.checkpoint.CheckpointFolders;
+import dev.penstock.runtime.checkpoint.CheckpointReader;
+import dev.penstock.runtime.checkpoint.SavedCheckpoint;
+import dev.penstock.runtime.model.GptStageFactory;
+import java.nio.file.Path;
+
+/**
+ * The stages of a run, as it begins or as one of its own checkpoints has them.
+ *
+ * @param checkpoints folder of the run's checkpoints
+ */
+record RunStages(GptStageFactory stages, Path checkpoints) implements StageProgramFactory {
+    @Override
+    public StageProgram create(int stage, Device device) {
+        return stages.create(stage, device);
+    }
+
+    @Override
+    public StageMirror mirror(int stage, Device device) {
+        return stages.mirror(stage, device);
+    }
+
+    @Override
+    public StageProgramFactory blank() {
+        return stages.blank();
+    }
+
+    @Override
+    public StageProgramFactory startingAt(long step) {
+        return new Restored(stages, CheckpointFolders.of(checkpoints, step));
+    }
+
+    /** A checkpoint's files are open while a stage is built, no longer. */
+    private record Restored(GptStageFactory stages, Path checkpoint)
+            implements StageProgramFactory {
+        @Override
+        public StageProgram create(int stage, Device device) {
+            try (CheckpointReader reader = SavedCheckpoint.open(checkpoint).read()) {
+                return stages.startingFrom(reader::fill).create(stage, device);
+            }
+        }
+
+        @Override
+        public StageMirror mirror(int stage, Device device) {
+            try (CheckpointReader reader = SavedCheckpoint.open(checkpoint).read()) {
+                return stages.startingFrom(reader::fill).mirror(stage, device);
+            }
+        }
+    }
+}

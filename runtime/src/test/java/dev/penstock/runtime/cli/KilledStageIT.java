@@ -1,0 +1,95 @@
+package dev.penstock.runtime.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** A stage's process dies by kill -9: the run goes on, to the same losses, bit for bit. */
+@EnabledOnOs(OS.LINUX)
+class KilledStageIT {
+    private static final Duration LIMIT = Duration.ofSeconds(120);
+
+    @TempDir static Path shared;
+    @TempDir Path folder;
+
+    private static List<String> losses;
+    private static List<String> validation;
+
+    @BeforeAll
+    static void trainWithoutAnyDeath() {
+        Trained whole = Training.onText(shared).complete();
+        losses = whole.lossBits();
+        validation = whole.validationBits();
+    }
+
+    /** Step 6 is two steps after a checkpoint, step 2 before the first, step 8 saves one. */
+    @ParameterizedTest
+    @CsvSource({
+        "warm-up,    1, op=1F0, 6",
+        "steady,     0, op=0B1, 6",
+        "cool-down,  1, op=1B3, 2",
+        "ready,      1, at=ready, 6",
+        "optimizer,  0, at=optimizer, 6",
+        "updated,    1, at=updated, 6",
+        "checkpoint, 0, at=checkpoint, 8",
+        "saved,      1, at=saved, 8"
+    })
+    void theLossesStayTheSame(String phase, int rank, String at, long step) throws Exception {
+        Training training =
+                perStage().set("fault=[{kill-rank=%d, %s, step=%d}]".formatted(rank, at, step));
+
+        Trained ended = run(training);
+
+        assertThat(ended.exitCode()).as(phase + ended.out()).isEqualTo(ExitCode.OK);
+        assertThat(ended.lossBits()).isEqualTo(losses);
+        assertThat(ended.validationBits()).isEqualTo(validation);
+        assertThat(ended.out()).contains("recovered: rank " + rank, "died");
+    }
+
+    @Test
+    void aSpareTakesTheDeadOnesPlace() throws Exception {
+        Training training =
+                perStage()
+                        .set("recovery.spares=1")
+                        .set(
+                                "fault=[{kill-rank=1, op=1F2, step=7}, {kill-rank=0, op=0F1, step=11}]");
+
+        Trained ended = run(training);
+
+        assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.OK);
+        assertThat(ended.lossBits()).isEqualTo(losses);
+    }
+
+    @Test
+    void whatDiesAgainAndAgainEndsTheRunWithAllCauses() throws Exception {
+        Training training =
+                perStage()
+                        .set("recovery.max-restarts=1")
+                        .set(
+                                "fault=[{kill-rank=1, op=1F2, step=6}, {kill-rank=0, op=0F1, step=7}]");
+
+        Trained ended = run(training);
+
+        assertThat(ended.exitCode()).isEqualTo(ExitCode.FAILURE);
+        assertThat(ended.out()).contains("rank 0", "rank 1", "recovery.max-restarts = 1");
+    }
+
+    private Training perStage() {
+        return Training.onText(folder).set("pipeline.processes=per-stage");
+    }
+
+    private static Trained run(Training training) throws Exception {
+        try (ForkedTraining run = ForkedTraining.start(training)) {
+            return run.awaitEnd(LIMIT);
+        }
+    }
+}
