@@ -1,0 +1,100 @@
+package dev.penstock.benchmarks;
+
+import dev.penstock.actors.spi.RecoveryReport;
+import dev.penstock.actors.spi.RunListener;
+import dev.penstock.actors.spi.StepReport;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
+
+/** Notes when steps were committed and when the run came back. From any thread. */
+final class RecoverySteps implements RunListener {
+    private static final long PATIENCE_MS = 120_000;
+
+    /**
+     * A recovery and what followed.
+     *
+     * @param nextStepNanos when the first step after it was committed, on the clock of nanoTime
+     */
+    record Recovery(RecoveryReport report, long nextStepNanos) {}
+
+    private final List<Long> durations = new ArrayList<>();
+    private final List<Recovery> recoveries = new ArrayList<>();
+    private @Nullable RecoveryReport pending;
+    private long steps;
+    private boolean ended;
+
+    @Override
+    public synchronized void onStep(StepReport report) {
+        long now = System.nanoTime();
+        steps++;
+        durations.add(report.endNanos() - report.startNanos());
+        RecoveryReport recovery = pending;
+        if (recovery != null) {
+            recoveries.add(new Recovery(recovery, now));
+            pending = null;
+        }
+        notifyAll();
+    }
+
+    @Override
+    public synchronized void onRecovery(RecoveryReport report) {
+        pending = report;
+    }
+
+    /** The run is over: nobody waits any more. */
+    synchronized void end() {
+        ended = true;
+        notifyAll();
+    }
+
+    synchronized long recoveries() {
+        return recoveries.size();
+    }
+
+    synchronized double medianStepNanos() {
+        return durations.stream().sorted().skip(durations.size() / 2).findFirst().orElse(0L);
+    }
+
+    /** Waits for so many steps from now. */
+    synchronized void awaitMore(int more) {
+        long wanted = steps + more;
+        await(() -> steps >= wanted, "%d steps".formatted(more));
+    }
+
+    /** Waits for the first step after the next recovery. */
+    synchronized Recovery awaitRecovery(long before) {
+        await(() -> recoveries.size() > before, "a recovery");
+        return recoveries.get((int) before);
+    }
+
+    private void await(BooleanSupplier reached, String what) {
+        long deadline = System.currentTimeMillis() + PATIENCE_MS;
+        try {
+            while (!reached.getAsBoolean()) {
+                long left = deadline - System.currentTimeMillis();
+                if (ended || left <= 0) {
+                    throw new IllegalStateException(
+                            (ended ? "the run ended before " : "waited too long for ") + what);
+                }
+                wait(left);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException("interrupted while waiting for " + what, e);
+        }
+    }
+
+    @Override
+    public void onEvaluation(long step, double loss) {}
+
+    @Override
+    public void onCheckpoint(long step, long bytes, long nanos) {}
+
+    @Override
+    public void onCheckpointFailed(long step, String reason) {}
+
+    @Override
+    public void onStall(String report) {}
+}
