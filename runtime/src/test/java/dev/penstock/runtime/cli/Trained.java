@@ -47,6 +47,11 @@ record Trained(Path directory, int exitCode, String out, String err) {
                 .toList();
     }
 
+    /** The recoveries of the run, as its metrics tell of them. */
+    List<JsonNode> recoveries() {
+        return lines(directory, "recovery");
+    }
+
     /** Most device memory that each rank ever held. */
     List<Long> peakBytes() {
         List<Long> peaks = new ArrayList<>();
