@@ -99,7 +99,7 @@ public final class KryoRegistry {
 
     /** A fresh Kryo for one thread at a time. */
     Kryo newKryo() {
-        Kryo kryo = new Kryo(new NumberedClassResolver(), null);
+        Kryo kryo = new Kryo(new NumberedClassResolver(FIRST_ID), null);
         kryo.setRegistrationRequired(true);
         kryo.setReferences(false);
         kryo.setMaxDepth(MAX_DEPTH);

@@ -19,7 +19,6 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.SplittableRandom;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -92,31 +91,6 @@ class KryoMessageSerializerTest {
     }
 
     @Test
-    void randomBytesNeverDoMoreThanBeRefused() {
-        SplittableRandom random = new SplittableRandom(11);
-        for (int round = 0; round < 40_000; round++) {
-            byte[] bytes = new byte[1 + random.nextInt(200)];
-            random.nextBytes(bytes);
-            bytes[0] = (byte) (102 + random.nextInt(registry.types().size()));
-            assertReadOrRefused(bytes);
-        }
-    }
-
-    @Test
-    void flippedBitsNeverDoMoreThanBeRefused() {
-        SplittableRandom random = new SplittableRandom(12);
-        for (int round = 0; round < 20_000; round++) {
-            Class<?> type = registry.types().get(round % registry.types().size());
-            byte[] bytes = serializer.toBinary(new SampleValues(round, actor).of(type));
-            int flips = 1 + random.nextInt(4);
-            for (int i = 0; i < flips; i++) {
-                bytes[random.nextInt(bytes.length)] ^= (byte) (1 << random.nextInt(8));
-            }
-            assertReadOrRefused(bytes);
-        }
-    }
-
-    @Test
     void aHugeLengthIsRefusedBeforeAnythingIsAllocated() {
         byte[] bytes =
                 serializer.toBinary(new Nested(Colour.RED, List.of(), new Leaf(1), List.of()));
@@ -160,6 +134,16 @@ class KryoMessageSerializerTest {
                 .hasMessageContaining("a leaf is not negative");
     }
 
+    /** Kryo's reader of strings would take the two billion characters that this one claims. */
+    @Test
+    void kryosOwnTypesAreNeverRead() {
+        byte[] string = {3, (byte) 0xff, (byte) 0xff, (byte) 0xff, (byte) 0xff, 0x0f, 'x'};
+
+        assertThatThrownBy(() -> serializer.fromBinary(string, registry.fingerprint()))
+                .isInstanceOf(NotSerializableException.class)
+                .hasMessageContaining("expected a message's number, at least 100, got 1");
+    }
+
     @Test
     void classNamesAreNeverRead() {
         byte[] bytes = {1, 0, (byte) 'j', (byte) 'a', (byte) 'v', (byte) 0xe1};
@@ -180,13 +164,5 @@ class KryoMessageSerializerTest {
         ByteBuffer buffer = ByteBuffer.allocate(64 * 1024);
         serializer.toBinary(message, buffer);
         return serializer.fromBinary(buffer.flip(), serializer.manifest(message));
-    }
-
-    private static void assertReadOrRefused(byte[] bytes) {
-        try {
-            assertThat(serializer.fromBinary(bytes, registry.fingerprint())).isNotNull();
-        } catch (NotSerializableException e) {
-            assertThat(e).hasMessageContaining("cannot be read");
-        }
     }
 }

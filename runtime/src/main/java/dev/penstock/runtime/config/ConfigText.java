@@ -26,6 +26,9 @@ final class ConfigText {
 
     private static final Pattern IN_LIST = Pattern.compile("(\\w+)\\[(\\d{1,6})]\\.(.+)");
 
+    /** Far above any section; a text from a client may be meant to exhaust the stack. */
+    private static final int DEEPEST = 64;
+
     private final Path file;
     private final Problems problems;
     private final Set<String> keysWithoutValue = new HashSet<>();
@@ -42,6 +45,41 @@ final class ConfigText {
      * left out and among the problems; a {@code ${..}} that names nothing stays.
      */
     ConfigObject read(List<String> overrides) {
+        try {
+            ConfigObject written = readAll(overrides);
+            if (!isDeeperThan(DEEPEST, written)) {
+                return written;
+            }
+        } catch (StackOverflowError e) {
+            unresolved = null; // the parser calls itself for what lies in braces
+        }
+        fileWasRead = false;
+        problems.inFile(
+                "",
+                "HOCON text",
+                "braces, brackets or dots more than %d deep".formatted(DEEPEST),
+                "correct the text there");
+        return ConfigFactory.empty().root();
+    }
+
+    private static boolean isDeeperThan(int levels, ConfigValue value) {
+        if (levels == 0) {
+            return true;
+        }
+        try {
+            return switch (value) {
+                case ConfigObject object ->
+                        object.values().stream().anyMatch(each -> isDeeperThan(levels - 1, each));
+                case ConfigList list ->
+                        list.stream().anyMatch(each -> isDeeperThan(levels - 1, each));
+                default -> false;
+            };
+        } catch (com.typesafe.config.ConfigException.NotResolved e) {
+            return false;
+        }
+    }
+
+    private ConfigObject readAll(List<String> overrides) {
         Config merged = ConfigFactory.empty();
         for (String override : overrides) {
             merged = parseOverride(override).withFallback(merged);

@@ -1,0 +1,93 @@
+package dev.penstock.runtime.certificates;
+
+import akka.actor.ActorSystem;
+import akka.remote.artery.tcp.SSLEngineProvider;
+import com.typesafe.config.Config;
+import com.typesafe.config.ConfigFactory;
+import java.nio.file.Path;
+import java.util.Map;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLEngine;
+import javax.net.ssl.SSLParameters;
+import javax.net.ssl.SSLSession;
+import scala.Option;
+
+/**
+ * TLS between nodes (RFC 8446): whoever opens a connection and whoever accepts it both show a
+ * certificate of a common authority, and the one who opens checks that the other's is for the host
+ * that it means. Since nodes open connections to each other in both directions, each is checked by
+ * name before it hears anything.
+ *
+ * <p>Akka's own providers either read key stores with passwords in the configuration, or read PEM
+ * but want the same name in all certificates instead of checking hosts.
+ */
+public final class NodeTls implements SSLEngineProvider {
+    private static final String SECTION = "penstock.tls.";
+    private static final String CERTIFICATE = SECTION + "certificate";
+    private static final String KEY = SECTION + "key";
+    private static final String AUTHORITY = SECTION + "authority";
+
+    private final SSLContext context;
+
+    /** Made by Akka; the files are in the system's configuration, see {@link #settings}. */
+    public NodeTls(ActorSystem system) {
+        this(filesOf(system.settings().config()));
+    }
+
+    NodeTls(NodeFiles files) {
+        this.context = NodeCertificate.read(files).context();
+    }
+
+    /** Settings of an actor system whose remote messages all travel in TLS. */
+    public static Config settings(NodeFiles files) {
+        return ConfigFactory.parseMap(
+                Map.of(
+                        "akka.remote.artery.transport",
+                        "tls-tcp",
+                        "akka.remote.artery.ssl.ssl-engine-provider",
+                        NodeTls.class.getName(),
+                        CERTIFICATE,
+                        files.certificate().toAbsolutePath().toString(),
+                        KEY,
+                        files.key().toAbsolutePath().toString(),
+                        AUTHORITY,
+                        files.authority().toAbsolutePath().toString()));
+    }
+
+    private static NodeFiles filesOf(Config config) {
+        return new NodeFiles(
+                Path.of(config.getString(CERTIFICATE)),
+                Path.of(config.getString(KEY)),
+                Path.of(config.getString(AUTHORITY)));
+    }
+
+    @Override
+    public SSLEngine createServerSSLEngine(String host, int port) {
+        SSLEngine engine = context.createSSLEngine(host, port);
+        engine.setUseClientMode(false);
+        engine.setNeedClientAuth(true);
+        return engine;
+    }
+
+    @Override
+    public SSLEngine createClientSSLEngine(String host, int port) {
+        SSLEngine engine = context.createSSLEngine(host, port);
+        engine.setUseClientMode(true);
+        SSLParameters parameters = engine.getSSLParameters();
+        parameters.setEndpointIdentificationAlgorithm("HTTPS");
+        engine.setSSLParameters(parameters);
+        return engine;
+    }
+
+    /** All was checked in the handshake. */
+    @Override
+    public Option<Throwable> verifyClientSession(String host, SSLSession session) {
+        return Option.empty();
+    }
+
+    /** All was checked in the handshake. */
+    @Override
+    public Option<Throwable> verifyServerSession(String host, SSLSession session) {
+        return Option.empty();
+    }
+}

@@ -1,0 +1,131 @@
+package dev.penstock.runtime.certificates;
+
+import static java.nio.charset.StandardCharsets.US_ASCII;
+
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.SeekableByteChannel;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.security.GeneralSecurityException;
+import java.security.KeyFactory;
+import java.security.PrivateKey;
+import java.security.cert.CertificateException;
+import java.security.cert.CertificateFactory;
+import java.security.cert.X509Certificate;
+import java.security.spec.InvalidKeySpecException;
+import java.security.spec.PKCS8EncodedKeySpec;
+import java.util.Base64;
+import java.util.List;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** Certificates and keys as text (RFC 7468). */
+final class PemFiles {
+    /** Far above any chain; a file that is none is not read to its end. */
+    private static final long MOST_BYTES = 1 << 20;
+
+    private static final Pattern KEY =
+            Pattern.compile(
+                    "-----BEGIN PRIVATE KEY-----([A-Za-z0-9+/=\\s]+)-----END PRIVATE KEY-----");
+
+    private PemFiles() {}
+
+    /** All certificates of a file, at least one. */
+    static List<X509Certificate> certificates(Path file) {
+        try {
+            List<X509Certificate> found =
+                    CertificateFactory.getInstance("X.509")
+                            .generateCertificates(new ByteArrayInputStream(bytes(file)))
+                            .stream()
+                            .map(X509Certificate.class::cast)
+                            .toList();
+            if (found.isEmpty()) {
+                throw new CertificatesException(
+                        "%s: expected a certificate (PEM), got none".formatted(file));
+            }
+            return found;
+        } catch (CertificateException e) {
+            throw new CertificatesException(
+                    "%s: expected a certificate (PEM), got: %s".formatted(file, e.getMessage()), e);
+        }
+    }
+
+    /** The key of a file: elliptic curve or RSA. */
+    static PrivateKey key(Path file) {
+        Matcher pem = KEY.matcher(new String(bytes(file), US_ASCII));
+        if (!pem.find()) {
+            throw new CertificatesException(
+                    "%s: expected a private key (PEM, PKCS #8, no password), got none; try openssl pkcs8 -topk8 -nocrypt"
+                            .formatted(file));
+        }
+        try {
+            var encoded = new PKCS8EncodedKeySpec(Base64.getMimeDecoder().decode(pem.group(1)));
+            for (String algorithm : List.of("EC", "RSA", "EdDSA")) {
+                try {
+                    return KeyFactory.getInstance(algorithm).generatePrivate(encoded);
+                } catch (InvalidKeySpecException e) {
+                    continue; // of another algorithm
+                }
+            }
+        } catch (IllegalArgumentException | GeneralSecurityException e) {
+            throw new CertificatesException(
+                    "%s: expected a private key, got: %s".formatted(file, e.getMessage()), e);
+        }
+        throw new CertificatesException(
+                "%s: expected an elliptic-curve or RSA key, got something else".formatted(file));
+    }
+
+    private static byte[] bytes(Path file) {
+        try {
+            if (Files.size(file) > MOST_BYTES) {
+                throw new CertificatesException(
+                        "%s: expected PEM of less than 1 MiB, got %d bytes"
+                                .formatted(file, Files.size(file)));
+            }
+            return Files.readAllBytes(file);
+        } catch (IOException e) {
+            throw new CertificatesException("cannot read %s: %s".formatted(file, e), e);
+        }
+    }
+
+    static String text(X509Certificate certificate) throws CertificateException {
+        return pem("CERTIFICATE", certificate.getEncoded());
+    }
+
+    static String text(PrivateKey key) {
+        return pem("PRIVATE KEY", key.getEncoded());
+    }
+
+    private static String pem(String what, byte[] der) {
+        String body = Base64.getMimeEncoder(64, new byte[] {'\n'}).encodeToString(der);
+        return "-----BEGIN %s-----\n%s\n-----END %s-----\n".formatted(what, body, what);
+    }
+
+    /** Writes a new file that its owner alone can read from the first byte on. */
+    static void write(Path file, String text) {
+        try (SeekableByteChannel channel =
+                Files.newByteChannel(
+                        file,
+                        Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE),
+                        PosixFilePermissions.asFileAttribute(
+                                PosixFilePermissions.fromString("rw-------")))) {
+            ByteBuffer bytes = US_ASCII.encode(text);
+            while (bytes.hasRemaining()) {
+                channel.write(bytes);
+            }
+        } catch (FileAlreadyExistsException e) {
+            throw new CertificatesException(
+                    "%s is there already, and nothing is overwritten; take another directory or move it away"
+                            .formatted(file),
+                    e);
+        } catch (IOException e) {
+            throw new CertificatesException("cannot write %s: %s".formatted(file, e), e);
+        }
+    }
+}
