@@ -15,6 +15,7 @@ import dev.penstock.actors.serialization.WireMessage;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /** One per process that works: offers it to the cluster and opens its share of runs. */
@@ -45,8 +46,13 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
             ActorRef<Report> owner)
             implements Command {}
 
-    /** Host these ranks of an open run, with the media driver in this directory. */
-    public record HostRanks(String runId, List<Integer> ranks, String driverDirectory)
+    /**
+     * Host these ranks of an open run, with the media driver in this directory.
+     *
+     * @param key for frames between hosts; empty where the control plane has no TLS to carry it
+     */
+    public record HostRanks(
+            String runId, List<Integer> ranks, String driverDirectory, Optional<RunKey> key)
             implements Command {
         public HostRanks {
             ranks = List.copyOf(ranks);
@@ -112,10 +118,10 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
         switch (command) {
             case Introduce introduce -> onIntroduce(introduce);
             case OpenRun open -> onOpenRun(open);
-            case HostRanks(String runId, List<Integer> ranks, String driver) -> {
+            case HostRanks(String runId, List<Integer> ranks, String driver, var key) -> {
                 ActorRef<NodeRun.Command> run = runs.get(runId);
                 if (run != null) {
-                    run.tell(new NodeRun.Host(ranks, driver));
+                    run.tell(new NodeRun.Host(ranks, driver, key));
                 }
             }
             case CloseRun(String runId) -> close(runId);

@@ -2,7 +2,9 @@ package dev.penstock.actors.cluster;
 
 import dev.penstock.actors.shard.RankResources;
 import java.nio.file.Path;
+import java.util.Optional;
 import java.util.function.Consumer;
+import javax.crypto.SecretKey;
 
 /** A run as one node has it. Called from one thread at a time; calls may block for seconds. */
 public interface HostedRun extends AutoCloseable {
@@ -17,8 +19,13 @@ public interface HostedRun extends AutoCloseable {
      */
     Path startDriver(Consumer<String> onDeath);
 
-    /** Joins a media driver of this host; once. */
-    RankResources resources(Path driverDirectory);
+    /**
+     * Joins a media driver of this host; once.
+     *
+     * @param key of the run, for frames between hosts; empty where all is on loopback or in the
+     *     open
+     */
+    RankResources resources(Path driverDirectory, Optional<SecretKey> key);
 
     /** Lets go of everything; the ranks must have stopped. */
     @Override

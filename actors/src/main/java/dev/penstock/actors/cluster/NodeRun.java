@@ -28,7 +28,8 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
     sealed interface Command {}
 
     /** Host these ranks. */
-    record Host(List<Integer> ranks, String driverDirectory) implements Command {}
+    record Host(List<Integer> ranks, String driverDirectory, Optional<RunKey> key)
+            implements Command {}
 
     /** Let go of everything. */
     record Close() implements Command {}
@@ -105,13 +106,13 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
 
     private Behavior<Command> onCommand(Command command) {
         return switch (command) {
-            case Host(List<Integer> ranks, String driver) -> onHost(ranks, driver);
+            case Host host -> onHost(host);
             case Close _ -> Behaviors.stopped();
             case GiveUp _ -> onGiveUp();
         };
     }
 
-    private Behavior<Command> onHost(List<Integer> ranks, String driver) {
+    private Behavior<Command> onHost(Host host) {
         HostedRun open = run;
         if (open == null) {
             return this;
@@ -119,15 +120,17 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
         try {
             RankResources shared = resources;
             if (shared == null) {
-                shared = open.resources(Path.of(driver));
+                shared =
+                        open.resources(
+                                Path.of(host.driverDirectory()), host.key().map(RunKey::secret));
                 resources = shared;
             }
-            for (int rank : ranks) {
+            for (int rank : host.ranks()) {
                 var info = new NodeInfo(offer.name(), offer.pid(), Optional.of(rank));
                 getContext().spawnAnonymous(NodeActor.create(info, shared));
             }
         } catch (RuntimeException e) {
-            LOG.warn("ranks {} of run {} cannot be hosted", ranks, order.runId(), e);
+            LOG.warn("ranks {} of run {} cannot be hosted", host.ranks(), order.runId(), e);
             String reason = e.getMessage() == null ? e.toString() : e.getMessage();
             order.owner().tell(new ClusterNode.RunRefused(offer.address(), reason));
         }

@@ -80,6 +80,7 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
     private final BiConsumer<RunStanding, ActorRef<Command>> stands;
     private final ActorRef<ClusterNode.Report> reports;
     private final Executor blocking;
+    private final Optional<RunKey> key;
     private final Followers followers = new Followers();
     private final long submittedNanos = System.nanoTime();
 
@@ -107,6 +108,10 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
         this.wantsRoom = wantsRoom;
         this.stands = stands;
         this.reports = context.messageAdapter(ClusterNode.Report.class, NodeReported::new);
+        this.key =
+                RunKey.mayTravel(context.getSystem().settings().config())
+                        ? Optional.of(RunKey.random())
+                        : Optional.empty();
         this.blocking = context.getSystem().dispatchers().lookup(DispatcherSelector.blocking());
         context.spawn(
                 TextFetch.of(
@@ -330,7 +335,7 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
                             .boxed()
                             .toList();
             String driver = driverByHost.getOrDefault(entry.offer().host(), "");
-            entry.node().tell(new ClusterNode.HostRanks(made.plan().runId(), ranks, driver));
+            entry.node().tell(new ClusterNode.HostRanks(made.plan().runId(), ranks, driver, key));
         }
     }
 

@@ -1,6 +1,7 @@
 package dev.penstock.actors.serialization;
 
 import akka.actor.typed.ActorRef;
+import dev.penstock.actors.mirror.MirrorLayout;
 import java.lang.reflect.Constructor;
 import java.lang.reflect.ParameterizedType;
 import java.lang.reflect.RecordComponent;
@@ -34,6 +35,9 @@ final class SampleValues {
             return parameterized(parameterized, depth);
         }
         Class<?> plain = (Class<?>) type;
+        if (plain == MirrorLayout.class) {
+            return MirrorLayout.ring(2 + random.nextInt(4)); // refuses any holders
+        }
         if (plain.isRecord()) {
             return record(plain, depth);
         }

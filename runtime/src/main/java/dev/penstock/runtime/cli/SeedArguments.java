@@ -1,11 +1,15 @@
 package dev.penstock.runtime.cli;
 
+import dev.penstock.runtime.certificates.NodeFiles;
 import dev.penstock.runtime.cluster.ClusterClient;
 import dev.penstock.runtime.config.ConfigException;
 import dev.penstock.runtime.config.NodeLoader;
 import dev.penstock.runtime.config.Problem;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
 /** Where a cluster is. */
@@ -21,6 +25,13 @@ final class SeedArguments {
             description =
                     "Talk to a seed on another machine without TLS: only where all are trusted.")
     private boolean insecure;
+
+    @Option(
+            names = "--certificate",
+            paramLabel = "PEM",
+            description =
+                    "This client's certificate where the cluster has TLS; its key and ca.pem lie beside it.")
+    private @Nullable Path certificate;
 
     boolean isGiven() {
         return !seeds.isEmpty();
@@ -48,7 +59,8 @@ final class SeedArguments {
         if (!problems.isEmpty()) {
             throw new ConfigException(problems);
         }
-        return ClusterClient.connect(seeds, insecure);
+        return ClusterClient.connect(
+                seeds, insecure, Optional.ofNullable(certificate).map(NodeFiles::beside));
     }
 
     private static Problem problem(String got) {

@@ -10,6 +10,9 @@ import dev.penstock.actors.cluster.ClusterRuns;
 import dev.penstock.actors.cluster.Greeting;
 import dev.penstock.actors.cluster.Identity;
 import dev.penstock.actors.cluster.TextSource;
+import dev.penstock.runtime.certificates.CertificatesException;
+import dev.penstock.runtime.certificates.NodeCertificate;
+import dev.penstock.runtime.certificates.NodeFiles;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -52,22 +55,25 @@ public final class ClusterClient implements AutoCloseable {
      *
      * @param seeds as {@code host:port}; the others are for when the first is gone
      * @param insecure allows to listen on an address that other machines reach, without TLS
+     * @param tls this client's certificate, where the cluster has TLS
      * @throws ClusterException if none answers, or another version does
      */
-    public static ClusterClient connect(List<String> seeds, boolean insecure) {
+    public static ClusterClient connect(
+            List<String> seeds, boolean insecure, Optional<NodeFiles> tls) {
         List<String> failures = new ArrayList<>();
         for (String seed : seeds) {
             Optional<InetAddress> local = localAddressTowards(seed, failures);
             if (local.isEmpty()) {
                 continue;
             }
-            if (!local.get().isLoopbackAddress() && !insecure) {
+            if (!local.get().isLoopbackAddress() && !insecure && tls.isEmpty()) {
                 throw new ClusterException(
-                        "expected a seed on this machine, or --insecure: %s is reached from %s, where other machines can reach this client as well"
+                        "expected a seed on this machine, --certificate, or --insecure: %s is reached from %s, where other machines can reach this client as well"
                                 .formatted(seed, local.get().getHostAddress()));
             }
-            ActorSystem<Void> system =
-                    NodeSystems.client(Behaviors.empty(), local.get().getHostAddress());
+            String address = local.get().getHostAddress();
+            tls.ifPresent(files -> requireGood(files, address));
+            ActorSystem<Void> system = NodeSystems.client(Behaviors.empty(), address, tls);
             try {
                 greet(system, seed);
                 return new ClusterClient(
@@ -80,6 +86,25 @@ public final class ClusterClient implements AutoCloseable {
         throw new ClusterException(
                 "expected a seed at %s: %s; start one with penstock node sample-configs/cluster/seed.conf"
                         .formatted(String.join(", ", seeds), String.join("; ", failures)));
+    }
+
+    /**
+     * Seeds answer over connections that they open, so they must accept this process by name.
+     *
+     * @throws ClusterException saying all that they would refuse
+     */
+    static void requireGood(NodeFiles files, String host) {
+        List<String> problems;
+        try {
+            problems = NodeCertificate.read(files).problemsAt(host);
+        } catch (CertificatesException e) {
+            throw new ClusterException(String.valueOf(e.getMessage()), e);
+        }
+        if (!problems.isEmpty()) {
+            throw new ClusterException(
+                    "%s: %s; make another with penstock certs add"
+                            .formatted(files.certificate(), String.join("; ", problems)));
+        }
     }
 
     private static Optional<InetAddress> localAddressTowards(String seed, List<String> failures) {
@@ -113,9 +138,11 @@ public final class ClusterClient implements AutoCloseable {
      * Why a node cannot work with any of these seeds, as far as they answer.
      *
      * @param address of this machine, where they can reach it
+     * @param tls the node's certificate, where the cluster has TLS
      */
-    static Optional<String> differenceFrom(Identity self, List<String> seeds, String address) {
-        ActorSystem<Void> system = NodeSystems.client(Behaviors.empty(), address);
+    static Optional<String> differenceFrom(
+            Identity self, List<String> seeds, String address, Optional<NodeFiles> tls) {
+        ActorSystem<Void> system = NodeSystems.client(Behaviors.empty(), address, tls);
         try {
             for (String seed : seeds) {
                 Optional<String> difference = self.differenceFrom(identityAt(system, self, seed));

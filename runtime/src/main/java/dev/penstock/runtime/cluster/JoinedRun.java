@@ -6,7 +6,9 @@ import dev.penstock.actors.dataplane.aeron.MediaDriverProcess;
 import dev.penstock.actors.shard.RankResources;
 import dev.penstock.runtime.launch.RunAssembly;
 import java.nio.file.Path;
+import java.util.Optional;
 import java.util.function.Consumer;
+import javax.crypto.SecretKey;
 import org.jspecify.annotations.Nullable;
 
 /** A node's share of a run. */
@@ -37,8 +39,8 @@ final class JoinedRun implements HostedRun {
     }
 
     @Override
-    public RankResources resources(Path driverDirectory) {
-        DataPlane joined = assembly.openDataPlane(driverDirectory);
+    public RankResources resources(Path driverDirectory, Optional<SecretKey> key) {
+        DataPlane joined = assembly.openDataPlane(driverDirectory, key);
         dataPlane = joined;
         return assembly.resources(joined);
     }

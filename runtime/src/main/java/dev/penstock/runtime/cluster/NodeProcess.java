@@ -23,6 +23,7 @@ import dev.penstock.actors.cluster.Identity;
 import dev.penstock.actors.cluster.NodeOffer;
 import dev.penstock.actors.cluster.RunStanding;
 import dev.penstock.cuda.Devices;
+import dev.penstock.runtime.certificates.NodeFiles;
 import dev.penstock.runtime.config.Bytes;
 import dev.penstock.runtime.config.ClusterSection;
 import dev.penstock.runtime.config.NodeConfig;
@@ -57,6 +58,7 @@ public final class NodeProcess {
 
     private final NodeConfig config;
     private final ClusterSection section;
+    private final Optional<NodeFiles> files;
     private final Consumer<String> tell;
     private final String name;
     private final Path runs;
@@ -69,6 +71,7 @@ public final class NodeProcess {
     public NodeProcess(NodeConfig config, Consumer<String> tell) {
         this.config = config;
         this.section = config.cluster();
+        this.files = NodeSystems.files(config.tls());
         this.tell = tell;
         this.name =
                 section.name()
@@ -94,6 +97,7 @@ public final class NodeProcess {
      * @throws ClusterException if it cannot listen or is not allowed to join
      */
     public void run(CompletableFuture<Void> end) {
+        files.ifPresent(own -> ClusterClient.requireGood(own, config.host()));
         while (true) {
             ActorSystem<Void> system = start();
             CompletableFuture<Done> ended = system.getWhenTerminated().toCompletableFuture();
@@ -118,7 +122,7 @@ public final class NodeProcess {
     /** Akka's own refusal does not say what the other side is. */
     private ClusterException refused() {
         return new ClusterException(
-                ClusterClient.differenceFrom(identity(), others(), config.host())
+                ClusterClient.differenceFrom(identity(), others(), config.host(), files)
                         .orElseGet(
                                 () ->
                                         "the cluster at %s refused this node, or this node the cluster: see the line above"
@@ -126,9 +130,10 @@ public final class NodeProcess {
     }
 
     private Identity identity() {
+        String where = port == 0 ? config.host() : place(); // not known before it listens
         return NodeSystems.identity(
                 section.clusterId(),
-                "node %s (%s, pid %d)".formatted(name, place(), ProcessHandle.current().pid()));
+                "node %s (%s, pid %d)".formatted(name, where, ProcessHandle.current().pid()));
     }
 
     private ActorSystem<Void> start() {

@@ -8,12 +8,15 @@ import com.typesafe.config.ConfigValueFactory;
 import dev.penstock.actors.cluster.Identity;
 import dev.penstock.actors.cluster.IdentityCheck;
 import dev.penstock.actors.serialization.KryoRegistry;
+import dev.penstock.runtime.certificates.NodeFiles;
+import dev.penstock.runtime.certificates.NodeTls;
 import dev.penstock.runtime.config.ClusterSection;
 import dev.penstock.runtime.config.NodeConfig;
 import dev.penstock.runtime.config.TlsSection;
 import java.net.BindException;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /** Akka's settings for nodes of a cluster and for clients, which are no members. */
@@ -118,7 +121,7 @@ final class NodeSystems {
                                 "akka.remote.artery.bind.port", port,
                                 "akka.cluster.roles", roles));
         Config config =
-                own.withFallback(tls(node.tls()))
+                own.withFallback(tls(files(node.tls())))
                         .withFallback(identityConfig(identity))
                         .withFallback(ConfigFactory.parseString(MEMBER));
         return start(guardian, config, cluster.bind(), port);
@@ -127,9 +130,11 @@ final class NodeSystems {
     /**
      * A client: it can be reached at an address of this machine, but is no member.
      *
+     * @param files where the cluster has TLS
      * @throws ClusterException if it cannot listen there
      */
-    static <T> ActorSystem<T> client(Behavior<T> guardian, String address) {
+    static <T> ActorSystem<T> client(
+            Behavior<T> guardian, String address, Optional<NodeFiles> files) {
         Config config =
                 ConfigFactory.parseMap(
                         Map.of(
@@ -141,7 +146,7 @@ final class NodeSystems {
                                 0,
                                 "akka.remote.warn-about-direct-use",
                                 "off"));
-        return start(guardian, config, address, 0);
+        return start(guardian, config.withFallback(tls(files)), address, 0);
     }
 
     private static Config identityConfig(Identity identity) {
@@ -149,23 +154,19 @@ final class NodeSystems {
                 .withValue("penstock.identity", ConfigValueFactory.fromMap(identity.facts()));
     }
 
-    private static Config tls(TlsSection tls) {
-        if (!tls.isOn()) {
-            return ConfigFactory.empty();
-        }
-        String engine = "akka.remote.artery.ssl.rotating-keys-engine.";
-        return ConfigFactory.parseMap(
-                Map.of(
-                        "akka.remote.artery.transport",
-                        "tls-tcp",
-                        "akka.remote.artery.ssl.ssl-engine-provider",
-                        "akka.remote.artery.tcp.ssl.RotatingKeysSSLEngineProvider",
-                        engine + "cert-file",
-                        tls.certificate().orElseThrow().toString(),
-                        engine + "key-file",
-                        tls.key().orElseThrow().toString(),
-                        engine + "ca-cert-file",
-                        tls.authority().orElseThrow().toString()));
+    /** The files of a node with TLS. */
+    static Optional<NodeFiles> files(TlsSection tls) {
+        return tls.isOn()
+                ? Optional.of(
+                        new NodeFiles(
+                                tls.certificate().orElseThrow(),
+                                tls.key().orElseThrow(),
+                                tls.authority().orElseThrow()))
+                : Optional.empty();
+    }
+
+    private static Config tls(Optional<NodeFiles> files) {
+        return files.map(NodeTls::settings).orElseGet(ConfigFactory::empty);
     }
 
     private static <T> ActorSystem<T> start(

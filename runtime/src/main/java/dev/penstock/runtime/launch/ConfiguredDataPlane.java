@@ -31,15 +31,20 @@ record ConfiguredDataPlane(DataPlaneSection section, String runId, FrameFaults f
                 .withIdle(poller());
     }
 
-    /** Joins the media driver in this directory, which all processes of the run use. */
-    DataPlane open(Path driverDirectory) {
+    /**
+     * Joins the media driver in this directory, which all processes of the run use.
+     *
+     * @param key of the run, for frames over UDP; empty on loopback only
+     */
+    DataPlane open(Path driverDirectory, Optional<SecretKey> key) {
         return AeronDataPlane.start(
                 settings(driverDirectory)
                         .withLinks(
                                 links ->
                                         links.transport() == Transport.AUTO
                                                 ? links.withTransport(Transport.IPC)
-                                                : links));
+                                                : links)
+                        .withLinks(links -> key.map(links::withKey).orElse(links)));
     }
 
     /**

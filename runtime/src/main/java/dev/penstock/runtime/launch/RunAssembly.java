@@ -32,6 +32,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.ToLongFunction;
+import javax.crypto.SecretKey;
 
 /**
  * A configuration made into everything a run needs. Every process of a run builds its own from the
@@ -245,7 +246,16 @@ public final class RunAssembly implements AutoCloseable {
 
     /** Joins the media driver in this directory. */
     public DataPlane openDataPlane(Path driverDirectory) {
-        return dataPlane.open(driverDirectory);
+        return openDataPlane(driverDirectory, Optional.empty());
+    }
+
+    /**
+     * Joins the media driver in this directory.
+     *
+     * @param key of the run, for frames over UDP
+     */
+    public DataPlane openDataPlane(Path driverDirectory, Optional<SecretKey> key) {
+        return dataPlane.open(driverDirectory, key);
     }
 
     private DeviceFactory devices() {

@@ -56,7 +56,9 @@ class HostileTextsTest {
     void configurations() throws IOException {
         String base =
                 Files.readString(SAMPLES.resolve("quickstart.conf"))
-                        .replace("data/penstock", SAMPLES.resolve("data").toRealPath() + "/penstock");
+                        .replace(
+                                "data/penstock",
+                                SAMPLES.resolve("data").toRealPath() + "/penstock");
         for (String sample : List.of("quickstart.conf", "faults.conf", "zero-bubble.conf")) {
             Path file = folder.resolve(sample);
             String more = Files.readString(SAMPLES.resolve(sample)).replaceAll("include .*", "");

@@ -7,10 +7,47 @@ import java.util.SplittableRandom;
 final class Mutations {
     private static final List<String> SPLINTERS =
             List.of(
-                    "", "\0", "\"", "{", "}", "[", "]", "=", ":", ",", "\n", "\\", "${", "${?", "#",
-                    "..", "-", "+=", "1e999", "NaN", "-1", "99999999999999999999", "2147483647",
-                    "include \"/etc/passwd\"", "null", "'", "`", "\uFFFF", "\uD800", "é", "%s", "/",
-                    ";", "|", "@", "*", "(", ")", "0x", "1 TiB", "9223372036854775807 s");
+                    "",
+                    "\0",
+                    "\"",
+                    "{",
+                    "}",
+                    "[",
+                    "]",
+                    "=",
+                    ":",
+                    ",",
+                    "\n",
+                    "\\",
+                    "${",
+                    "${?",
+                    "#",
+                    "..",
+                    "-",
+                    "+=",
+                    "1e999",
+                    "NaN",
+                    "-1",
+                    "99999999999999999999",
+                    "2147483647",
+                    "include \"/etc/passwd\"",
+                    "null",
+                    "'",
+                    "`",
+                    "\uFFFF",
+                    "\uD800",
+                    "é",
+                    "%s",
+                    "/",
+                    ";",
+                    "|",
+                    "@",
+                    "*",
+                    "(",
+                    ")",
+                    "0x",
+                    "1 TiB",
+                    "9223372036854775807 s");
 
     private final SplittableRandom random;
 
@@ -35,10 +72,14 @@ final class Mutations {
             case 0 -> head; // cut
             case 1 -> head + text.substring(to); // a hole
             case 2 -> head + splinter() + text.substring(to);
-            case 3 -> head + text.substring(from, to).repeat(2 + random.nextInt(5)) + text.substring(to);
+            case 3 ->
+                    head
+                            + text.substring(from, to).repeat(2 + random.nextInt(5))
+                            + text.substring(to);
             case 4 -> head + noise() + text.substring(to);
             default -> {
-                String line = splinter() + text.lines().skip(random.nextInt(20)).findFirst().orElse("");
+                String line =
+                        splinter() + text.lines().skip(random.nextInt(20)).findFirst().orElse("");
                 yield head + "\n" + line + "\n" + text.substring(from);
             }
         };
