@@ -7,6 +7,7 @@ import java.io.StringReader;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.Optional;
 import java.util.Properties;
@@ -89,8 +90,26 @@ public record Submission(
                 name,
                 configuration,
                 Optional.ofNullable(properties.getProperty("order")),
-                Path.of(properties.getProperty("order-file", "order.txt")).getFileName().toString(),
-                Optional.ofNullable(properties.getProperty("init")).map(Path::of),
+                fileName(properties.getProperty("order-file", "order.txt")),
+                Optional.ofNullable(properties.getProperty("init")).map(Submission::path),
                 Boolean.parseBoolean(properties.getProperty("resume")));
+    }
+
+    /** It becomes part of a path here, so it is a name and nothing else. */
+    private static String fileName(String text) {
+        Path name = path(text).getFileName();
+        if (name == null || name.toString().equals("..") || name.toString().equals(".")) {
+            throw new RunRefusedException(
+                    "expected the name of the order's file, got \"%s\"".formatted(text));
+        }
+        return name.toString();
+    }
+
+    private static Path path(String text) {
+        try {
+            return Path.of(text);
+        } catch (InvalidPathException e) {
+            throw new RunRefusedException("expected a path, got: " + e.getMessage(), e);
+        }
     }
 }

@@ -7,6 +7,8 @@ import dev.penstock.actors.cluster.RunRefusedException;
 import java.nio.file.Path;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class SubmissionTest {
     @Test
@@ -27,6 +29,13 @@ class SubmissionTest {
     void whatIsNoneIsRefused() {
         assertThatThrownBy(() -> Submission.parse("hello")).isInstanceOf(RunRefusedException.class);
         assertThatThrownBy(() -> Submission.parse("a=\\u00zz"))
+                .isInstanceOf(RunRefusedException.class);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"order-file=/", "order-file=..", "order-file=a/.", "init=\\u0000"})
+    void pathsThatAreNoneAreRefused(String line) {
+        assertThatThrownBy(() -> Submission.parse("name=n\nconfiguration=c\n" + line))
                 .isInstanceOf(RunRefusedException.class);
     }
 
