@@ -49,7 +49,7 @@ public record ChaosRun(Path configuration, List<String> overrides, long seed, in
         RunParts parts = RunParts.prepare(calm.asDraft(), RunStart.fresh(), List.of());
         parts.start().close();
         var training = parts.schedule().training();
-        List<FaultKind> kinds = FaultKind.of(parts.config(), recovers());
+        List<FaultKind> kinds = FaultKind.of(parts.config(), parts.config().recovery().enabled());
         List<FaultEntry> faults = new FaultDraw(parts.config(), training, kinds, seed).draw(count);
         LoadedConfig harmed = load("fault=" + FaultEntry.written(faults));
         RunParts.prepare(harmed.asDraft(), RunStart.fresh(), List.of()).start().close();
@@ -77,13 +77,11 @@ public record ChaosRun(Path configuration, List<String> overrides, long seed, in
         return ChaosVerdict.of(this, training.shape(), steps, truth, tried);
     }
 
-    /** Whether runs of this version survive the death of a process. */
-    private static boolean recovers() {
-        return false;
-    }
-
+    /** More deaths than a run usually bears are the point here; what the user set still holds. */
     private LoadedConfig load(String last) {
-        List<String> all = new ArrayList<>(overrides);
+        List<String> all = new ArrayList<>();
+        all.add("recovery.max-restarts=" + 2 * count);
+        all.addAll(overrides);
         all.add(last);
         return ConfigLoader.loadWithOrigins(configuration, all);
     }
