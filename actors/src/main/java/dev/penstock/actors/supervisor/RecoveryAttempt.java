@@ -16,6 +16,10 @@ import org.jspecify.annotations.Nullable;
 final class RecoveryAttempt {
     final String cause;
     final long beganNanos;
+
+    /** Since when answers to Prepare are awaited; while the run parks, there is no hurry. */
+    long raisedNanos;
+
     private final long committedBefore;
 
     /** Ranks that died in any of the epochs. */

@@ -142,6 +142,7 @@ final class RecoveryDriver {
         out.add(new Effect.Journal(new JournalRecord.EpochRaised(epoch, cause)));
         driver.halt();
         under.startOver();
+        under.raisedNanos = now;
         for (int rank = 0; rank < ranks.size(); rank++) {
             if (!ranks.isSilent(rank)) {
                 out.tell(rank, new RankOrder.Prepare(epoch));
@@ -206,6 +207,7 @@ final class RecoveryDriver {
     }
 
     private void park(RecoveryAttempt under, List<Integer> silent, long now) {
+        under.raisedNanos = now;
         if (under.parkedSinceNanos < 0) {
             under.parkedSinceNanos = now;
             under.nextParkReportNanos = now;
@@ -233,6 +235,7 @@ final class RecoveryDriver {
         out.tell(rank, new RankOrder.Fence(ranks.epoch(), reason));
         ranks.node(rank).ifPresent(placer::remove);
         under.dead.set(rank);
+        under.prepared.remove(rank); // what it holds, mirrors too, is out of reach
         ranks.vacate(rank);
     }
 
@@ -339,11 +342,18 @@ final class RecoveryDriver {
     }
 
     /** A rank was hosted; if the epoch has moved on since it was asked for, it is told. */
-    void onHosted(int rank, int birthEpoch) {
+    Turn onHosted(int rank, int birthEpoch, long now) {
         RecoveryAttempt under = attempt;
-        if (under != null && under.restart == null && birthEpoch < ranks.epoch()) {
+        if (under == null) {
+            return Turn.GO_ON;
+        }
+        if (under.restart != null) {
+            return finishIfBack(under, now);
+        }
+        if (birthEpoch < ranks.epoch()) {
             out.tell(rank, new RankOrder.Prepare(ranks.epoch()));
         }
+        return Turn.GO_ON;
     }
 
     /** A rank is open again, with state and links. */
@@ -357,8 +367,8 @@ final class RecoveryDriver {
     }
 
     private Turn finishIfBack(RecoveryAttempt under, long now) {
-        if (under.back.cardinality() < ranks.size()) {
-            return Turn.GO_ON;
+        if (under.back.cardinality() < ranks.size() || !ranks.allOpen()) {
+            return Turn.GO_ON; // that a rank opened may be heard before its node says where
         }
         Optional<String> mixed = ranks.mixedFingerprints();
         if (mixed.isPresent()) {
@@ -377,6 +387,25 @@ final class RecoveryDriver {
         return driver.resume(now);
     }
 
+    /** A rank may live and renew its lease, and yet hang in what it does. */
+    private Turn unlessTooLate(RecoveryAttempt under, long now) {
+        Duration limit = plan.timeouts().stallLimit();
+        if (driver.publishing() || now - under.raisedNanos <= limit.toNanos()) {
+            return Turn.GO_ON;
+        }
+        String waits =
+                linkIsDown
+                        ? "another media driver"
+                        : ranks.rows().stream()
+                                .map(RankTable.Row::rank)
+                                .filter(rank -> !under.prepared.containsKey(rank))
+                                .map(ranks::name)
+                                .collect(Collectors.joining(", "));
+        return new Turn.Broken(
+                "%s; the run waits for more than %d s for %s"
+                        .formatted(under.cause, limit.toSeconds(), waits));
+    }
+
     /** Whether ranks are on their way back; the run goes on when they are. */
     boolean isUnderWay() {
         return attempt != null;
@@ -388,7 +417,8 @@ final class RecoveryDriver {
             return Turn.GO_ON;
         }
         if (under.restart == null) {
-            return decideIfReady(under, now);
+            Turn turn = decideIfReady(under, now);
+            return turn == Turn.GO_ON && under.restart == null ? unlessTooLate(under, now) : turn;
         }
         Duration limit = plan.timeouts().start();
         return now - under.decidedNanos > limit.toNanos()

@@ -110,7 +110,7 @@ public final class RunCoordinator {
             if (phase == Phase.STOPPING) {
                 out.tell(rank, new RankOrder.Stop(ranks.epoch()));
             }
-            recovery.onHosted(rank, birthEpoch);
+            follow(recovery.onHosted(rank, birthEpoch, now), now);
             startWhenAllOpen(now);
         }
         return out.drain();

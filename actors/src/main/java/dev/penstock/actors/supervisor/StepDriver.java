@@ -66,7 +66,7 @@ final class StepDriver {
 
     /** Whether ranks that stand still keep this run from going on. */
     boolean waitsForRanks() {
-        return pass != null || commit != null;
+        return pass != null || commit != null || save != null;
     }
 
     /** Starts whatever is due next. */
@@ -222,7 +222,9 @@ final class StepDriver {
     /** Whether a death changes nothing any more: all is done but for the last checkpoint's name. */
     boolean onlyPublishes() {
         boolean idle = pass == null && commit == null && save == null && evaluation == null;
-        return publishing && idle && (interrupted || completed >= plan.steps().last());
+        boolean savesStill = saveIsDue() && savedAfter != completed; // when this one is published
+        boolean ended = interrupted || completed >= plan.steps().last();
+        return publishing && idle && ended && !savesStill;
     }
 
     /** Whether held-out data is being looked at, where no step can be left out. */

@@ -1,0 +1,339 @@
+package dev.penstock.actors.shard;
+
+import com.sun.management.ThreadMXBean;
+import dev.penstock.actors.dataplane.DataPlaneException;
+import dev.penstock.actors.dataplane.FrameListener;
+import dev.penstock.actors.spi.NonFiniteException;
+import dev.penstock.actors.spi.RankStep;
+import dev.penstock.actors.spi.StepKind;
+import dev.penstock.cuda.device.DeviceException;
+import java.lang.management.ManagementFactory;
+import java.util.Arrays;
+import java.util.function.Consumer;
+import java.util.function.IntFunction;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A rank's life: takes orders, runs passes one op at a time, commits, prepares and resumes, and
+ * says what came of it. A plain object: it knows neither actors nor timers, so that the same
+ * decisions can be driven by an actor or by a simulation. Its owner's thread only.
+ */
+public final class RankRunner implements AutoCloseable {
+    /** What the owner does next. */
+    public enum Next {
+        /** Nothing, until an order or a frame comes. */
+        WAIT,
+        /** Calls {@link #runOp} soon; once, however often it was told so. */
+        RUN_OP,
+        /** Calls {@link #runOp} after a nap: the log is full or the peer not there yet. */
+        RETRY_LINK,
+        /** Closes this rank and ends. */
+        END
+    }
+
+    private static final Logger LOG = LoggerFactory.getLogger(RankRunner.class);
+
+    private final int rank;
+    private final RankStatus status;
+    private final Consumer<RankEvent> events;
+    private final IntFunction<FrameListener> listeners;
+    private final ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+    private final RankWork work;
+
+    private int epoch;
+    private long committedStep;
+    private RankOrder.@Nullable BeginPass passUnderWay;
+    private RankOrder.@Nullable BeginPass uncommitted;
+    private @Nullable RankStep lastTimings;
+    private long[] opStarts = {};
+    private long[] opEnds = {};
+    private long heapBytesAtBegin;
+    private long heapBytesOfPass;
+
+    /**
+     * Opens device, stages and links, and says so.
+     *
+     * @param status kept up to date for leases
+     * @param events told everything, on this thread
+     * @param listeners hear what arrives in an epoch, on the poller's thread
+     * @throws RuntimeException if something does not open; nothing stays open then. To be told by
+     *     {@link #tellFailedStart}
+     */
+    public RankRunner(
+            RankBirth birth,
+            RankResources resources,
+            RankStatus status,
+            Consumer<RankEvent> events,
+            IntFunction<FrameListener> listeners) {
+        this.rank = birth.rank();
+        this.status = status;
+        this.events = events;
+        this.listeners = listeners;
+        enter(birth.epoch());
+        this.work = new RankWork(rank, resources, birth.start(), birth.mirrors());
+        try {
+            work.connect(epoch, birth.mirrors(), birth.link(), listeners.apply(epoch));
+            goOnFromWhatWasRestored();
+        } catch (RuntimeException | Error e) {
+            work.close();
+            throw e;
+        }
+        tell(new RankEvent.Opened(rank, epoch, work.deviceName(), work.deviceFingerprint()));
+    }
+
+    /** Says that a rank did not open. */
+    public static void tellFailedStart(
+            RankBirth birth, Throwable error, Consumer<RankEvent> events) {
+        int rank = birth.rank();
+        LOG.error("rank {} cannot start", rank, error);
+        String reason = reason(rank, "start", error);
+        boolean repeats = !(error instanceof DataPlaneException); // its driver may just have died
+        events.accept(new RankEvent.Failed(rank, birth.epoch(), reason, repeats));
+        events.accept(new RankEvent.Stopped(rank, birth.epoch()));
+    }
+
+    private void tell(RankEvent event) {
+        events.accept(event);
+    }
+
+    // ---- what happens ---------------------------------------------------------------------------
+
+    /** An order came. */
+    public Next onOrder(RankOrder order) {
+        return guarded(() -> take(order));
+    }
+
+    /** The next op, if a pass is under way. */
+    public Next runOp() {
+        return guarded(this::advance);
+    }
+
+    /** A frame or a credit came. */
+    public Next onLinkMoved() {
+        return passUnderWay == null ? Next.WAIT : Next.RUN_OP;
+    }
+
+    /** The links of an epoch broke; what earlier ones still say means nothing. */
+    public Next onLinkFailed(int of, String reason) {
+        return guarded(
+                () -> {
+                    if (of == epoch) {
+                        throw OpInterpreter.linkFailed(reason);
+                    }
+                    return Next.WAIT;
+                });
+    }
+
+    /** One thing that may go wrong. */
+    private interface Act {
+        Next run();
+    }
+
+    private Next guarded(Act act) {
+        try {
+            return act.run();
+        } catch (DataPlaneException e) {
+            LOG.warn("rank {} lost a link", rank, e);
+            return standStill(new RankEvent.LinkLost(rank, epoch, reason(rank, work.place(), e)));
+        } catch (NonFiniteException e) {
+            LOG.error("rank {} met a number that is not finite", rank, e);
+            String reason = reason(rank, work.place(), e);
+            return standStill(new RankEvent.NonFinite(rank, epoch, e.step(), reason));
+        } catch (RuntimeException | Error e) { // out of memory is told like every other end
+            LOG.error("rank {} failed", rank, e);
+            boolean repeats = e instanceof DeviceException || e instanceof Error;
+            String reason = reason(rank, work.place(), e);
+            tell(new RankEvent.Failed(rank, epoch, reason, repeats));
+            return Next.END;
+        }
+    }
+
+    /** Abandons the pass; what to do next is the supervisor's decision. */
+    private Next standStill(RankEvent why) {
+        passUnderWay = null;
+        status.set(RankActivity.State.IDLE, StepKind.TRAIN, status.now().pass(), 0);
+        tell(why);
+        return Next.WAIT;
+    }
+
+    private static String reason(int rank, String place, Throwable e) {
+        String what = e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
+        return "rank %d (%s): %s".formatted(rank, place, what);
+    }
+
+    private Next take(RankOrder order) {
+        if (order.epoch() < epoch) {
+            return refuse(order);
+        }
+        return switch (order) {
+            case RankOrder.Prepare prepare -> onPrepare(prepare);
+            case RankOrder.Fence fence -> onFence(fence);
+            case RankOrder.Stop _ -> Next.END;
+            case RankOrder.BeginPass begin -> isOfNow(begin) ? onBeginPass(begin) : refuse(begin);
+            case RankOrder.Commit commit -> isOfNow(commit) ? onCommit(commit) : refuse(commit);
+            case RankOrder.Save save -> isOfNow(save) ? onSave(save) : refuse(save);
+            case RankOrder.Resume resume -> isOfNow(resume) ? onResume(resume) : refuse(resume);
+        };
+    }
+
+    private boolean isOfNow(RankOrder order) {
+        return order.epoch() == epoch;
+    }
+
+    private Next refuse(RankOrder order) {
+        LOG.warn("rank {} in epoch {} refuses {}", rank, epoch, order);
+        return Next.WAIT;
+    }
+
+    // ---- recovery -------------------------------------------------------------------------------
+
+    private void enter(int newEpoch) {
+        epoch = newEpoch;
+        status.enter(newEpoch);
+    }
+
+    private Next onPrepare(RankOrder.Prepare prepare) {
+        passUnderWay = null;
+        work.disconnect();
+        enter(prepare.epoch());
+        long ready = uncommitted == null ? -1 : uncommitted.step();
+        var held = new RankEvent.HeldState(rank, committedStep, ready);
+        tell(new RankEvent.Prepared(rank, epoch, held, work.heldMirrors()));
+        return Next.WAIT;
+    }
+
+    private Next onResume(RankOrder.Resume resume) {
+        work.restore(resume.start(), resume.mirrors());
+        work.connect(epoch, resume.mirrors(), resume.link(), listeners.apply(epoch));
+        if (!(resume.start() instanceof RankStart.Kept)) {
+            goOnFromWhatWasRestored();
+        }
+        tell(new RankEvent.Resumed(rank, epoch));
+        return Next.WAIT;
+    }
+
+    /**
+     * As if this rank had done the step that its state is after, or whose gradients came with it:
+     * the commit may be told again. It computed nothing of it, so all its ops took no time.
+     */
+    private void goOnFromWhatWasRestored() {
+        committedStep = work.restoredStep();
+        long ready = work.readyStep();
+        uncommitted = ready < 0 ? null : new RankOrder.BeginPass(epoch, 0, StepKind.TRAIN, ready);
+        opStarts = work.opStartNanos();
+        Arrays.fill(opStarts, System.nanoTime());
+        opEnds = opStarts.clone();
+        lastTimings =
+                new RankStep(rank, opStarts, opEnds, opStarts[0], opStarts[0], work.peakBytes(), 0);
+    }
+
+    private Next onFence(RankOrder.Fence fence) {
+        LOG.error("rank {} in epoch {} ends: {}", rank, epoch, fence.reason());
+        return Next.END;
+    }
+
+    // ---- steps ----------------------------------------------------------------------------------
+
+    private Next onBeginPass(RankOrder.BeginPass begin) {
+        passUnderWay = begin;
+        uncommitted = null; // of a pass that is run again, if of any
+        heapBytesAtBegin = threads.getCurrentThreadAllocatedBytes();
+        work.begin(begin.kind(), begin.step(), begin.pass());
+        return Next.RUN_OP;
+    }
+
+    private Next advance() {
+        RankOrder.BeginPass begin = passUnderWay;
+        if (begin == null) {
+            return Next.WAIT;
+        }
+        if (work.isFinished()) {
+            return finish(begin);
+        }
+        note(begin, RankActivity.State.COMPUTING);
+        return switch (work.advance()) {
+            case DONE, AGAIN -> Next.RUN_OP;
+            case WAITS_FOR_FRAME -> {
+                note(begin, RankActivity.State.WAITING_FOR_FRAME);
+                yield Next.WAIT;
+            }
+            case WAITS_FOR_CREDIT -> {
+                note(begin, RankActivity.State.WAITING_FOR_CREDIT);
+                yield Next.WAIT;
+            }
+            case WAITS_FOR_LINK -> {
+                note(begin, RankActivity.State.WAITING_FOR_LINK);
+                yield Next.RETRY_LINK;
+            }
+        };
+    }
+
+    private Next finish(RankOrder.BeginPass begin) {
+        var result = work.result();
+        heapBytesOfPass = threads.getCurrentThreadAllocatedBytes() - heapBytesAtBegin;
+        passUnderWay = null;
+        if (begin.kind() == StepKind.TRAIN) {
+            uncommitted = begin;
+            opStarts = work.opStartNanos(); // a recovery before the commit forgets them
+            opEnds = work.opEndNanos();
+        }
+        note(begin, RankActivity.State.IDLE);
+        tell(new RankEvent.PassDone(rank, epoch, begin.pass(), result));
+        return Next.WAIT;
+    }
+
+    private Next onCommit(RankOrder.Commit commit) {
+        RankStep done = lastTimings;
+        if (done != null && committedStep == commit.step()) {
+            tell(new RankEvent.StepDone(rank, epoch, committedStep, done));
+            return Next.WAIT;
+        }
+        if (uncommitted == null || uncommitted.step() != commit.step()) {
+            throw new IllegalStateException(
+                    "commit of step %d: expected gradients of that step, got %s"
+                            .formatted(commit.step(), uncommitted));
+        }
+        note(uncommitted, RankActivity.State.UPDATING);
+        long start = System.nanoTime();
+        work.update(commit.step(), commit.clipFactor());
+        long end = System.nanoTime();
+        note(uncommitted, RankActivity.State.IDLE);
+        uncommitted = null;
+        committedStep = commit.step();
+        lastTimings =
+                new RankStep(rank, opStarts, opEnds, start, end, work.peakBytes(), heapBytesOfPass);
+        tell(new RankEvent.StepDone(rank, epoch, committedStep, lastTimings));
+        return Next.WAIT;
+    }
+
+    private Next onSave(RankOrder.Save save) {
+        status.set(RankActivity.State.SAVING, StepKind.TRAIN, save.step(), 0);
+        try {
+            tell(new RankEvent.Saved(rank, epoch, save.step(), work.save(save.step())));
+        } catch (RuntimeException e) {
+            LOG.warn("rank {} could not save step {}", rank, save.step(), e);
+            String reason = String.valueOf(e.getMessage());
+            tell(new RankEvent.SaveFailed(rank, epoch, save.step(), reason));
+        }
+        status.set(RankActivity.State.IDLE, StepKind.TRAIN, save.step(), 0);
+        return Next.WAIT;
+    }
+
+    private void note(RankOrder.BeginPass begin, RankActivity.State state) {
+        status.set(state, begin.kind(), begin.pass(), work.position());
+    }
+
+    /** Frees everything and says so, also when that fails: the run would wait for the deadline. */
+    @Override
+    public void close() {
+        try {
+            work.close();
+        } catch (RuntimeException e) {
+            LOG.warn("rank {} could not close everything", rank, e);
+        } finally {
+            tell(new RankEvent.Stopped(rank, epoch));
+        }
+    }
+}

@@ -1,0 +1,321 @@
+package dev.penstock.actors.simulation;
+
+import dev.penstock.actors.fault.RecoveryPolicy;
+import dev.penstock.actors.journal.JournalRecord;
+import dev.penstock.actors.shard.RankBirth;
+import dev.penstock.actors.shard.RankEvent;
+import dev.penstock.actors.shard.RankOrder;
+import dev.penstock.actors.shard.RankStart;
+import dev.penstock.actors.spi.RecoveryReport;
+import dev.penstock.actors.spi.RunListener;
+import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.actors.spi.StepReport;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
+
+/** What must hold at every moment of a run, whatever goes wrong. */
+final class RunChecks implements RunListener, SimStage.Watch {
+    private static final int FEW = 10;
+
+    private record Told(SimRank to, RankOrder order) {}
+
+    private final Simulation simulation;
+    private final World world;
+    private final @Nullable Truth truth;
+    final Truth seen = new Truth();
+    private final Map<Long, JournalRecord.Committed> commits = new HashMap<>();
+    private final Map<Integer, SimRank> committers = new HashMap<>();
+    private final List<Told> history = new ArrayList<>();
+    private final Set<Integer> acknowledged = new TreeSet<>();
+    private long journalled;
+    private long reported;
+    private int epoch;
+    private int recoveries;
+    private int stalls;
+    private long parkedAt = -1;
+    private boolean opened;
+
+    /**
+     * @param truth of the same run when nothing goes wrong; null while that is found out
+     */
+    RunChecks(Simulation simulation, @Nullable Truth truth) {
+        this.simulation = simulation;
+        this.world = simulation.world;
+        this.truth = truth;
+    }
+
+    int recoveries() {
+        return recoveries;
+    }
+
+    // ---- I1: the committed losses ---------------------------------------------------------------
+
+    @Override
+    public void onOpened(List<String> devices, String fingerprint) {
+        opened = true;
+    }
+
+    @Override
+    public void onStep(StepReport report) {
+        long step = report.step();
+        world.note("step %d, loss %s", step, report.loss());
+        boolean leftOneOut =
+                simulation.scenario.skips()
+                        && step == reported + 2
+                        && step - 1 == simulation.nan.step();
+        if (step != reported + 1 && !leftOneOut) {
+            world.violated("step %d follows step %d", step, reported);
+        }
+        reported = step;
+        seen.losses.put(step, report.loss());
+        if (truth != null && !Double.valueOf(report.loss()).equals(truth.losses.get(step))) {
+            world.violated(
+                    "I1: loss of step %d is %s instead of %s",
+                    step, report.loss(), truth.losses.get(step));
+        }
+    }
+
+    @Override
+    public void onEvaluation(long step, double loss) {
+        seen.heldOut.put(step, loss);
+        if (truth != null && !Double.valueOf(loss).equals(truth.heldOut.get(step))) {
+            world.violated(
+                    "I1: held-out loss after step %d is %s instead of %s",
+                    step, loss, truth.heldOut.get(step));
+        }
+    }
+
+    @Override
+    public void onRecovery(RecoveryReport report) {
+        world.note("%s", report);
+        recoveries++;
+        boolean wentBack = report.restart() == RecoveryReport.Restart.CHECKPOINT;
+        if (!wentBack && report.stepsLost() > 0) {
+            world.violated("%d steps lost without going back", report.stepsLost());
+        }
+        if (report.fromStep() > Math.max(reported, journalled)) {
+            boolean leftOut = report.fromStep() == simulation.nan.step();
+            if (!leftOut) {
+                world.violated("goes on after step %d, which never was", report.fromStep());
+            }
+        }
+        reported = Math.min(reported, report.fromStep());
+    }
+
+    @Override
+    public void onCheckpoint(long step, long bytes, long nanos) {}
+
+    @Override
+    public void onCheckpointFailed(long step, String reason) {}
+
+    @Override
+    public void onStall(String report) {
+        if (report.startsWith("parked")) {
+            parkedAt = world.now();
+        }
+        if (++stalls < FEW) {
+            world.note("%s", report);
+        }
+    }
+
+    // ---- I2: every gradient once ----------------------------------------------------------------
+
+    @Override
+    public void updated(int stage, long step, long bits) {
+        seen.state(stage, step, bits);
+        if (step != journalled) {
+            world.violated("stage %d applies step %d, journalled is %d", stage, step, journalled);
+        }
+        if (truth != null && bits != truth.state(stage, step)) {
+            world.violated("I2: state of stage %d after step %d differs", stage, step);
+        }
+    }
+
+    void published(long step) {
+        Map<Integer, Long> set = simulation.disk.published().getOrDefault(step, Map.of());
+        set.forEach(
+                (stage, bits) -> {
+                    if (truth != null && bits != truth.state(stage, step)) {
+                        world.violated("checkpoint %d has another stage %d", step, stage);
+                    }
+                });
+    }
+
+    // ---- the journal ----------------------------------------------------------------------------
+
+    void journalled(JournalRecord entry) {
+        switch (entry) {
+            case JournalRecord.Began began -> epoch = began.epoch();
+            case JournalRecord.EpochRaised(int to, String _) -> {
+                if (to <= epoch) {
+                    world.violated("epoch %d after %d", to, epoch);
+                }
+                epoch = to;
+                committers.clear();
+                acknowledged.clear();
+            }
+            case JournalRecord.Committed commit -> {
+                if (commit.step() <= journalled) {
+                    world.violated("two commits of step %d", commit.step());
+                }
+                journalled = commit.step();
+                commits.put(commit.step(), commit);
+            }
+            case JournalRecord.RolledBack(int _, long step) -> {
+                if (!mayGoBack()) {
+                    world.violated("goes back to %d though all of %d is there", step, journalled);
+                }
+                journalled = step;
+            }
+            case JournalRecord.Published _, JournalRecord.Ended _ -> {}
+        }
+    }
+
+    /** Only where some rank's state is nowhere: with no living rank and in no living mirror. */
+    private boolean mayGoBack() {
+        boolean onPurpose =
+                simulation.nan.hasStruck()
+                        && simulation.scenario.policy().nonFinite()
+                                == RecoveryPolicy.NonFinite.ROLLBACK;
+        if (onPurpose) {
+            return true;
+        }
+        for (int rank = 0; rank < simulation.plan.ranks(); rank++) {
+            if (!isThere(rank)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private boolean isThere(int rank) {
+        return simulation.processes.stream()
+                .filter(SimProcess::isWell)
+                .flatMap(process -> process.ranks.stream())
+                .filter(each -> !each.fenced && !each.hasEnded())
+                .map(each -> each.prepared)
+                .anyMatch(said -> said != null && said.epoch() == epoch && has(said, rank));
+    }
+
+    private boolean has(RankEvent.Prepared said, int rank) {
+        return (said.rank() == rank && said.state().reaches(journalled))
+                || said.mirrors().stream()
+                        .anyMatch(each -> each.rank() == rank && each.reaches(journalled));
+    }
+
+    void heard(RankEvent event) {
+        if (event instanceof RankEvent.Prepared prepared && prepared.epoch() == epoch) {
+            acknowledged.add(prepared.rank());
+        }
+    }
+
+    // ---- orders ---------------------------------------------------------------------------------
+
+    void told(SimRank to, RankOrder order) {
+        switch (order) {
+            case RankOrder.Commit commit -> {
+                var promised = commits.get(commit.step());
+                if (promised == null
+                        || commit.step() != journalled
+                        || promised.clipFactor() != commit.clipFactor()) {
+                    world.violated("%s is not what was journalled: %s", commit, promised);
+                }
+                SimRank other = committers.put(to.birth.rank(), to);
+                if (other != null && other != to) {
+                    world.violated("two of rank %d commit in epoch %d", to.birth.rank(), epoch);
+                }
+            }
+            case RankOrder.Fence _ -> {
+                to.fenced = true;
+                if (2 * acknowledged.size() <= simulation.plan.ranks()) {
+                    world.violated("%s without a majority: %s", order, acknowledged);
+                }
+            }
+            case RankOrder.BeginPass _,
+                    RankOrder.Save _,
+                    RankOrder.Prepare _,
+                    RankOrder.Resume _,
+                    RankOrder.Stop _ -> {}
+        }
+        history.add(new Told(to, order));
+        if (order.epoch() != epoch && epoch > 0) {
+            world.violated("%s in epoch %d", order, epoch);
+        }
+    }
+
+    /** As a supervisor would that does not know that another has its place. */
+    void tellAnOldOrder() {
+        if (history.isEmpty()) {
+            return;
+        }
+        Told old = world.one(history);
+        old.to().process.after(0, () -> old.to().hearOld(old.order()));
+    }
+
+    void placed(SimProcess process, RankBirth birth) {
+        if (birth.start() instanceof RankStart.FromMirror(int holder, long _)
+                && process.ranks.stream().noneMatch(r -> r.birth.rank() == holder)) {
+            world.violated("rank %d is sent where rank %d is not", birth.rank(), holder);
+        }
+    }
+
+    // ---- the end --------------------------------------------------------------------------------
+
+    /** Every run ends, and ends well unless there is a reason. */
+    void atTheEnd(@Nullable RunOutcome outcome) {
+        world.note("ends with %s", outcome);
+        if (outcome == null) {
+            if (world.violations().isEmpty() && !mayBeParked()) {
+                world.violated("the run hangs");
+            }
+            return;
+        }
+        Scenario scenario = simulation.scenario;
+        switch (outcome) {
+            case RunOutcome.Completed(long step) -> {
+                boolean lastLeftOut = scenario.skips() && simulation.nan.step() == step;
+                if (step != scenario.steps() || (reported != step && !lastLeftOut)) {
+                    world.violated("completed after step %d, reported %d", step, reported);
+                }
+            }
+            case RunOutcome.Interrupted(long step) -> {
+                boolean leftOut = scenario.skips() && simulation.nan.step() == step;
+                if (!scenario.has(Scenario.Kind.INTERRUPT) || (reported != step && !leftOut)) {
+                    world.violated("interrupted after step %d, reported %d", step, reported);
+                }
+            }
+            case RunOutcome.Failed(long _, String reason) -> {
+                if (!isAReason(reason)) {
+                    world.violated("failed without need: %s", reason);
+                }
+            }
+        }
+    }
+
+    /** Without proof of a death, a minority stands still for as long as it is one, and says so. */
+    private boolean mayBeParked() {
+        long well =
+                simulation.processes.stream()
+                        .filter(SimProcess::isWell)
+                        .flatMap(process -> process.ranks.stream())
+                        .filter(each -> !each.hasEnded() && !each.isStuck())
+                        .map(each -> each.birth.rank())
+                        .distinct()
+                        .count();
+        boolean saysSo = parkedAt > world.now() - 10 * World.SECOND;
+        return saysSo && 2 * well <= simulation.plan.ranks();
+    }
+
+    private boolean isAReason(String reason) {
+        Scenario scenario = simulation.scenario;
+        return !opened
+                || (reason.contains("max-restarts") && scenario.policy().maxRestarts() < 50)
+                || (reason.contains("not finite") && simulation.nan.hasStruck())
+                || scenario.has(Scenario.Kind.STUCK);
+    }
+}

@@ -1,0 +1,156 @@
+package dev.penstock.actors.simulation;
+
+import dev.penstock.actors.dataplane.ChannelKey;
+import dev.penstock.actors.dataplane.FrameKind;
+import dev.penstock.actors.fault.RecoveryPolicy;
+import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.RunSteps;
+import dev.penstock.actors.spi.Timeouts;
+import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.lower.Lowering;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+
+/**
+ * A run and what goes wrong in it.
+ *
+ * @param clipNorm such that some steps are clipped
+ * @param nanStep a number of this step is not finite; 0 for none
+ * @param proofs whether the death of a process is seen by the supervisor's host
+ */
+record Scenario(
+        int ranks,
+        String kind,
+        int steps,
+        double clipNorm,
+        int evaluateEvery,
+        int checkpointEvery,
+        boolean mirrors,
+        int nanStep,
+        RecoveryPolicy policy,
+        boolean proofs,
+        int spares,
+        List<Harm> harms) {
+    static final int MICRO_BATCHES = 2;
+
+    /** Something that goes wrong at some time. */
+    record Harm(long at, Kind kind) {}
+
+    /** What goes wrong; chance picks the victim. */
+    enum Kind {
+        KILL,
+        KILL_TWO,
+        SHORT_STOP,
+        LONG_STOP,
+        SHORT_CUT,
+        LONG_CUT,
+        CUT_MOST,
+        LINK_LOST,
+        DRIVER_DEATH,
+        SUPERVISOR_STOP,
+        DISK_FULL,
+        TORN_CHECKPOINT,
+        STUCK,
+        OLD_ORDERS,
+        INTERRUPT
+    }
+
+    /** A run of these steps in which nothing goes wrong takes about this long each. */
+    private static final long STEP_NANOS = 40 * World.MILLISECOND;
+
+    /** All ranks are open by then. */
+    private static final long OPENING_NANOS = 350 * World.MILLISECOND;
+
+    static Scenario of(long seed) {
+        var random = new Random(seed);
+        int ranks = 2 + random.nextInt(4);
+        int steps = 4 + random.nextInt(8);
+        var nonFinite = one(random, RecoveryPolicy.NonFinite.values());
+        boolean nan = random.nextInt(8) == 0;
+        boolean strict = random.nextInt(8) == 0;
+        var policy = new RecoveryPolicy(true, strict ? 1 : 100, Duration.ofMinutes(10), nonFinite);
+        return new Scenario(
+                ranks,
+                random.nextBoolean() ? "1f1b" : "gpipe",
+                steps,
+                random.nextBoolean() ? 1.5 : 0,
+                random.nextInt(3) == 0 ? 3 : 0,
+                random.nextInt(4),
+                random.nextInt(3) > 0,
+                nan ? 1 + random.nextInt(steps) : 0,
+                policy,
+                random.nextInt(3) > 0,
+                random.nextInt(2),
+                harms(random, steps));
+    }
+
+    /** Often close together: a recovery is when the next fault hurts most. */
+    private static List<Harm> harms(Random random, int steps) {
+        List<Harm> harms = new ArrayList<>();
+        int count = random.nextInt(6);
+        long at = random.nextInt(10) == 0 ? 0 : OPENING_NANOS;
+        for (int i = 0; i < count; i++) {
+            boolean close = i > 0 && random.nextBoolean();
+            long span = close ? World.SECOND / 10 : steps * STEP_NANOS / 2;
+            at += (long) (random.nextDouble() * span);
+            Kind[] kinds = Kind.values();
+            boolean kill = random.nextInt(3) == 0;
+            harms.add(new Harm(at, kill ? Kind.KILL : one(random, kinds)));
+        }
+        return harms;
+    }
+
+    private static <T> T one(Random random, T[] of) {
+        return of[random.nextInt(of.length)];
+    }
+
+    boolean has(Kind wanted) {
+        return harms.stream().anyMatch(harm -> harm.kind() == wanted);
+    }
+
+    boolean skips() {
+        return nanStep > 0 && policy.nonFinite() == RecoveryPolicy.NonFinite.SKIP;
+    }
+
+    /** The same run with nothing that goes wrong, but for a step that is left out. */
+    Scenario undisturbed() {
+        return new Scenario(
+                ranks,
+                kind,
+                steps,
+                clipNorm,
+                evaluateEvery,
+                0,
+                false,
+                skips() ? nanStep : 0,
+                skips() ? policy : RecoveryPolicy.DEFAULT,
+                true,
+                0,
+                List.of());
+    }
+
+    RunPlan plan() {
+        PipelineShape shape = PipelineShape.of(ranks, MICRO_BATCHES, 1);
+        Schedule compute = Generators.generate(kind, shape);
+        Map<ChannelKey, Integer> capacities = new HashMap<>();
+        for (int s = 1; s < ranks; s++) {
+            capacities.put(new ChannelKey(FrameKind.ACTIVATION, s - 1, s), MICRO_BATCHES);
+            capacities.put(new ChannelKey(FrameKind.GRADIENT, s, s - 1), MICRO_BATCHES);
+        }
+        return new RunPlan(
+                "simulated",
+                "hash",
+                Lowering.lower(compute, List.of()),
+                Lowering.lowerForwardOnly(compute),
+                capacities,
+                new RunSteps(0, steps, clipNorm, evaluateEvery, 2, checkpointEvery),
+                Timeouts.DEFAULT,
+                mirrors);
+    }
+}

@@ -1,0 +1,148 @@
+package dev.penstock.actors.simulation;
+
+import dev.penstock.actors.node.NodeInfo;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * A process that hosts ranks: it may be killed, stopped for a while, or cut off from all others.
+ * What is sent to and from it arrives in the order of its sender, some time later; while it is cut
+ * off, nothing arrives; what it had sent when it died may or may not.
+ */
+final class SimProcess {
+    private static final long MOST_DELAY = 3 * World.MILLISECOND;
+
+    final NodeInfo info;
+    final Optional<Integer> startedFor;
+    final List<SimRank> ranks = new ArrayList<>();
+    private final World world;
+    private final Map<Object, Long> lastArrivals = new HashMap<>();
+    private final List<Runnable> deferred = new ArrayList<>();
+    private final List<Runnable> heldBack = new ArrayList<>();
+    private boolean alive = true;
+    private boolean stopped;
+    private boolean cutOff;
+    private boolean lastWordsAreLost;
+
+    SimProcess(World world, NodeInfo info, Optional<Integer> startedFor) {
+        this.world = world;
+        this.info = info;
+        this.startedFor = startedFor;
+    }
+
+    boolean isAlive() {
+        return alive;
+    }
+
+    boolean isCutOff() {
+        return cutOff;
+    }
+
+    /** Whether it can be talked to. */
+    boolean isWell() {
+        return alive && !stopped && !cutOff;
+    }
+
+    void at(long time, Runnable act) {
+        world.at(time, () -> run(act));
+    }
+
+    void after(long nanos, Runnable act) {
+        world.after(nanos, () -> run(act));
+    }
+
+    private void run(Runnable act) {
+        if (!alive) {
+            return;
+        }
+        if (stopped) {
+            deferred.add(act);
+        } else {
+            act.run();
+        }
+    }
+
+    /**
+     * A message from here.
+     *
+     * @param sender whose messages overtake one another never
+     */
+    void send(Object sender, Runnable arrival) {
+        world.at(arrivalOf(sender), () -> arriveFromHere(arrival));
+    }
+
+    private void arriveFromHere(Runnable arrival) {
+        if (cutOff) {
+            heldBack.add(() -> arriveFromHere(arrival));
+        } else if (alive || !lastWordsAreLost) {
+            arrival.run();
+        }
+    }
+
+    /** A message to here. */
+    void receive(Object receiver, Runnable arrival) {
+        world.at(arrivalOf(receiver), () -> arriveHere(arrival));
+    }
+
+    private void arriveHere(Runnable arrival) {
+        if (cutOff) {
+            heldBack.add(() -> arriveHere(arrival));
+        } else {
+            run(arrival);
+        }
+    }
+
+    private long arrivalOf(Object order) {
+        boolean late = world.chance(0.02);
+        long delay = world.between(0, late ? 40 * MOST_DELAY : MOST_DELAY);
+        long last = lastArrivals.getOrDefault(order, 0L);
+        long at = Math.max(last, world.now() + delay);
+        lastArrivals.put(order, at);
+        return at;
+    }
+
+    // ---- harm -----------------------------------------------------------------------------------
+
+    void kill() {
+        alive = false;
+        lastWordsAreLost = world.chance(0.5);
+    }
+
+    void stopFor(long nanos) {
+        if (!stopped) {
+            stopped = true;
+            world.after(nanos, this::goOn);
+        }
+    }
+
+    private void goOn() {
+        world.note("%s goes on", this);
+        stopped = false;
+        List<Runnable> missed = List.copyOf(deferred);
+        deferred.clear();
+        missed.forEach(act -> after(0, act));
+    }
+
+    void cutOffFor(long nanos) {
+        if (!cutOff) {
+            cutOff = true;
+            world.after(nanos, this::reconnect);
+        }
+    }
+
+    private void reconnect() {
+        world.note("%s is connected again", this);
+        cutOff = false;
+        List<Runnable> missed = List.copyOf(heldBack);
+        heldBack.clear();
+        missed.forEach(arrival -> world.after(0, arrival));
+    }
+
+    @Override
+    public String toString() {
+        return "%s (pid %d)".formatted(info.name(), info.pid());
+    }
+}

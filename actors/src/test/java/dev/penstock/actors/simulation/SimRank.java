@@ -1,0 +1,232 @@
+package dev.penstock.actors.simulation;
+
+import dev.penstock.actors.dataplane.ChannelKey;
+import dev.penstock.actors.dataplane.DataPlaneException;
+import dev.penstock.actors.dataplane.FrameKey;
+import dev.penstock.actors.dataplane.FrameListener;
+import dev.penstock.actors.shard.RankActivity;
+import dev.penstock.actors.shard.RankBirth;
+import dev.penstock.actors.shard.RankEvent;
+import dev.penstock.actors.shard.RankOrder;
+import dev.penstock.actors.shard.RankResources;
+import dev.penstock.actors.shard.RankRunner;
+import dev.penstock.actors.shard.RankStatus;
+import dev.penstock.actors.spi.RankStep;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A real {@link RankRunner} where a stage and a shard actor would be: one mailbox, one message at a
+ * time, and leases that come also while an op lasts.
+ */
+final class SimRank {
+    private static final long LEASE_RENEWALS = 6;
+
+    final RankBirth birth;
+    final SimProcess process;
+    private final World world;
+    private final RankResources resources;
+    private final Consumer<RankEvent> supervisor;
+    private final RankStatus status = new RankStatus();
+    private final Deque<Supplier<RankRunner.Next>> mailbox = new ArrayDeque<>();
+    private final Object leases = new Object();
+    private @Nullable RankRunner runner;
+    private RankStatus.Moment moment = status.now();
+    private long momentSince;
+    private boolean busy;
+    private boolean runOpQueued;
+    private boolean ended;
+    private boolean stuck;
+
+    /** What it last said it held. */
+    RankEvent.@Nullable Prepared prepared;
+
+    boolean fenced;
+
+    SimRank(
+            World world,
+            SimProcess process,
+            RankBirth birth,
+            RankResources resources,
+            Consumer<RankEvent> supervisor) {
+        this.world = world;
+        this.process = process;
+        this.birth = birth;
+        this.resources = resources;
+        this.supervisor = supervisor;
+        this.momentSince = world.now();
+        renewLease();
+        process.after(world.between(0, 20 * World.MILLISECOND), this::open);
+    }
+
+    private void open() {
+        try {
+            runner = new RankRunner(birth, resources, status, this::say, Ears::new);
+            ifWaiting();
+        } catch (RuntimeException e) {
+            RankRunner.tellFailedStart(birth, e, this::say);
+            ended = true;
+        }
+    }
+
+    boolean hasEnded() {
+        return ended;
+    }
+
+    int epoch() {
+        return status.epoch();
+    }
+
+    /** The thread hangs in what it does, for ever; leases go on. */
+    void getStuck() {
+        stuck = true;
+    }
+
+    boolean isStuck() {
+        return stuck;
+    }
+
+    private void renewLease() {
+        if (!ended) {
+            var now = status.now();
+            if (now != moment) {
+                moment = now;
+                momentSince = world.now();
+            }
+            var activity =
+                    new RankActivity(
+                            now.state(),
+                            now.kind(),
+                            now.pass(),
+                            now.position(),
+                            world.now() - momentSince,
+                            now.state().toString());
+            var lease = new RankEvent.Lease(birth.rank(), status.epoch(), activity);
+            process.send(leases, () -> supervisor.accept(lease));
+            long renewal = resources.plan().timeouts().lease().toNanos() / LEASE_RENEWALS;
+            process.after(renewal, this::renewLease);
+        }
+    }
+
+    private void say(RankEvent event) {
+        RankEvent said = event;
+        switch (event) {
+            case RankEvent.Prepared now -> prepared = now;
+            case RankEvent.StepDone done -> said = timeless(done);
+            case RankEvent.Failed failed when !failed.reason().contains("(start)") ->
+                    world.violated("a rank fails by itself: %s", failed.reason());
+            case RankEvent.Opened _,
+                    RankEvent.PassDone _,
+                    RankEvent.Saved _,
+                    RankEvent.SaveFailed _,
+                    RankEvent.Resumed _,
+                    RankEvent.Lease _,
+                    RankEvent.LinkLost _,
+                    RankEvent.NonFinite _,
+                    RankEvent.Failed _,
+                    RankEvent.Stopped _ -> {}
+        }
+        RankEvent sent = said;
+        process.send(this, () -> supervisor.accept(sent));
+    }
+
+    /** Real nanoseconds would make a seed do different things. */
+    private static RankEvent timeless(RankEvent.StepDone done) {
+        long[] none = new long[done.timings().opStartNanos().length];
+        var timings = new RankStep(done.rank(), none, none, 0, 0, 0, 0);
+        return new RankEvent.StepDone(done.rank(), done.epoch(), done.step(), timings);
+    }
+
+    // ---- the mailbox ----------------------------------------------------------------------------
+
+    void order(RankOrder order) {
+        put(() -> running().onOrder(order));
+    }
+
+    /** An order of an epoch that this rank has left. */
+    void hearOld(RankOrder order) {
+        if (!ended && runner != null && order.epoch() < epoch()) {
+            order(order);
+        }
+    }
+
+    private RankRunner running() {
+        if (runner == null) {
+            throw new IllegalStateException("not open");
+        }
+        return runner;
+    }
+
+    private void put(Supplier<RankRunner.Next> message) {
+        mailbox.add(message);
+        ifWaiting();
+    }
+
+    private void ifWaiting() {
+        if (!busy && !ended && runner != null && !mailbox.isEmpty()) {
+            busy = true;
+            long most = world.chance(0.002) ? World.SECOND : World.MILLISECOND / 2;
+            process.after(world.between(0, most), this::turn);
+        }
+    }
+
+    private void turn() {
+        if (stuck) {
+            return;
+        }
+        busy = false;
+        if (!ended) {
+            follow(mailbox.remove().get());
+            ifWaiting();
+        }
+    }
+
+    private void follow(RankRunner.Next next) {
+        switch (next) {
+            case WAIT -> {}
+            case RUN_OP -> queueRunOp();
+            case RETRY_LINK -> process.after(world.between(0, World.MILLISECOND), this::queueRunOp);
+            case END -> {
+                ended = true;
+                running().close();
+            }
+        }
+    }
+
+    private void queueRunOp() {
+        if (!runOpQueued) {
+            runOpQueued = true;
+            put(
+                    () -> {
+                        runOpQueued = false;
+                        return running().runOp();
+                    });
+        }
+    }
+
+    private final class Ears implements FrameListener {
+        private final int epoch;
+
+        Ears(int epoch) {
+            this.epoch = epoch;
+        }
+
+        @Override
+        public void onFrame(FrameKey key) {
+            put(() -> running().onLinkMoved());
+        }
+
+        @Override
+        public void onCredit(ChannelKey channel) {
+            put(() -> running().onLinkMoved());
+        }
+
+        @Override
+        public void onFailure(DataPlaneException failure) {
+            put(() -> running().onLinkFailed(epoch, String.valueOf(failure.getMessage())));
+        }
+    }
+}

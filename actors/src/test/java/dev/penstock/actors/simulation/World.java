@@ -1,0 +1,111 @@
+package dev.penstock.actors.simulation;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Deque;
+import java.util.List;
+import java.util.PriorityQueue;
+import java.util.Random;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/** Virtual time: what happens when, and a seed that decides everything that chance does. */
+final class World {
+    static final long MILLISECOND = 1_000_000;
+    static final long SECOND = 1_000 * MILLISECOND;
+
+    /** The order of insertion settles equal times: what was promised first happens first. */
+    private record Event(long at, long number, Runnable act) implements Comparable<Event> {
+        @Override
+        public int compareTo(Event other) {
+            int byTime = Long.compare(at, other.at);
+            return byTime != 0 ? byTime : Long.compare(number, other.number);
+        }
+    }
+
+    /** Made into text only if somebody reads it. */
+    private record Line(long at, String format, List<@Nullable Object> values) {
+        String text() {
+            return "%10.4f s  %s".formatted(at / 1e9, format.formatted(values.toArray()));
+        }
+    }
+
+    private static final int KEPT_LINES = 400;
+
+    final Random random;
+    private final PriorityQueue<Event> events = new PriorityQueue<>();
+    private final Deque<Line> trace = new ArrayDeque<>();
+    private final List<String> violations = new ArrayList<>();
+    private long now;
+    private long scheduled;
+    private long happened;
+
+    World(long seed) {
+        this.random = new Random(seed);
+    }
+
+    long now() {
+        return now;
+    }
+
+    long happened() {
+        return happened;
+    }
+
+    void after(long nanos, Runnable act) {
+        events.add(new Event(now + nanos, scheduled++, act));
+    }
+
+    void at(long time, Runnable act) {
+        events.add(new Event(Math.max(now, time), scheduled++, act));
+    }
+
+    /** False when nothing will ever happen again. */
+    boolean step() {
+        Event next = events.poll();
+        if (next == null) {
+            return false;
+        }
+        now = next.at();
+        happened++;
+        next.act().run();
+        return true;
+    }
+
+    /** Uniform, both ends included. */
+    long between(long least, long most) {
+        return least + (long) (random.nextDouble() * (most - least + 1));
+    }
+
+    boolean chance(double probability) {
+        return random.nextDouble() < probability;
+    }
+
+    <T> T one(List<T> of) {
+        return of.get(random.nextInt(of.size()));
+    }
+
+    // ---- what is told of it ---------------------------------------------------------------------
+
+    void note(String format, @Nullable Object... values) {
+        trace.addLast(new Line(now, format, Arrays.asList(values)));
+        if (trace.size() > KEPT_LINES) {
+            trace.removeFirst();
+        }
+    }
+
+    void violated(String format, @Nullable Object... values) {
+        String text = format.formatted(values);
+        note("VIOLATED: %s", text);
+        violations.add(text);
+    }
+
+    List<String> violations() {
+        return violations;
+    }
+
+    String trace() {
+        return trace.stream().map(Line::text).collect(Collectors.joining(System.lineSeparator()));
+    }
+}
