@@ -1,5 +1,6 @@
 package dev.penstock.actors.supervisor;
 
+import akka.actor.Address;
 import akka.actor.typed.ActorRef;
 import akka.actor.typed.Behavior;
 import akka.actor.typed.javadsl.AbstractBehavior;
@@ -9,6 +10,8 @@ import akka.actor.typed.javadsl.Receive;
 import akka.actor.typed.javadsl.TimerScheduler;
 import akka.actor.typed.receptionist.Receptionist;
 import akka.actor.typed.receptionist.ServiceKey;
+import akka.cluster.typed.Cluster;
+import akka.cluster.typed.Down;
 import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.node.NodeActor;
 import dev.penstock.actors.node.NodeInfo;
@@ -167,8 +170,10 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
             case Reported(RankEvent event) -> coordinator.onRankEvent(event, now);
             case Published(Publication publication) -> coordinator.onPublished(publication, now);
             case Interrupt _ -> coordinator.onInterrupt(now);
-            case ProcessDied(long pid, var startedFor, String how) ->
-                    coordinator.onProcessDied(pid, startedFor, how, now);
+            case ProcessDied(long pid, var startedFor, String how) -> {
+                leaveCluster(pid);
+                yield coordinator.onProcessDied(pid, startedFor, how, now);
+            }
             case RankDied(int rank, String how) -> coordinator.onRankDied(rank, how, now);
             case LinkDied(String how) -> coordinator.onLinkDied(how, now);
             case LinkRestarted(String directory) -> coordinator.onLinkRestarted(directory, now);
@@ -180,6 +185,20 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
         listing.getServiceInstances(key)
                 .forEach(node -> node.tell(new NodeActor.Introduce(introductions)));
         return List.of();
+    }
+
+    /**
+     * A dead member that nobody downs counts as unreachable: after some deaths the living would be
+     * the minority, and the split brain resolver would down them.
+     */
+    private void leaveCluster(long pid) {
+        List<NodeInfo> gone = nodes.keySet().stream().filter(node -> node.pid() == pid).toList();
+        for (NodeInfo node : gone) {
+            Address address = Objects.requireNonNull(nodes.remove(node)).path().address();
+            if (address.hasGlobalScope()) {
+                Cluster.get(getContext().getSystem()).manager().tell(new Down(address));
+            }
+        }
     }
 
     // ---- what is to be done ---------------------------------------------------------------------

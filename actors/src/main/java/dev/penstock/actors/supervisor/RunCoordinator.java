@@ -328,7 +328,7 @@ public final class RunCoordinator {
     /** The user wants the run to finish its step, save, and end. */
     public List<Effect> onInterrupt(long now) {
         driver.interrupt();
-        if (phase == Phase.PLACING) {
+        if (phase == Phase.PLACING || phase == Phase.RECOVERING) { // who knows when it comes back
             stop(now);
         }
         return out.drain();

@@ -266,4 +266,13 @@ class RunCoordinatorTest {
 
         assertThat(run.outcome()).isEqualTo(new RunOutcome.Completed(4));
     }
+
+    @Test
+    void anInterruptEndsAParkedRun() {
+        run.open().step().silentBut(0, 1).prepared(0, 1);
+
+        run.take(run.coordinator.onInterrupt(run.now));
+
+        assertThat(run.told(RankOrder.Stop.class)).isNotEmpty();
+    }
 }
