@@ -73,9 +73,10 @@ public final class RankRunner implements AutoCloseable {
         this.listeners = listeners;
         enter(birth.epoch());
         this.work = new RankWork(rank, resources, birth.start(), birth.mirrors());
+        goOnFromWhatWasRestored();
         try {
             work.connect(epoch, birth.mirrors(), birth.link(), listeners.apply(epoch));
-            goOnFromWhatWasRestored();
+            noteThatNothingWasComputed();
         } catch (RuntimeException | Error e) {
             work.close();
             throw e;
@@ -205,10 +206,14 @@ public final class RankRunner implements AutoCloseable {
     }
 
     private Next onResume(RankOrder.Resume resume) {
+        boolean kept = resume.start() instanceof RankStart.Kept;
         work.restore(resume.start(), resume.mirrors());
+        if (!kept) {
+            goOnFromWhatWasRestored(); // also true when no link opens
+        }
         work.connect(epoch, resume.mirrors(), resume.link(), listeners.apply(epoch));
-        if (!(resume.start() instanceof RankStart.Kept)) {
-            goOnFromWhatWasRestored();
+        if (!kept) {
+            noteThatNothingWasComputed();
         }
         tell(new RankEvent.Resumed(rank, epoch));
         return Next.WAIT;
@@ -216,12 +221,16 @@ public final class RankRunner implements AutoCloseable {
 
     /**
      * As if this rank had done the step that its state is after, or whose gradients came with it:
-     * the commit may be told again. It computed nothing of it, so all its ops took no time.
+     * the commit may be told again.
      */
     private void goOnFromWhatWasRestored() {
         committedStep = work.restoredStep();
         long ready = work.readyStep();
         uncommitted = ready < 0 ? null : new RankOrder.BeginPass(epoch, 0, StepKind.TRAIN, ready);
+    }
+
+    /** Of the step that it goes on from: all ops took no time. */
+    private void noteThatNothingWasComputed() {
         opStarts = work.opStartNanos();
         Arrays.fill(opStarts, System.nanoTime());
         opEnds = opStarts.clone();

@@ -171,6 +171,7 @@ final class RunChecks implements RunListener, SimStage.Watch {
                     world.violated("goes back to %d though all of %d is there", step, journalled);
                 }
                 journalled = step;
+                reported = Math.min(reported, step);
             }
             case JournalRecord.Published _, JournalRecord.Ended _ -> {}
         }
