@@ -169,12 +169,13 @@ final class Inbox {
         if (channel != null && channel.damaged(frame)) {
             fail(
                     new DataPlaneException(
-                            "rank %d received %s on %s from rank %d damaged three times at byte %d: the link to that rank's host corrupts data"
+                            "rank %d received %s on %s from rank %d damaged %d times at byte %d: the link to that rank's host corrupts data"
                                     .formatted(
                                             rank,
                                             ChannelNames.of(frame),
                                             ChannelNames.of(channel.key()),
                                             frame.fromRank(),
+                                            InboundChannel.DAMAGE_LIMIT,
                                             frame.offset())));
         }
     }
