@@ -101,10 +101,13 @@ public final class NodeProcess {
         while (true) {
             ActorSystem<Void> system = start();
             CompletableFuture<Done> ended = system.getWhenTerminated().toCompletableFuture();
-            CompletableFuture.anyOf(end, ended).join();
+            awaitEither(end, ended, system);
             if (end.isDone()) {
                 leave(system);
                 return;
+            }
+            if (!await(ended, LEAVING)) {
+                LOG.warn("the node's actor system did not end within {}", LEAVING);
             }
             CoordinatedShutdown.Reason reason =
                     CoordinatedShutdown.get(system)
@@ -117,6 +120,31 @@ public final class NodeProcess {
                     "this node was taken for dead and is out of the cluster (%s): it starts anew and joins again"
                             .formatted(reason));
         }
+    }
+
+    /**
+     * Waits until this node is to leave or Akka begins to shut the system down: the end of a system
+     * may take long, or never come.
+     */
+    private static void awaitEither(
+            CompletableFuture<Void> end, CompletableFuture<Done> ended, ActorSystem<Void> system) {
+        while (!end.isDone()
+                && !ended.isDone()
+                && CoordinatedShutdown.get(system).getShutdownReason().isEmpty()) {
+            await(CompletableFuture.anyOf(end, ended), POLL);
+        }
+    }
+
+    /** Returns whether the future completed in time. */
+    private static boolean await(CompletableFuture<?> future, Duration patience) {
+        try {
+            future.get(patience.toMillis(), TimeUnit.MILLISECONDS);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException("interrupted while a node takes part", e);
+        } catch (ExecutionException | TimeoutException e) {
+            return false;
+        }
+        return true;
     }
 
     /** Akka's own refusal does not say what the other side is. */

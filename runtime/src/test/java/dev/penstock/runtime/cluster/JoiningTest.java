@@ -33,7 +33,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Nodes of one process that meet over real connections: who may join, and what others hear. */
-@Timeout(240)
+@Timeout(value = 240, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class JoiningTest {
     @TempDir Path folder;
 
