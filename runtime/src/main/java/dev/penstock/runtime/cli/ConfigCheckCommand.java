@@ -4,6 +4,7 @@ import dev.penstock.runtime.config.ConfigException;
 import dev.penstock.runtime.config.Problem;
 import dev.penstock.runtime.launch.RunParts;
 import dev.penstock.runtime.launch.RunStart;
+import dev.penstock.runtime.launch.SliceNote;
 import java.util.List;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;

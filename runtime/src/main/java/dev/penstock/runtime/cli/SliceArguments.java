@@ -1,5 +1,6 @@
 package dev.penstock.runtime.cli;
 
+import dev.penstock.runtime.launch.SliceNote;
 import dev.penstock.schedules.generate.SliceBalance;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.plan.ModelShape;

@@ -17,6 +17,7 @@ import dev.penstock.runtime.report.RunRecorder;
 import dev.penstock.runtime.report.RunReport;
 import java.time.Duration;
 import java.time.InstantSource;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -82,25 +83,34 @@ public final class RunRecord implements AutoCloseable {
     /** The first lines of a run: what is trained, on what, in which order, and where. */
     public List<String> banner() {
         var shape = assembly.model().shape();
-        return List.of(
-                "%s: %s parameters (%d layers, width %d, %d heads, context %d, vocabulary %d)"
-                        .formatted(
-                                config.run().name(),
-                                Quantities.count(shape.parameters()),
-                                shape.layers(),
-                                shape.width(),
-                                shape.heads(),
-                                shape.context(),
-                                shape.vocabulary()),
-                "data: " + assembly.data().description(),
-                "pipeline: %d stages of %s layers, %s, %d micro-batches of %d sequences"
-                        .formatted(
-                                assembly.model().partition().stages(),
-                                assembly.model().partition().layersPerStage(),
-                                assembly.plan().training().name(),
-                                config.batch().microBatches(),
-                                config.batch().sequencesPerMicroBatch()),
-                "run directory: " + directory.path());
+        var lines =
+                new ArrayList<String>(
+                        List.of(
+                                "%s: %s parameters (%d layers, width %d, %d heads, context %d, vocabulary %d)"
+                                        .formatted(
+                                                config.run().name(),
+                                                Quantities.count(shape.parameters()),
+                                                shape.layers(),
+                                                shape.width(),
+                                                shape.heads(),
+                                                shape.context(),
+                                                shape.vocabulary()),
+                                "data: " + assembly.data().description(),
+                                "pipeline: %d stages of %s layers, %s, %d micro-batches of %d sequences"
+                                        .formatted(
+                                                assembly.model().partition().stages(),
+                                                assembly.model().partition().layersPerStage(),
+                                                assembly.plan().training().name(),
+                                                config.batch().microBatches(),
+                                                config.batch().sequencesPerMicroBatch())));
+        List<Integer> slices = assembly.plan().training().shape().sliceLengths();
+        if (slices.size() > 1) {
+            lines.add("token slices: " + slices);
+            SliceNote.of(slices, config.device().reductionBlock())
+                    .ifPresent(note -> lines.add("note: " + note));
+        }
+        lines.add("run directory: " + directory.path());
+        return lines;
     }
 
     /**

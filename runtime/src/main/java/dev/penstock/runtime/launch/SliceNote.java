@@ -1,13 +1,13 @@
-package dev.penstock.runtime.cli;
+package dev.penstock.runtime.launch;
 
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
 /** What has to be said of token slices whose edges are not on the grid of sums over tokens. */
-final class SliceNote {
+public final class SliceNote {
     /** The default of {@code device.reduction-block}. */
-    static final int USUAL_BLOCK = 128;
+    public static final int USUAL_BLOCK = 128;
 
     private SliceNote() {}
 
@@ -16,7 +16,7 @@ final class SliceNote {
      * @param reductionBlock tokens of a block of summation
      * @return nothing if the slices give the bits of whole sequences
      */
-    static Optional<String> of(List<Integer> lengths, int reductionBlock) {
+    public static Optional<String> of(List<Integer> lengths, int reductionBlock) {
         int context = lengths.stream().mapToInt(Integer::intValue).sum();
         int block = Math.min(reductionBlock, context);
         List<Integer> off = new ArrayList<>();
