@@ -1,8 +1,10 @@
 package dev.penstock.runtime.config;
 
 import com.typesafe.config.ConfigOrigin;
+import com.typesafe.config.ConfigUtil;
 import com.typesafe.config.ConfigValue;
 import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -39,7 +41,7 @@ record Places(Path mainFile, Path workingDirectory) {
 
     /** The absolute path that a value means; for a glob, everything before it has to exist. */
     Path existing(ConfigValue value) {
-        Path path = Path.of(value.unwrapped().toString());
+        Path path = path(value.unwrapped().toString());
         List<Path> candidates =
                 foldersFor(value.origin()).stream()
                         .map(folder -> folder.resolve(path).normalize())
@@ -49,6 +51,21 @@ record Places(Path mainFile, Path workingDirectory) {
                 .filter(candidate -> Files.isReadable(beforeGlob(candidate)))
                 .findFirst()
                 .orElseThrow(() -> nothingAt(path, candidates));
+    }
+
+    /**
+     * @throws Mismatch if no file system of this machine could hold such a name
+     */
+    static Path path(String text) {
+        try {
+            return Path.of(text);
+        } catch (InvalidPathException e) {
+            throw new Mismatch(
+                    ConfigUtil.quoteString(text)
+                            + ", which no file can be called: "
+                            + e.getReason(),
+                    "take the character out");
+        }
     }
 
     private static Mismatch nothingAt(Path path, List<Path> candidates) {

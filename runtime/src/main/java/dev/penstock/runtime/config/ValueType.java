@@ -91,7 +91,7 @@ record ValueType<T>(
     private static final ValueType<Path> OUTPUT_PATH =
             new ValueType<>(
                     "a path",
-                    (v, p) -> Path.of(lenient(() -> v.atKey("v").getString("v"))),
+                    (v, p) -> Places.path(lenient(() -> v.atKey("v").getString("v"))),
                     path -> ConfigUtil.quoteString(path.toString()));
     private static final ValueType<Path> INPUT_PATH =
             new ValueType<>(

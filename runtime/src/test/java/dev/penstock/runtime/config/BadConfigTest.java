@@ -46,6 +46,8 @@ schedule.kind = gpip                      | schedule.kind             | one of 1
 schedule.kind = 7                         | schedule.kind             | one of 1f1b                       | 7                | the default is 1f1b
 schedule.file = nowhere.txt               | schedule.file             | a path to something that exists   | nowhere.txt      | check the name
 data.source = "gone/*.txt"                | data.source               | a path to something that exists   | gone             | check the name
+data.source = "a\\u0000b"                | data.source               | a path to something that exists   | which no file can be called | take the character out
+run.directory = "a\\u0000b"              | run.directory             | a path                            | which no file can be called | take the character out
 model.width = 250                         | model.width               | a multiple of model.heads = 4     | 250              | try 248 or 252
 model.vocabulary = 100                    | model.vocabulary          | at least the 256 tokens           | 100              | tokenizer
 batch.sequences = 10                      | batch.sequences           | a multiple of batch.micro-batches = 8 | 10           | try 8 or 16
