@@ -85,16 +85,4 @@ final class RecoverySteps implements RunListener {
             throw new IllegalStateException("interrupted while waiting for " + what, e);
         }
     }
-
-    @Override
-    public void onEvaluation(long step, double loss) {}
-
-    @Override
-    public void onCheckpoint(long step, long bytes, long nanos) {}
-
-    @Override
-    public void onCheckpointFailed(long step, String reason) {}
-
-    @Override
-    public void onStall(String report) {}
 }

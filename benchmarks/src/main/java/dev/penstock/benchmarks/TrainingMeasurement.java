@@ -153,17 +153,5 @@ record TrainingMeasurement(
         public void onStep(StepReport report) {
             reports.add(report);
         }
-
-        @Override
-        public void onEvaluation(long step, double loss) {}
-
-        @Override
-        public void onCheckpoint(long step, long bytes, long nanos) {}
-
-        @Override
-        public void onCheckpointFailed(long step, String reason) {}
-
-        @Override
-        public void onStall(String report) {}
     }
 }

@@ -4,7 +4,7 @@ import java.util.List;
 
 /**
  * Watches a run. Called by the supervisor from one thread at a time, in the order of events; must
- * return quickly and never throw.
+ * return quickly and never throw. What a listener does not override does not concern it.
  */
 public interface RunListener {
     /**
@@ -16,22 +16,22 @@ public interface RunListener {
     default void onOpened(List<String> devices, String fingerprint) {}
 
     /** A step was committed and applied everywhere. */
-    void onStep(StepReport report);
+    default void onStep(StepReport report) {}
 
     /** Held-out loss after {@code step} training steps: the mean over all evaluation batches. */
-    void onEvaluation(long step, double loss);
+    default void onEvaluation(long step, double loss) {}
 
     /** A checkpoint was published. */
-    void onCheckpoint(long step, long bytes, long nanos);
+    default void onCheckpoint(long step, long bytes, long nanos) {}
 
     /** A checkpoint could not be written; training goes on and the previous one is intact. */
-    void onCheckpointFailed(long step, String reason);
+    default void onCheckpointFailed(long step, String reason) {}
 
     /** The run came back from a death or a broken link; steps after its {@code fromStep} follow. */
     default void onRecovery(RecoveryReport report) {}
 
     /** Nothing moved for a while: who waits for what, from whom, since when. */
-    void onStall(String report);
+    default void onStall(String report) {}
 
     /**
      * A rank has computed slower than it should for several steps; told again only when it was well

@@ -108,12 +108,6 @@ final class RunChecks implements RunListener, SimStage.Watch {
     }
 
     @Override
-    public void onCheckpoint(long step, long bytes, long nanos) {}
-
-    @Override
-    public void onCheckpointFailed(long step, String reason) {}
-
-    @Override
     public void onStall(String report) {
         if (report.startsWith("parked")) {
             parkedAt = world.now();

@@ -306,15 +306,6 @@ final class CoordinatedRun implements RunListener {
     }
 
     @Override
-    public void onEvaluation(long step, double loss) {}
-
-    @Override
-    public void onCheckpoint(long step, long bytes, long nanos) {}
-
-    @Override
-    public void onCheckpointFailed(long step, String reason) {}
-
-    @Override
     public void onStall(String report) {
         stalls.add(report);
     }

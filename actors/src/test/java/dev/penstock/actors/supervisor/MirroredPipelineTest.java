@@ -2,6 +2,7 @@ package dev.penstock.actors.supervisor;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.penstock.actors.spi.ForwardingStage;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunSteps;

@@ -13,6 +13,7 @@ import dev.penstock.actors.dataplane.FrameListener;
 import dev.penstock.actors.dataplane.OfferResult;
 import dev.penstock.actors.dataplane.Opening;
 import dev.penstock.actors.dataplane.PeerAddress;
+import dev.penstock.actors.spi.ForwardingStage;
 import dev.penstock.actors.spi.NonFiniteException;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunSteps;

@@ -21,18 +21,6 @@ final class LossBook implements RunListener {
         entries.add(new Entry(report.step(), Double.doubleToRawLongBits(report.loss())));
     }
 
-    @Override
-    public void onEvaluation(long step, double loss) {}
-
-    @Override
-    public void onCheckpoint(long step, long bytes, long nanos) {}
-
-    @Override
-    public void onCheckpointFailed(long step, String reason) {}
-
-    @Override
-    public void onStall(String report) {}
-
     /** Steps that were committed, each counted once. */
     synchronized int steps() {
         return byStep().size();

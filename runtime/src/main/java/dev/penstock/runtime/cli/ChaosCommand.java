@@ -226,12 +226,6 @@ final class ChaosCommand extends PenstockCommand {
                 }
 
                 @Override
-                public void onEvaluation(long step, double loss) {}
-
-                @Override
-                public void onCheckpoint(long step, long bytes, long nanos) {}
-
-                @Override
                 public void onCheckpointFailed(long step, String reason) {
                     say("  checkpoint of step %d failed: %s".formatted(step, reason));
                 }

@@ -2,7 +2,6 @@ package dev.penstock.runtime.cli;
 
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
-import dev.penstock.actors.spi.StepReport;
 import dev.penstock.runtime.checkpoint.CheckpointException;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
@@ -145,17 +144,5 @@ final class EvaluateCommand extends PenstockCommand {
         public void onEvaluation(long step, double newLoss) {
             loss = OptionalDouble.of(newLoss);
         }
-
-        @Override
-        public void onStep(StepReport report) {}
-
-        @Override
-        public void onCheckpoint(long step, long bytes, long nanos) {}
-
-        @Override
-        public void onCheckpointFailed(long step, String reason) {}
-
-        @Override
-        public void onStall(String report) {}
     }
 }

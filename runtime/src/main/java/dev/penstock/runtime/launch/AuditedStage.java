@@ -1,5 +1,6 @@
 package dev.penstock.runtime.launch;
 
+import dev.penstock.actors.spi.ForwardingStage;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StepKind;
@@ -15,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * Keeps a book of what a stage does with its gradients: which units' went into the sum of a step,
  * and the checksums of parameters and optimizer state before and after each update.
  */
-final class AuditedStage extends StageDecorator {
+final class AuditedStage extends ForwardingStage {
     private final AuditTrail trail;
     private final List<WorkUnit> units = new ArrayList<>();
     private StepKind kind = StepKind.EVALUATE;

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.launch;
 
+import dev.penstock.actors.spi.ForwardingStage;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.runtime.checkpoint.SafetensorsFile;
@@ -18,7 +19,7 @@ import java.util.Map;
  * Writes a stage's gradients of one step, before clipping, to a file of its own; {@link #merge}
  * makes one file of all stages'.
  */
-final class GradientDump extends StageDecorator {
+final class GradientDump extends ForwardingStage {
     private final RunOptions.DumpRequest request;
 
     GradientDump(StageProgram stage, RunOptions.DumpRequest request) {

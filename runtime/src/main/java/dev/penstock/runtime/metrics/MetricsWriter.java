@@ -80,12 +80,6 @@ public final class MetricsWriter implements RunListener, AutoCloseable {
         }
     }
 
-    @Override
-    public void onCheckpoint(long step, long bytes, long nanos) {}
-
-    @Override
-    public void onCheckpointFailed(long step, String reason) {}
-
     /** Steps that are done again replace their lines. */
     @Override
     public void onRecovery(RecoveryReport report) {
@@ -97,9 +91,6 @@ public final class MetricsWriter implements RunListener, AutoCloseable {
         }
         write(new RecoveryMetrics(clock.instant(), report));
     }
-
-    @Override
-    public void onStall(String report) {}
 
     @Override
     public void close() {

@@ -111,16 +111,4 @@ public final class StragglerWatch implements RunListener {
         double[] sorted = values.stream().mapToDouble(Double::doubleValue).sorted().toArray();
         return sorted[(sorted.length - 1) / 2];
     }
-
-    @Override
-    public void onEvaluation(long step, double loss) {}
-
-    @Override
-    public void onCheckpoint(long step, long bytes, long nanos) {}
-
-    @Override
-    public void onCheckpointFailed(long step, String reason) {}
-
-    @Override
-    public void onStall(String report) {}
 }

@@ -2,7 +2,6 @@ package dev.penstock.runtime.report;
 
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
-import dev.penstock.actors.spi.StepReport;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
@@ -38,19 +37,4 @@ public final class RecoveryBook implements RunListener {
     public synchronized List<Entry> all() {
         return List.copyOf(entries);
     }
-
-    @Override
-    public void onStep(StepReport report) {}
-
-    @Override
-    public void onEvaluation(long step, double loss) {}
-
-    @Override
-    public void onCheckpoint(long step, long bytes, long nanos) {}
-
-    @Override
-    public void onCheckpointFailed(long step, String reason) {}
-
-    @Override
-    public void onStall(String report) {}
 }

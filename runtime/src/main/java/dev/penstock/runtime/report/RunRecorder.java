@@ -65,9 +65,6 @@ public final class RunRecorder implements RunListener {
     }
 
     @Override
-    public void onEvaluation(long step, double loss) {}
-
-    @Override
     public synchronized void onOpened(List<String> openedDevices, String kernels) {
         devices = List.copyOf(openedDevices);
         fingerprint = kernels;

@@ -150,20 +150,5 @@ class StragglerWatchTest {
         public void onStraggler(int rank, long step, double factor) {
             told.add(new Told(rank, step, factor));
         }
-
-        @Override
-        public void onStep(StepReport report) {}
-
-        @Override
-        public void onEvaluation(long step, double loss) {}
-
-        @Override
-        public void onCheckpoint(long step, long bytes, long nanos) {}
-
-        @Override
-        public void onCheckpointFailed(long step, String reason) {}
-
-        @Override
-        public void onStall(String report) {}
     }
 }

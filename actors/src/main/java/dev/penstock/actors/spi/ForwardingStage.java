@@ -1,47 +1,47 @@
-package dev.penstock.actors.supervisor;
+package dev.penstock.actors.spi;
 
-import dev.penstock.actors.spi.NamedTensor;
-import dev.penstock.actors.spi.SharedGradient;
-import dev.penstock.actors.spi.StageProgram;
-import dev.penstock.actors.spi.StepKind;
-import dev.penstock.actors.spi.StepResult;
-import dev.penstock.actors.spi.TrainedState;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** A real stage whose faults a test adds by overriding. */
-class ForwardingStage implements StageProgram {
-    private final StageProgram real;
+/**
+ * A stage that does as another does, on whose thread and with whose ownership; subclasses look on
+ * or interfere.
+ */
+public abstract class ForwardingStage implements StageProgram {
+    private final StageProgram stage;
 
-    ForwardingStage(StageProgram real) {
-        this.real = real;
+    /**
+     * @param stage which closes with this one
+     */
+    protected ForwardingStage(StageProgram stage) {
+        this.stage = stage;
     }
 
     @Override
     public int stage() {
-        return real.stage();
+        return stage.stage();
     }
 
     @Override
     public int boundaryRows(int slice) {
-        return real.boundaryRows(slice);
+        return stage.boundaryRows(slice);
     }
 
     @Override
     public int boundaryColumns() {
-        return real.boundaryColumns();
+        return stage.boundaryColumns();
     }
 
     @Override
     public void beginStep(StepKind kind, long step) {
-        real.beginStep(kind, step);
+        stage.beginStep(kind, step);
     }
 
     @Override
     public void forward(WorkUnit unit, @Nullable Tensor input, @Nullable Tensor output) {
-        real.forward(unit, input, output);
+        stage.forward(unit, input, output);
     }
 
     @Override
@@ -50,7 +50,7 @@ class ForwardingStage implements StageProgram {
             @Nullable Tensor input,
             @Nullable Tensor outputGradient,
             @Nullable Tensor inputGradient) {
-        real.backward(unit, input, outputGradient, inputGradient);
+        stage.backward(unit, input, outputGradient, inputGradient);
     }
 
     @Override
@@ -59,46 +59,46 @@ class ForwardingStage implements StageProgram {
             @Nullable Tensor input,
             @Nullable Tensor outputGradient,
             @Nullable Tensor inputGradient) {
-        real.backwardInput(unit, input, outputGradient, inputGradient);
+        stage.backwardInput(unit, input, outputGradient, inputGradient);
     }
 
     @Override
     public void backwardWeight(WorkUnit unit) {
-        real.backwardWeight(unit);
+        stage.backwardWeight(unit);
     }
 
     @Override
     public List<SharedGradient> sharedGradients() {
-        return real.sharedGradients();
+        return stage.sharedGradients();
     }
 
     @Override
     public StepResult finishStep() {
-        return real.finishStep();
+        return stage.finishStep();
     }
 
     @Override
     public void update(long step, double clipFactor) {
-        real.update(step, clipFactor);
+        stage.update(step, clipFactor);
     }
 
     @Override
     public List<NamedTensor> state() {
-        return real.state();
+        return stage.state();
     }
 
     @Override
     public List<NamedTensor> gradients() {
-        return real.gradients();
+        return stage.gradients();
     }
 
     @Override
     public TrainedState trained() {
-        return real.trained();
+        return stage.trained();
     }
 
     @Override
     public void close() {
-        real.close();
+        stage.close();
     }
 }
