@@ -16,6 +16,8 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,6 +32,10 @@ final class OpInterpreter {
     private final RankProgram program;
     private final Topology topology;
     private final boolean trains;
+
+    /** Units that hold their input alone between forward and recompute. */
+    private final Set<WorkUnit> recomputed;
+
     private final Map<Integer, StageProgram> stages;
     private final Map<Integer, List<GradientExchange>> exchanges;
     private final BoundaryBuffers buffers;
@@ -63,6 +69,12 @@ final class OpInterpreter {
         this.program = schedule.program(rank);
         this.topology = new Topology(schedule);
         this.trains = BufferNeeds.trains(program);
+        this.recomputed =
+                program.ops().stream()
+                        .flatMap(op -> op.computations().stream())
+                        .filter(op -> op instanceof Op.Recompute)
+                        .map(Op.Compute::unit)
+                        .collect(Collectors.toSet());
         this.stages = stages;
         this.exchanges = exchanges;
         this.buffers = buffers;
@@ -125,9 +137,9 @@ final class OpInterpreter {
                     case Op.ReceiveGradient(WorkUnit unit) ->
                             receive(unit, BoundaryBuffers.gradient(unit.stage()), outputGradients);
                     case Op.ReduceGradients(int stage) -> reduce(stage);
-                    case Op.Recompute _, Op.ParameterOp _ ->
-                            throw new IllegalStateException(
-                                    "a stage neither recomputes nor gathers, got " + op);
+                    case Op.Recompute(WorkUnit unit) -> recompute(unit);
+                    case Op.ParameterOp _ ->
+                            throw new IllegalStateException("a stage does not gather, got " + op);
                 };
         if (progress == Progress.DONE) {
             if (!op.computations().isEmpty()) {
@@ -152,6 +164,9 @@ final class OpInterpreter {
         faults.beforeForward(unit, in);
         stage(stage).forward(unit, in, output);
         faults.afterForward(unit, output);
+        if (recomputed.contains(unit)) {
+            stage(stage).park(unit);
+        }
         if (output != null) {
             if (topology.isLocal(stage, stage + 1)) {
                 inputs.put(unit.onStage(stage + 1), new Held(output, null, -1));
@@ -162,6 +177,12 @@ final class OpInterpreter {
         if (!trains) {
             releaseInput(unit);
         }
+        return Progress.DONE;
+    }
+
+    private Progress recompute(WorkUnit unit) {
+        Held input = inputs.get(unit);
+        stage(unit.stage()).recompute(unit, input == null ? null : input.tensor());
         return Progress.DONE;
     }
 

@@ -45,6 +45,16 @@ public abstract class ForwardingStage implements StageProgram {
     }
 
     @Override
+    public void park(WorkUnit unit) {
+        stage.park(unit);
+    }
+
+    @Override
+    public void recompute(WorkUnit unit, @Nullable Tensor input) {
+        stage.recompute(unit, input);
+    }
+
+    @Override
     public void backward(
             WorkUnit unit,
             @Nullable Tensor input,

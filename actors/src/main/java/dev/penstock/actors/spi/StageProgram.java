@@ -42,6 +42,19 @@ public interface StageProgram extends AutoCloseable {
     void forward(WorkUnit unit, @Nullable Tensor input, @Nullable Tensor output);
 
     /**
+     * Lets go of what a forward kept of a unit, all but what its {@link #recompute} cannot do
+     * without. A stage that keeps everything is right as well, only larger.
+     */
+    default void park(WorkUnit unit) {}
+
+    /**
+     * Brings back what {@link #park} let go of, to the bit: its backward follows.
+     *
+     * @param input as given to the forward; null on the first stage
+     */
+    default void recompute(WorkUnit unit, @Nullable Tensor input) {}
+
+    /**
      * Runs a unit backward; gradients of parameters accumulate.
      *
      * @param input as given to the forward; null on the first stage

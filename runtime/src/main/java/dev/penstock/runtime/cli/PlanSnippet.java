@@ -20,9 +20,6 @@ final class PlanSnippet {
         if (choice.layout().tensor() > 1) {
             text.append("# every matrix in %d shards%n".formatted(choice.layout().tensor()));
         }
-        if (choice.recompute()) {
-            text.append("# activations inside blocks are recomputed\n");
-        }
         text.append("pipeline {\n  stages = ").append(choice.layout().pipeline());
         text.append("\n  chunks = ").append(choice.chunks());
         text.append("\n  partition = ").append(plan.partition()).append("\n}\n");
@@ -30,6 +27,9 @@ final class PlanSnippet {
         text.append("\n  slices = ").append(choice.slices());
         if (!choice.equalSlices()) {
             text.append("\n  slice-lengths = ").append(choice.sliceLengths());
+        }
+        if (choice.recompute()) {
+            text.append("\n  recompute = full");
         }
         text.append("\n}\nbatch {\n  sequences = ")
                 .append(request.batch() / choice.layout().data());

@@ -58,7 +58,12 @@ public record ConfiguredSchedule(
     }
 
     private LoweringOptions lowering(LoadedConfig loaded) {
-        var options = LoweringOptions.plain().withSharedGroups(sharedGroups);
+        var whole = LoweringOptions.plain().withSharedGroups(sharedGroups);
+        var options =
+                switch (loaded.config().schedule().recompute()) {
+                    case NONE -> whole;
+                    case FULL -> whole.withRecompute();
+                };
         return loaded.config().dataPlane().inFlight().map(options::withCapacity).orElse(options);
     }
 

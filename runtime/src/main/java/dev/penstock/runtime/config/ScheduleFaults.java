@@ -81,11 +81,11 @@ public final class ScheduleFaults {
                                 .orElseGet(() -> atKey(loaded, violation)));
     }
 
-    /** Stages keep activations and hold whole parameters; orders that say otherwise do not run. */
+    /** Stages hold whole parameters; orders that say otherwise do not run. */
     private static List<Problem> beyondStages(LoadedConfig loaded, Schedule order) {
         return order.programs().stream()
                 .flatMap(program -> program.ops().stream())
-                .filter(op -> op instanceof Op.Recompute || op instanceof Op.ParameterOp)
+                .filter(op -> op instanceof Op.ParameterOp)
                 .map(op -> OpText.print(op, order.shape()))
                 .distinct()
                 .limit(SHOWN)
@@ -93,7 +93,7 @@ public final class ScheduleFaults {
                         op ->
                                 loaded.problem(
                                         "schedule.file",
-                                        "ops that stages can run: they neither recompute nor gather",
+                                        "ops that stages can run: they hold their parameters and do not gather",
                                         op,
                                         "leave it out, or simulate the order with penstock schedule simulate"))
                 .toList();

@@ -14,6 +14,7 @@ import java.util.stream.IntStream;
  * @param slices how many token slices a sequence is cut into, for a kind that can; empty: 4 for a
  *     kind that lives on them, else 1
  * @param sliceLengths how long they are; given lengths also say how many
+ * @param recompute what backwards compute a second time instead of keeping it from the forward
  * @param file an order written by hand; it takes the place of {@code kind} and its options
  */
 public record ScheduleSection(
@@ -30,6 +31,11 @@ public record ScheduleSection(
                         range = "[1, )",
                         doc = "of equal tokens, balanced FLOPs, or tokens such as [96, 88, 72]")
                 SliceLengths sliceLengths,
+        @Setting(
+                        is = "none",
+                        doc =
+                                "activations computed again before each backward: less memory for a third more work")
+                Recompute recompute,
         @Setting(
                         is = "none",
                         word = "none",
@@ -100,6 +106,14 @@ public record ScheduleSection(
                 case TWO -> 2;
             };
         }
+    }
+
+    /** What is computed a second time. An order's own recomputes stay in any case. */
+    public enum Recompute {
+        /** Nothing: every unit keeps all its activations. */
+        NONE,
+        /** All of a unit: it keeps its input, and keys and values where sequences are cut. */
+        FULL
     }
 
     /** In which order GPipe runs its backward passes. */

@@ -38,6 +38,17 @@ final class AttentionBlock {
      */
     void forward(Tensor x, LayerActivations a, Tensor qkv, TokenBlocks blocks) {
         norm.forward(x, a.norm1(), a.moments1());
+        project(a, qkv, blocks);
+        attend(x, a, qkv, blocks);
+    }
+
+    /** As {@link #forward} where {@code qkv} is still what that made it. */
+    void forwardAgain(Tensor x, LayerActivations a, Tensor qkv, TokenBlocks blocks) {
+        norm.forward(x, a.norm1(), a.moments1());
+        attend(x, a, qkv, blocks);
+    }
+
+    private void project(LayerActivations a, Tensor qkv, TokenBlocks blocks) {
         if (microBatchRows.adjacent(blocks)) {
             project(a.norm1(), microBatchRows.of(qkv, blocks));
         } else {
@@ -47,6 +58,9 @@ final class AttentionBlock {
                         microBatchRows.of(qkv, blocks, b));
             }
         }
+    }
+
+    private void attend(Tensor x, LayerActivations a, Tensor qkv, TokenBlocks blocks) {
         kernels.attention(qkv, a.attended(), a.logSumExp(), heads, context, blocks);
         output.multiply(a.attended(), a.middle());
         kernels.addBiasAndResidual(a.middle(), output.bias(), x);

@@ -130,13 +130,29 @@ public final class GptStage implements StageProgram {
         StageStash stash = buffers.stash();
         TokenBlocks blocks = blocksBySlice.get(unit.slice());
         UnitActivations a = stash.takeUnit(unit);
-        if (unit.slice() == 0) {
-            stash.takeQueryKeyValues(unit);
-        }
         layers.forward(tokens(unit), input, a, stash.queryKeyValues(unit), output, blocks);
         if (kind == StepKind.EVALUATE) {
             evaluate(unit, a);
         }
+    }
+
+    @Override
+    public void park(WorkUnit unit) {
+        buffers.stash().park(unit);
+    }
+
+    @Override
+    public void recompute(WorkUnit unit, @Nullable Tensor input) {
+        guard.atUnit(unit);
+        StageStash stash = buffers.stash();
+        UnitActivations a = stash.takeAgain(unit);
+        layers.recompute(
+                tokens(unit),
+                input,
+                a,
+                stash.queryKeyValues(unit),
+                settings.batch().sliced(),
+                blocksBySlice.get(unit.slice()));
     }
 
     private void evaluate(WorkUnit unit, UnitActivations a) {

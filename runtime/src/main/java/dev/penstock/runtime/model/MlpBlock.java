@@ -19,11 +19,16 @@ final class MlpBlock {
     }
 
     void forward(LayerActivations a, Tensor y) {
+        activate(a);
+        output.multiply(a.activated(), y);
+        kernels.addBiasAndResidual(y, output.bias(), a.middle());
+    }
+
+    /** All of the forward that a backward reads: {@code a.activated}, and what leads to it. */
+    void activate(LayerActivations a) {
         norm.forward(a.middle(), a.norm2(), a.moments2());
         hidden.multiply(a.norm2(), a.hidden());
         kernels.biasGelu(a.hidden(), hidden.bias(), a.activated());
-        output.multiply(a.activated(), y);
-        kernels.addBiasAndResidual(y, output.bias(), a.middle());
     }
 
     /**

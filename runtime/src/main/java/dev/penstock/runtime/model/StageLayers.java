@@ -65,6 +65,52 @@ final class StageLayers {
             List<Tensor> qkv,
             @Nullable Tensor output,
             TokenBlocks blocks) {
+        embed(tokens, a, output, blocks);
+        for (int i = 0; i < size(); i++) {
+            LayerActivations layer = a.layers().get(i);
+            attentions.get(i).forward(a.stream(i, input), layer, qkv.get(i), blocks);
+            mlps.get(i).forward(layer, a.stream(i + 1, output));
+        }
+        normalise(input, a);
+    }
+
+    /**
+     * Brings back what a forward made of {@code a}; the stage's output, which nobody asks for
+     * again, is left out.
+     *
+     * @param kept whether {@code qkv} still is what the forward made it
+     */
+    void recompute(
+            @Nullable Tensor tokens,
+            @Nullable Tensor input,
+            UnitActivations a,
+            List<Tensor> qkv,
+            boolean kept,
+            TokenBlocks blocks) {
+        if (size() > 0 || head != null) {
+            embed(tokens, a, null, blocks);
+        }
+        for (int i = 0; i < size(); i++) {
+            LayerActivations layer = a.layers().get(i);
+            if (kept) {
+                attentions.get(i).forwardAgain(a.stream(i, input), layer, qkv.get(i), blocks);
+            } else {
+                attentions.get(i).forward(a.stream(i, input), layer, qkv.get(i), blocks);
+            }
+            if (i + 1 < size() || head != null) {
+                mlps.get(i).forward(layer, a.stream(i + 1, null));
+            } else {
+                mlps.get(i).activate(layer);
+            }
+        }
+        normalise(input, a);
+    }
+
+    private void embed(
+            @Nullable Tensor tokens,
+            UnitActivations a,
+            @Nullable Tensor output,
+            TokenBlocks blocks) {
         if (embedding != null) {
             compute.kernels()
                     .embedding(
@@ -74,11 +120,9 @@ final class StageLayers {
                             a.stream(0, size() == 0 ? output : null),
                             blocks);
         }
-        for (int i = 0; i < size(); i++) {
-            LayerActivations layer = a.layers().get(i);
-            attentions.get(i).forward(a.stream(i, input), layer, qkv.get(i), blocks);
-            mlps.get(i).forward(layer, a.stream(i + 1, output));
-        }
+    }
+
+    private void normalise(@Nullable Tensor input, UnitActivations a) {
         if (head != null) {
             head.normalise(a.stream(size(), input), requireNonNull(a.head()));
         }

@@ -20,7 +20,7 @@ final class StageStash {
     private final SlotPool<List<Tensor>> queryKeyValues;
     private final SlotPool<List<Tensor>> gradients;
 
-    /** By micro-batch: units that hold activations. */
+    /** By micro-batch: units whose backward is to come. */
     private final int[] units;
 
     /** Allocates all slots of a stage's budget. */
@@ -31,7 +31,11 @@ final class StageStash {
         int columns = 3 * settings.shape().width();
         queryKeyValues =
                 microBatchPool(
-                        scope, "queries, keys and values", role, budget.microBatches(), columns);
+                        scope,
+                        "queries, keys and values",
+                        role,
+                        batch.sliced() ? budget.microBatches() : budget.units(),
+                        columns);
         gradients =
                 microBatchPool(
                         scope,
@@ -118,6 +122,32 @@ final class StageStash {
     /** Activations for a unit's forward. */
     UnitActivations takeUnit(WorkUnit unit) {
         units[unit.microBatch()]++;
+        if (unit.slice() == 0) {
+            queryKeyValues.take(unit.microBatch());
+        }
+        return lend(unit);
+    }
+
+    /**
+     * Takes a unit's activations back until {@link #takeAgain}. Later slices read the keys and
+     * values of earlier ones, so these stay where sequences are cut.
+     */
+    void park(WorkUnit unit) {
+        unitsBySlice.get(unit.slice()).free(key(unit));
+        if (!batch.sliced()) {
+            queryKeyValues.free(unit.microBatch());
+        }
+    }
+
+    /** Activations for a parked unit. */
+    UnitActivations takeAgain(WorkUnit unit) {
+        if (!batch.sliced()) {
+            queryKeyValues.take(unit.microBatch());
+        }
+        return lend(unit);
+    }
+
+    private UnitActivations lend(WorkUnit unit) {
         return unitsBySlice.get(unit.slice()).take(key(unit)).at(unit.slice());
     }
 
@@ -130,7 +160,7 @@ final class StageStash {
         units[unit.microBatch()]--;
     }
 
-    /** Whether no unit of the micro-batch holds activations. */
+    /** Whether every backward of the micro-batch is done. */
     boolean isFree(int microBatch) {
         return units[microBatch] == 0;
     }
@@ -138,10 +168,6 @@ final class StageStash {
     /** Queries, keys and values of a micro-batch, per layer; taken by the first slice's forward. */
     List<Tensor> queryKeyValues(WorkUnit unit) {
         return queryKeyValues.get(unit.microBatch());
-    }
-
-    void takeQueryKeyValues(WorkUnit unit) {
-        queryKeyValues.take(unit.microBatch());
     }
 
     void freeQueryKeyValues(WorkUnit unit) {

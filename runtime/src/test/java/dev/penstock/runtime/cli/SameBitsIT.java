@@ -31,6 +31,8 @@ class SameBitsIT {
                         "run.name=again",
                         "schedule.kind=gpipe",
                         "schedule={kind=seq1f1b, slices=2}",
+                        "schedule={kind=gpipe, recompute=full}",
+                        "schedule={kind=seq1f1b, slices=2, recompute=full}",
                         "schedule={kind=seq1f1b, slices=1}",
                         "pipeline.stages=1",
                         "pipeline.stages=3",

@@ -49,6 +49,7 @@ class ConfigLoaderTest {
                                         ScheduleSection.Backward.FIFO,
                                         Optional.empty(),
                                         SliceLengths.Rule.EQUAL,
+                                        ScheduleSection.Recompute.NONE,
                                         Optional.empty()),
                                 new OptimizerSection(
                                         6e-4,
@@ -114,7 +115,7 @@ class ConfigLoaderTest {
                        ranks-per-node = 2 }
             schedule {
               kind = seq1f1b, backward = reverse, slices = 3, slice-lengths = [40, 32, 24]
-              file = corpus.txt
+              recompute = full, file = corpus.txt
             }
             optimizer {
               learning-rate = 0.01, min-learning-rate = 1e-5, warmup-steps = 3
@@ -168,6 +169,7 @@ class ConfigLoaderTest {
                                         ScheduleSection.Backward.REVERSE,
                                         Optional.of(3),
                                         new SliceLengths.Given(List.of(40, 32, 24)),
+                                        ScheduleSection.Recompute.FULL,
                                         Optional.of(folder.resolve("corpus.txt"))),
                                 new OptimizerSection(
                                         0.01, Optional.of(1e-5), 3, 0.8, 0.99, 1e-6, 0, true, 0),

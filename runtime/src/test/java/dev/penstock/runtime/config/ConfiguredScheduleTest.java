@@ -193,7 +193,7 @@ class ConfiguredScheduleTest {
 
         assertThat(ScheduleFaults.of(loaded, ConfiguredSchedule.of(loaded)))
                 .extracting(Problem::got)
-                .containsExactly("0UNSHARD", "0R0", "0RESHARD");
+                .containsExactly("0UNSHARD", "0RESHARD");
     }
 
     @Test

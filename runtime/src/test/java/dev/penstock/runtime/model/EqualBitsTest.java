@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.within;
 
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.lower.InsertRecompute;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -76,6 +77,27 @@ class EqualBitsTest {
                         .as("%d stages, %d late", stages, late)
                         .isEqualTo(expected);
             }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"16", "8,8", "4,12"})
+    void whatIsComputedASecondTimeDoesNotChangeABit(String lengths) {
+        List<Integer> slices = Arrays.stream(lengths.split(",")).map(Integer::valueOf).toList();
+        for (int stages = 1; stages <= 5; stages++) {
+            GptSettings settings = TinyRuns.settings(TinyRuns.TIED, stages, TinyRuns.batch(slices));
+            Schedule kept = Orders.oneForwardOneBackward(stages, 3, slices.size());
+            Outcome expected = run(settings, kept);
+
+            assertThat(run(settings, InsertRecompute.into(kept)))
+                    .as("%d stages", stages)
+                    .isEqualTo(expected);
+            assertThat(run(settings, InsertRecompute.into(kept, stage -> stage % 2 == 0)))
+                    .as("%d stages, every other one", stages)
+                    .isEqualTo(expected);
+            assertThat(run(settings, InsertRecompute.into(Orders.split(kept, 2))))
+                    .as("%d stages, split", stages)
+                    .isEqualTo(expected);
         }
     }
 

@@ -27,8 +27,10 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalDouble;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.BiConsumer;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -36,6 +38,7 @@ import org.jspecify.annotations.Nullable;
 final class PipelineDriver implements AutoCloseable {
     private final Device device;
     private final Schedule order;
+    private Set<WorkUnit> recomputed = Set.of();
     private final List<GptStage> stages;
     private final DeviceScope boundaries;
     private final Map<WorkUnit, Tensor> inputs = new HashMap<>();
@@ -145,6 +148,12 @@ final class PipelineDriver implements AutoCloseable {
     }
 
     private void run(List<RankProgram> programs) {
+        recomputed =
+                programs.stream()
+                        .flatMap(program -> program.ops().stream())
+                        .filter(op -> op instanceof Op.Recompute)
+                        .map(op -> ((Op.Recompute) op).unit())
+                        .collect(Collectors.toSet());
         inputs.clear();
         outputGradients.clear();
         int[] next = new int[programs.size()];
@@ -177,7 +186,11 @@ final class PipelineDriver implements AutoCloseable {
             case Op.Overlapped(Op.Forward f, Op.InputGradient b) ->
                     isReady(f) && isReady(b) && forward(f.unit()) && backward(b);
             case Op.Transfer t -> throw new AssertionError("compute ops only, got " + t);
-            case Op.Recompute _, Op.ParameterOp _, Op.ReduceGradients _ ->
+            case Op.Recompute(WorkUnit unit) -> {
+                stages.get(unit.stage()).recompute(unit, inputs.get(unit));
+                yield true;
+            }
+            case Op.ParameterOp _, Op.ReduceGradients _ ->
                     throw new AssertionError("compute ops only, got " + op);
         };
     }
@@ -197,6 +210,9 @@ final class PipelineDriver implements AutoCloseable {
         }
         Tensor output = isLast(unit) ? null : boundary("output of " + unit, unit);
         stages.get(unit.stage()).forward(unit, input, output);
+        if (recomputed.contains(unit)) {
+            stages.get(unit.stage()).park(unit);
+        }
         if (output != null) {
             inputs.put(unit.onStage(unit.stage() + 1), output);
         }

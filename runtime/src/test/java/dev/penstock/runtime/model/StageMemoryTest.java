@@ -7,6 +7,8 @@ import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.lower.InsertRecompute;
 import java.util.Collections;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -79,6 +81,29 @@ class StageMemoryTest {
         long tokens = 16L * 1024;
         assertThat(first.activations()).isEqualTo(4 * (2 * 1024 * row + tokens));
         assertThat(first.scratch()).isEqualTo(4 * 1024 * 768 * (3 + 4 + 1));
+    }
+
+    @Test
+    void recomputingKeepsTheActivationsOfOneUnit() {
+        Schedule gpipe = Orders.gpipe(2, 3, 1);
+        GptSettings settings = TinyRuns.settings(TinyRuns.TIED, 2, TinyRuns.batch(List.of(16)));
+        try (PipelineDriver kept = pipeline(settings, gpipe);
+                PipelineDriver again = pipeline(settings, InsertRecompute.into(gpipe));
+                PipelineDriver one = pipeline(settings, Orders.oneForwardOneBackward(2, 3, 1))) {
+
+            long units = activations(kept, 1);
+
+            assertThat(activations(again, 1)).isEqualTo(activations(one, 1)); // its last rank: 1
+            assertThat(units - activations(again, 1)).isGreaterThan(units / 2);
+        }
+    }
+
+    private static PipelineDriver pipeline(GptSettings settings, Schedule order) {
+        return new PipelineDriver(settings, order, TinyRuns.tokens(37), ParameterSource.none());
+    }
+
+    private static long activations(PipelineDriver pipeline, int stage) {
+        return pipeline.stages().get(stage).memory().activations();
     }
 
     @Test
