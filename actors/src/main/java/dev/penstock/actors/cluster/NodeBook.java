@@ -174,6 +174,20 @@ final class NodeBook {
         return "placed: " + String.join("\n        ", lines);
     }
 
+    /** How tensors travel between the hosts of these nodes; empty if there is one. */
+    static Optional<String> betweenHosts(List<Entry> nodes, boolean sealed) {
+        long hosts = nodes.stream().map(entry -> entry.offer().host()).distinct().count();
+        return hosts < 2
+                ? Optional.empty()
+                : Optional.of(
+                        "tensors between its %d hosts travel over UDP, %s"
+                                .formatted(
+                                        hosts,
+                                        sealed
+                                                ? "sealed with the run's key"
+                                                : "checked but not sealed: there is no TLS to carry a key"));
+    }
+
     private static String numbers(List<Integer> ranks) {
         List<Integer> sorted = ranks.stream().sorted(Comparator.naturalOrder()).toList();
         return sorted.size() > 1 && sorted.getLast() - sorted.getFirst() == sorted.size() - 1

@@ -126,7 +126,13 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
                 resources = shared;
             }
             for (int rank : host.ranks()) {
-                var info = new NodeInfo(offer.name(), offer.pid(), Optional.of(rank));
+                var info =
+                        new NodeInfo(
+                                offer.name(),
+                                offer.pid(),
+                                Optional.of(rank),
+                                false,
+                                Optional.of(shared.dataPlane().address()));
                 getContext().spawnAnonymous(NodeActor.create(info, shared));
             }
         } catch (RuntimeException e) {

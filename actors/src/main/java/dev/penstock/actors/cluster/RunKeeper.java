@@ -241,6 +241,8 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
             case NodeBook.Answer.Granted(List<NodeBook.Entry> nodes) -> {
                 placed = nodes;
                 followers.tell(new RunNews.Told(NodeBook.placed(nodes, wish(made))));
+                NodeBook.betweenHosts(nodes, key.isPresent())
+                        .ifPresent(line -> followers.tell(new RunNews.Told(line)));
                 enter(RunState.OPENING, "");
                 open(made);
             }

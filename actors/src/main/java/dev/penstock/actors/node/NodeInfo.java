@@ -1,5 +1,6 @@
 package dev.penstock.actors.node;
 
+import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.serialization.WireMessage;
 import java.util.Optional;
 
@@ -9,10 +10,18 @@ import java.util.Optional;
  * @param name for people
  * @param rank the only rank that this node was started for; empty if it takes any
  * @param spare whether it waits, warm, for a rank whose process dies
+ * @param address where its data plane is reached; empty in a run whose processes all use one media
+ *     driver
  */
-public record NodeInfo(String name, long pid, Optional<Integer> rank, boolean spare)
+public record NodeInfo(
+        String name, long pid, Optional<Integer> rank, boolean spare, Optional<PeerAddress> address)
         implements WireMessage {
-    /** A node that is no spare. */
+    /** A node of a run whose processes all use one media driver. */
+    public NodeInfo(String name, long pid, Optional<Integer> rank, boolean spare) {
+        this(name, pid, rank, spare, Optional.empty());
+    }
+
+    /** As {@link #NodeInfo(String, long, Optional, boolean)}, no spare. */
     public NodeInfo(String name, long pid, Optional<Integer> rank) {
         this(name, pid, rank, false);
     }

@@ -1,7 +1,9 @@
 package dev.penstock.actors.shard;
 
+import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.serialization.WireMessage;
+import java.util.List;
 
 /**
  * How a rank comes to live in a process.
@@ -10,6 +12,18 @@ import dev.penstock.actors.serialization.WireMessage;
  * @param start where its parameters come from
  * @param mirrors who holds whose mirror
  * @param link where the media driver is; empty if the process knows
+ * @param peers where the processes of all ranks are reached, by rank; empty if all use this
+ *     process's media driver
  */
-public record RankBirth(int rank, int epoch, RankStart start, MirrorLayout mirrors, String link)
-        implements WireMessage {}
+public record RankBirth(
+        int rank,
+        int epoch,
+        RankStart start,
+        MirrorLayout mirrors,
+        String link,
+        List<PeerAddress> peers)
+        implements WireMessage {
+    public RankBirth {
+        peers = List.copyOf(peers);
+    }
+}

@@ -4,7 +4,9 @@ import dev.penstock.actors.dataplane.DataPlane;
 import dev.penstock.actors.dataplane.Endpoint;
 import dev.penstock.actors.dataplane.FrameListener;
 import dev.penstock.actors.dataplane.Inbound;
+import dev.penstock.actors.dataplane.Opening;
 import dev.penstock.actors.dataplane.Outbound;
+import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.fault.RankFaults;
 import dev.penstock.actors.mirror.MirrorExchange;
 import dev.penstock.actors.spi.RunPlan;
@@ -15,6 +17,7 @@ import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceScope;
 import java.util.ArrayList;
 import java.util.EnumMap;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -44,6 +47,7 @@ final class RankLinks implements AutoCloseable {
             Function<DeviceScope, MirrorExchange> mirrors,
             RankFaults faults,
             DataPlane dataPlane,
+            List<PeerAddress> peers,
             FrameListener listener) {
         this.plan = plan;
         this.device = device;
@@ -58,7 +62,9 @@ final class RankLinks implements AutoCloseable {
             MirrorExchange exchange = mirrors.apply(boundary);
             inbound.addAll(exchange.inbound());
             outbound.addAll(exchange.outbound());
-            this.endpoint = dataPlane.open(rank, epoch, inbound, outbound, listener);
+            this.endpoint =
+                    dataPlane.open(
+                            new Opening(rank, epoch, inbound, outbound, byRank(peers)), listener);
             for (StepKind kind : StepKind.values()) {
                 interpreters.put(
                         kind,
@@ -75,6 +81,14 @@ final class RankLinks implements AutoCloseable {
             boundary.close();
             throw e;
         }
+    }
+
+    private static Map<Integer, PeerAddress> byRank(List<PeerAddress> peers) {
+        Map<Integer, PeerAddress> byRank = new HashMap<>();
+        for (PeerAddress peer : peers) {
+            byRank.put(byRank.size(), peer);
+        }
+        return byRank;
     }
 
     OpInterpreter interpreter(StepKind wanted) {

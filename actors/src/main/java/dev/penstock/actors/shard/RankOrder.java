@@ -1,8 +1,10 @@
 package dev.penstock.actors.shard;
 
+import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.serialization.WireMessage;
 import dev.penstock.actors.spi.StepKind;
+import java.util.List;
 
 /**
  * What the supervisor orders a rank to do. An order of a lower epoch than the rank's is refused; of
@@ -37,9 +39,15 @@ public sealed interface RankOrder extends WireMessage {
      * @param start what to go on with
      * @param mirrors who holds whose mirror now
      * @param link where the media driver is now; empty if it is where it was
+     * @param peers where all ranks are reached now, see {@link RankBirth#peers}
      */
-    record Resume(int epoch, RankStart start, MirrorLayout mirrors, String link)
-            implements RankOrder {}
+    record Resume(
+            int epoch, RankStart start, MirrorLayout mirrors, String link, List<PeerAddress> peers)
+            implements RankOrder {
+        public Resume {
+            peers = List.copyOf(peers);
+        }
+    }
 
     /** The run goes on without this one: another has its place. It frees everything and ends. */
     record Fence(int epoch, String reason) implements RankOrder {}

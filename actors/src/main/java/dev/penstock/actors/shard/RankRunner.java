@@ -75,7 +75,8 @@ public final class RankRunner implements AutoCloseable {
         this.work = new RankWork(rank, resources, birth.start(), birth.mirrors());
         goOnFromWhatWasRestored();
         try {
-            work.connect(epoch, birth.mirrors(), birth.link(), listeners.apply(epoch));
+            work.connect(
+                    epoch, birth.mirrors(), birth.link(), birth.peers(), listeners.apply(epoch));
             noteThatNothingWasComputed();
         } catch (RuntimeException | Error e) {
             work.close();
@@ -211,7 +212,8 @@ public final class RankRunner implements AutoCloseable {
         if (!kept) {
             goOnFromWhatWasRestored(); // also true when no link opens
         }
-        work.connect(epoch, resume.mirrors(), resume.link(), listeners.apply(epoch));
+        work.connect(
+                epoch, resume.mirrors(), resume.link(), resume.peers(), listeners.apply(epoch));
         if (!kept) {
             noteThatNothingWasComputed();
         }

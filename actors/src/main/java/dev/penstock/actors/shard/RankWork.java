@@ -2,6 +2,7 @@ package dev.penstock.actors.shard;
 
 import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.actors.dataplane.FrameListener;
+import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.fault.RankFaults;
 import dev.penstock.actors.fault.StepMoment;
 import dev.penstock.actors.mirror.HeldMirror;
@@ -142,8 +143,14 @@ final class RankWork implements AutoCloseable {
      * Opens the links of an epoch, with the mirrors that {@link #restore} brought.
      *
      * @param link where the media driver is; empty if the data plane knows
+     * @param peers where all ranks are reached; empty if all use this media driver
      */
-    void connect(int epoch, MirrorLayout layout, String link, FrameListener listener) {
+    void connect(
+            int epoch,
+            MirrorLayout layout,
+            String link,
+            List<PeerAddress> peers,
+            FrameListener listener) {
         if (!link.isEmpty()) {
             resources.dataPlane().relink(link);
         }
@@ -157,6 +164,7 @@ final class RankWork implements AutoCloseable {
                         scope -> mirrors.connect(layout, trained(), scope),
                         faults,
                         resources.dataPlane(),
+                        peers,
                         listener);
     }
 

@@ -45,6 +45,14 @@ final class Placer {
                 .or(() -> nodeFor(rank));
     }
 
+    /**
+     * Whether nodes say where their data planes are: then a rank opens its links only when all
+     * ranks have a node.
+     */
+    boolean addressesMatter() {
+        return first(node -> node.address().isPresent()).isPresent();
+    }
+
     private Optional<NodeInfo> first(Predicate<NodeInfo> wanted) {
         return nodes.stream().filter(wanted).findFirst();
     }

@@ -1,5 +1,6 @@
 package dev.penstock.actors.supervisor;
 
+import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.shard.RankActivity;
 import dev.penstock.actors.shard.RankEvent;
@@ -144,6 +145,18 @@ final class RankTable {
 
     Optional<NodeInfo> node(int rank) {
         return Optional.ofNullable(rows[rank].node);
+    }
+
+    /**
+     * Where each rank's process is reached; empty if not all say so: then all use one media driver.
+     */
+    List<PeerAddress> addresses() {
+        List<PeerAddress> addresses =
+                Arrays.stream(rows)
+                        .flatMap(row -> Optional.ofNullable(row.node).stream())
+                        .flatMap(node -> node.address().stream())
+                        .toList();
+        return addresses.size() == rows.length ? addresses : List.of();
     }
 
     /** The ranks that live on a node. */

@@ -28,6 +28,9 @@ final class RecoveryAttempt {
     /** Answers of this epoch, by rank. */
     final Map<Integer, RankEvent.Prepared> prepared = new TreeMap<>();
 
+    /** Ranks that a process was asked for, in this epoch. */
+    final BitSet askedFor = new BitSet();
+
     /** Ranks that are open again in this epoch. */
     final BitSet back = new BitSet();
 
@@ -62,6 +65,7 @@ final class RecoveryAttempt {
     void startOver() {
         restart = null;
         prepared.clear();
+        askedFor.clear();
         back.clear();
     }
 

@@ -252,17 +252,42 @@ final class RecoveryDriver {
         } else if (even && missing.stream().allMatch(r -> under.holder(r, commit).isPresent())) {
             under.restart = Restart.MIRROR;
             under.start = new RankStart.Kept();
+        } else if (placer.addressesMatter() && anyWithoutNode(under, missing)) {
+            return Turn.GO_ON; // nobody opens links before all are somewhere
         } else {
             under.restart = Restart.CHECKPOINT;
             under.start = driver.rollBack();
             under.wentBack = true;
         }
         under.mirrors = mirrors(under);
+        missing.forEach(rank -> settle(under, rank, now));
         for (int rank : under.prepared.keySet()) {
-            out.tell(rank, new RankOrder.Resume(ranks.epoch(), under.start, under.mirrors, link));
+            out.tell(
+                    rank,
+                    new RankOrder.Resume(
+                            ranks.epoch(), under.start, under.mirrors, link, ranks.addresses()));
         }
-        missing.forEach(rank -> host(under, rank, true, now));
+        for (int rank : missing) {
+            if (ranks.hasNode(rank)) {
+                host(under, rank);
+            } else {
+                out.add(new Effect.StartProcess(Optional.of(rank)));
+            }
+        }
         return finishIfBack(under, now);
+    }
+
+    /** Whether a rank has nowhere to go yet; a process is asked for, once. */
+    private boolean anyWithoutNode(RecoveryAttempt under, List<Integer> missing) {
+        List<Integer> homeless =
+                missing.stream().filter(rank -> placer.replacementFor(rank).isEmpty()).toList();
+        for (int rank : homeless) {
+            if (!under.askedFor.get(rank)) {
+                under.askedFor.set(rank);
+                out.add(new Effect.StartProcess(Optional.of(rank)));
+            }
+        }
+        return !homeless.isEmpty();
     }
 
     private List<Integer> missing() {
@@ -305,40 +330,55 @@ final class RecoveryDriver {
     private Object place(RecoveryAttempt under, int rank) {
         Optional<NodeInfo> node = ranks.node(rank);
         if (node.isEmpty() && under.restart == Restart.MIRROR) {
-            node = under.holder(rank, driver.lastCommit()).flatMap(ranks::node);
+            node = holderNode(under, rank);
         }
         return node.isPresent() ? node.get() : rank;
     }
 
-    /** Hosts a missing rank, or asks for a process that can. */
-    private void host(RecoveryAttempt under, int rank, boolean mayStart, long now) {
+    private Optional<NodeInfo> holderNode(RecoveryAttempt under, int rank) {
+        return under.holder(rank, driver.lastCommit()).flatMap(ranks::node);
+    }
+
+    /** Gives a missing rank a node, if there is one for it. */
+    private void settle(RecoveryAttempt under, int rank, long now) {
+        Optional<NodeInfo> node =
+                under.restart == Restart.MIRROR
+                        ? holderNode(under, rank)
+                        : placer.replacementFor(rank);
+        node.ifPresent(
+                chosen -> {
+                    under.sparesUsed += chosen.spare() ? 1 : 0;
+                    ranks.placed(rank, chosen, now);
+                });
+    }
+
+    /** Has a placed rank opened, from what the decision says. */
+    private void host(RecoveryAttempt under, int rank) {
         RankStart start = under.start;
-        Optional<NodeInfo> node = placer.replacementFor(rank);
         if (under.restart == Restart.MIRROR) {
             int holder = under.holder(rank, driver.lastCommit()).orElseThrow();
-            node = ranks.node(holder);
             start = new RankStart.FromMirror(holder, driver.lastCommit());
         }
-        if (node.isPresent()) {
-            under.sparesUsed += node.get().spare() ? 1 : 0;
-            ranks.placed(rank, node.get(), now);
-            out.add(
-                    new Effect.HostRank(
-                            node.get(),
-                            new RankBirth(rank, ranks.epoch(), start, under.mirrors, link)));
-        } else if (mayStart) {
-            out.add(new Effect.StartProcess(Optional.of(rank)));
-        }
+        var birth =
+                new RankBirth(rank, ranks.epoch(), start, under.mirrors, link, ranks.addresses());
+        out.add(new Effect.HostRank(ranks.node(rank).orElseThrow(), birth));
     }
 
     // ---- resuming -------------------------------------------------------------------------------
 
     /** A node is there that was not. */
-    void onNode(long now) {
+    Turn onNode(long now) {
         RecoveryAttempt under = attempt;
-        if (under != null && under.restart != null) {
-            missing().forEach(rank -> host(under, rank, false, now));
+        if (under == null || under.restart == null) {
+            return retry(now);
         }
+        for (int rank : missing()) {
+            settle(under, rank, now);
+            if (ranks.hasNode(rank)) {
+                host(under, rank);
+            }
+        }
+        return Turn.GO_ON;
     }
 
     /** A rank was hosted; if the epoch has moved on since it was asked for, it is told. */

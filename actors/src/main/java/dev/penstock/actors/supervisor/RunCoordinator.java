@@ -12,7 +12,9 @@ import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunPlan;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -84,23 +86,37 @@ public final class RunCoordinator {
     public List<Effect> onNode(NodeInfo node, long now) {
         placer.add(node);
         if (phase == Phase.PLACING) {
-            for (int rank = 0; rank < ranks.size(); rank++) {
-                if (!ranks.hasNode(rank) && placer.nodeFor(rank).equals(Optional.of(node))) {
-                    ranks.placed(rank, node, now);
-                    var birth =
-                            new RankBirth(
-                                    rank,
-                                    ranks.epoch(),
-                                    new RankStart.Fresh(),
-                                    MirrorLayout.of(plan),
-                                    "");
-                    out.add(new Effect.HostRank(node, birth));
-                }
-            }
+            place(now);
         } else if (phase == Phase.RECOVERING) {
-            recovery.onNode(now);
+            follow(recovery.onNode(now), now);
         }
         return out.drain();
+    }
+
+    /** Each rank as soon as it has a node; where addresses matter, all at once. */
+    private void place(long now) {
+        Map<Integer, NodeInfo> chosen = new TreeMap<>();
+        for (int rank = 0; rank < ranks.size(); rank++) {
+            if (!ranks.hasNode(rank)) {
+                int missing = rank;
+                placer.nodeFor(rank).ifPresent(node -> chosen.put(missing, node));
+            }
+        }
+        if (placer.addressesMatter() && chosen.size() < ranks.size()) {
+            return;
+        }
+        chosen.forEach((rank, node) -> ranks.placed(rank, node, now));
+        chosen.forEach((rank, node) -> out.add(new Effect.HostRank(node, birth(rank))));
+    }
+
+    private RankBirth birth(int rank) {
+        return new RankBirth(
+                rank,
+                ranks.epoch(),
+                new RankStart.Fresh(),
+                MirrorLayout.of(plan),
+                "",
+                ranks.addresses());
     }
 
     /** A node hosts the rank, which is opening. */

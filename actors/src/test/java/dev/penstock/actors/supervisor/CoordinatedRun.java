@@ -2,6 +2,7 @@ package dev.penstock.actors.supervisor;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.shard.RankActivity;
@@ -119,6 +120,14 @@ final class CoordinatedRun implements RunListener {
         pids.put(rank, pid);
         take(coordinator.onNode(new NodeInfo("n" + pid, pid, Optional.of(rank)), now));
         return hosted(rank);
+    }
+
+    /** A node for a rank introduces itself and says where its data plane is. */
+    CoordinatedRun announces(int rank, PeerAddress address) {
+        long pid = nextPid++;
+        pids.put(rank, pid);
+        var node = new NodeInfo("n" + pid, pid, Optional.of(rank), false, Optional.of(address));
+        return take(coordinator.onNode(node, now));
     }
 
     CoordinatedRun hosted(int rank) {

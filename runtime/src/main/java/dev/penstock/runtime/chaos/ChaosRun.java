@@ -4,8 +4,10 @@ import dev.penstock.actors.fault.Fault;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.runtime.config.ConfigLoader;
+import dev.penstock.runtime.config.ExposedDataPlane;
 import dev.penstock.runtime.config.FaultEntry;
 import dev.penstock.runtime.config.LoadedConfig;
+import dev.penstock.runtime.config.Problem;
 import dev.penstock.runtime.launch.ConfiguredFaults;
 import dev.penstock.runtime.launch.RunParts;
 import dev.penstock.runtime.launch.RunStart;
@@ -46,7 +48,8 @@ public record ChaosRun(Path configuration, List<String> overrides, long seed, in
      */
     public ChaosVerdict run(Path directory, Watcher watcher, Consumer<Runnable> onInterrupt) {
         LoadedConfig calm = load("fault=[]");
-        RunParts parts = RunParts.prepare(calm.asDraft(), RunStart.fresh(), List.of());
+        List<Problem> exposed = ExposedDataPlane.ofLocalRun(calm).stream().toList();
+        RunParts parts = RunParts.prepare(calm.asDraft(), RunStart.fresh(), exposed);
         parts.start().close();
         var training = parts.schedule().training();
         List<FaultKind> kinds = FaultKind.of(parts.config(), parts.config().recovery().enabled());

@@ -7,6 +7,7 @@ import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.config.ConfigLoader;
 import dev.penstock.runtime.config.DraftConfig;
+import dev.penstock.runtime.config.ExposedDataPlane;
 import dev.penstock.runtime.config.Problem;
 import dev.penstock.runtime.config.RunConfig;
 import dev.penstock.runtime.launch.Interrupts;
@@ -73,6 +74,7 @@ final class EvaluateCommand extends PenstockCommand {
         RunDirectory directory = RunDirectory.open(run);
         DraftConfig draft = ConfigLoader.draft(directory.resolvedConfiguration(), overrides);
         List<Problem> problems = new ArrayList<>();
+        ExposedDataPlane.ofLocalRun(draft.draft()).ifPresent(problems::add);
         Optional<SavedCheckpoint> saved = checkpoint(directory, problems);
         RunStart start = RunStart.evaluationOf(saved.map(SavedCheckpoint::path));
         RunParts parts = RunParts.prepare(draft, start, problems);

@@ -5,6 +5,7 @@ import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.config.ConfigException;
 import dev.penstock.runtime.config.DraftConfig;
+import dev.penstock.runtime.config.ExposedDataPlane;
 import dev.penstock.runtime.config.Problem;
 import dev.penstock.runtime.config.RunSection;
 import dev.penstock.runtime.launch.Interrupts;
@@ -51,6 +52,7 @@ final class TrainStart {
         this.request = request;
         this.section = request.draft().draft().config().run();
         this.problems = new ArrayList<>(problems);
+        ExposedDataPlane.ofLocalRun(request.draft().draft()).ifPresent(this.problems::add);
         this.out = out;
         this.err = err;
     }

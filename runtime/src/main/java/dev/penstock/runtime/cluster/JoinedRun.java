@@ -4,6 +4,7 @@ import dev.penstock.actors.cluster.HostedRun;
 import dev.penstock.actors.dataplane.DataPlane;
 import dev.penstock.actors.dataplane.aeron.MediaDriverProcess;
 import dev.penstock.actors.shard.RankResources;
+import dev.penstock.runtime.launch.NodeInterface;
 import dev.penstock.runtime.launch.RunAssembly;
 import java.nio.file.Path;
 import java.util.Optional;
@@ -14,14 +15,17 @@ import org.jspecify.annotations.Nullable;
 /** A node's share of a run. */
 final class JoinedRun implements HostedRun {
     private final RunAssembly assembly;
+    private final NodeInterface here;
     private @Nullable MediaDriverProcess driver;
     private @Nullable DataPlane dataPlane;
 
     /**
      * @param assembly closed with this share
+     * @param here where this node takes tensors of other hosts
      */
-    JoinedRun(RunAssembly assembly) {
+    JoinedRun(RunAssembly assembly, NodeInterface here) {
         this.assembly = assembly;
+        this.here = here;
     }
 
     @Override
@@ -33,14 +37,19 @@ final class JoinedRun implements HostedRun {
     public Path startDriver(Consumer<String> onDeath) {
         MediaDriverProcess started =
                 MediaDriverProcess.start(
-                        assembly.driverSettings(), assembly.plan().timeouts().start(), onDeath);
+                        assembly.driverSettingsOfHost(),
+                        assembly.plan().timeouts().start(),
+                        onDeath);
         driver = started;
         return started.directory();
     }
 
     @Override
     public RankResources resources(Path driverDirectory, Optional<SecretKey> key) {
-        DataPlane joined = assembly.openDataPlane(driverDirectory, key);
+        DataPlane joined =
+                assembly.mayCrossHosts()
+                        ? assembly.openDataPlaneBetweenHosts(driverDirectory, here, key)
+                        : assembly.openDataPlane(driverDirectory, key);
         dataPlane = joined;
         return assembly.resources(joined);
     }

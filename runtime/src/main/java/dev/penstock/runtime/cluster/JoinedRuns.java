@@ -5,8 +5,10 @@ import dev.penstock.actors.cluster.RunJoiner;
 import dev.penstock.actors.cluster.RunRefusedException;
 import dev.penstock.runtime.config.ConfigException;
 import dev.penstock.runtime.config.ConfigLoader;
+import dev.penstock.runtime.config.ExposedDataPlane;
 import dev.penstock.runtime.config.LoadedConfig;
 import dev.penstock.runtime.config.Problem;
+import dev.penstock.runtime.launch.NodeInterface;
 import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.launch.RunOptions;
 import java.io.IOException;
@@ -21,8 +23,11 @@ import java.util.stream.Collectors;
 /**
  * Builds a node's share of a run from the run's directory, which this machine must see under the
  * same path as the seed does, and write to.
+ *
+ * @param here where this node takes tensors of other hosts
+ * @param secured whether it may listen elsewhere if the run says so
  */
-final class JoinedRuns implements RunJoiner {
+record JoinedRuns(NodeInterface here, boolean secured) implements RunJoiner {
     /** A network file system may show a new directory late. */
     private static final Duration PATIENCE = Duration.ofSeconds(5);
 
@@ -36,7 +41,12 @@ final class JoinedRuns implements RunJoiner {
             LoadedConfig loaded =
                     ConfigLoader.loadWithOrigins(
                             directory.resolve(RunAssembly.LAUNCH_CONFIG), List.of());
-            return new JoinedRun(RunAssembly.of(loaded, options));
+            ExposedDataPlane.ofClusterRun(loaded, secured)
+                    .ifPresent(
+                            problem -> {
+                                throw new ConfigException(List.of(problem));
+                            });
+            return new JoinedRun(RunAssembly.of(loaded, options), here);
         } catch (ConfigException e) {
             throw new RunRefusedException(
                     e.problems().stream().map(Problem::toString).collect(Collectors.joining("; ")),

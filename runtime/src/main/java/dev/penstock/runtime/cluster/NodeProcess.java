@@ -22,11 +22,13 @@ import dev.penstock.actors.cluster.Greeting;
 import dev.penstock.actors.cluster.Identity;
 import dev.penstock.actors.cluster.NodeOffer;
 import dev.penstock.actors.cluster.RunStanding;
+import dev.penstock.actors.dataplane.HostIdentity;
 import dev.penstock.cuda.Devices;
 import dev.penstock.runtime.certificates.NodeFiles;
 import dev.penstock.runtime.config.Bytes;
 import dev.penstock.runtime.config.ClusterSection;
 import dev.penstock.runtime.config.NodeConfig;
+import dev.penstock.runtime.launch.NodeInterface;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -75,7 +77,7 @@ public final class NodeProcess {
         this.tell = tell;
         this.name =
                 section.name()
-                        .orElseGet(() -> ThisHost.name() + "-" + ProcessHandle.current().pid());
+                        .orElseGet(() -> HostIdentity.name() + "-" + ProcessHandle.current().pid());
         this.runs = section.runs().toAbsolutePath().normalize();
         this.port = section.port();
         this.journal =
@@ -223,7 +225,7 @@ public final class NodeProcess {
                     if (section.role().hostsRanks()) {
                         context.spawn(
                                 ClusterNode.create(
-                                        offer(Cluster.get(context.getSystem())), new JoinedRuns()),
+                                        offer(Cluster.get(context.getSystem())), joiner()),
                                 "node");
                     }
                     if (section.role().keepsRuns()) {
@@ -239,7 +241,7 @@ public final class NodeProcess {
         Behavior<ClusterRuns.Command> keeping =
                 Behaviors.supervise(
                                 ClusterRuns.create(
-                                        new SubmittedRuns(runs), ThisHost.sharedMemory()))
+                                        new SubmittedRuns(runs, config.isSecured()), hostId()))
                         .onFailure(SupervisorStrategy.restart());
         ActorRef<ClusterRuns.Command> proxy =
                 ClusterSingleton.get(system)
@@ -255,13 +257,23 @@ public final class NodeProcess {
                 });
     }
 
+    private JoinedRuns joiner() {
+        return new JoinedRuns(
+                new NodeInterface(config.dataHost(), config.advertisedDataHost()),
+                config.isSecured());
+    }
+
+    private String hostId() {
+        return section.hostId().orElseGet(HostIdentity::ofThisHost);
+    }
+
     private NodeOffer offer(Cluster cluster) {
         long memory =
                 section.memory().map(Bytes::bytes).orElseGet(() -> ThisHost.freeBytes() / 5 * 4);
         return new NodeOffer(
                 name,
                 cluster.selfMember().address().toString(),
-                ThisHost.sharedMemory(),
+                hostId(),
                 ProcessHandle.current().pid(),
                 List.of(Devices.survey().automatic()),
                 memory,

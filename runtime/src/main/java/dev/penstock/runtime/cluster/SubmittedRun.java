@@ -53,7 +53,7 @@ final class SubmittedRun implements ClusterRun {
 
     @Override
     public List<Long> plannedBytes() {
-        return assembly.plannedBytes();
+        return assembly.plannedBytesBetweenHosts();
     }
 
     @Override
@@ -76,10 +76,9 @@ final class SubmittedRun implements ClusterRun {
         return record.listener(next);
     }
 
-    /** Not before tensors travel over UDP. */
     @Override
     public boolean crossesHosts() {
-        return false;
+        return assembly.mayCrossHosts();
     }
 
     @Override

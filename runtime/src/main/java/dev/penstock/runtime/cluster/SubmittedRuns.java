@@ -9,6 +9,7 @@ import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.config.ConfigException;
 import dev.penstock.runtime.config.ConfigLoader;
+import dev.penstock.runtime.config.ExposedDataPlane;
 import dev.penstock.runtime.config.LoadedConfig;
 import dev.penstock.runtime.config.Problem;
 import dev.penstock.runtime.data.DataException;
@@ -36,8 +37,9 @@ import org.slf4j.LoggerFactory;
  * they build it from.
  *
  * @param root where run directories are made, absolute
+ * @param secured whether runs may listen where other machines reach them
  */
-record SubmittedRuns(Path root) implements RunMaker {
+record SubmittedRuns(Path root, boolean secured) implements RunMaker {
     private static final Logger LOG = LoggerFactory.getLogger(SubmittedRuns.class);
 
     @Override
@@ -88,8 +90,8 @@ record SubmittedRuns(Path root) implements RunMaker {
         }
     }
 
-    private static SubmittedRun assemble(
-            Submission submission, RunDirectory directory, FileChannel lock) throws IOException {
+    private SubmittedRun assemble(Submission submission, RunDirectory directory, FileChannel lock)
+            throws IOException {
         Path configuration = directory.path().resolve(RunAssembly.LAUNCH_CONFIG);
         Files.writeString(configuration, submission.configuration());
         List<String> overrides = List.of();
@@ -99,6 +101,11 @@ record SubmittedRuns(Path root) implements RunMaker {
             overrides = List.of("schedule.file=" + order);
         }
         LoadedConfig loaded = ConfigLoader.loadWithOrigins(configuration, overrides);
+        ExposedDataPlane.ofClusterRun(loaded, secured)
+                .ifPresent(
+                        problem -> {
+                            throw new ConfigException(List.of(problem));
+                        });
         RunOptions options = start(submission, directory).in(directory.path(), submission.name());
         RunAssembly assembly = RunAssembly.of(loaded, options);
         assembly.writeForStageProcesses();

@@ -12,6 +12,8 @@ import java.util.Optional;
  * @param bind address that the control plane listens on
  * @param port 0 for a free one
  * @param advertise address under which others reach this node; empty: {@code bind}
+ * @param dataHost where tensors of other hosts come in; empty: {@code bind}
+ * @param hostId of the memory that this node shares with others; empty: found out
  * @param seeds of the cluster, as {@code host:port}
  * @param insecure allows an address that others reach without TLS
  * @param memory that ranks may hold here together; empty: most of what is free at the start
@@ -30,6 +32,17 @@ public record ClusterSection(
         @Setting(is = "0", range = "[0, 65535]", doc = "port to listen on; 0: a free one") int port,
         @Setting(is = "bind", word = "bind", doc = "address under which other nodes reach this one")
                 Optional<String> advertise,
+        @Setting(
+                        is = "bind",
+                        word = "bind",
+                        doc = "address at which tensors of other hosts come in")
+                Optional<String> dataHost,
+        @Setting(
+                        is = "auto",
+                        word = "auto",
+                        doc =
+                                "nodes of equal ids exchange tensors through shared memory, others over UDP; auto: found out")
+                Optional<String> hostId,
         @Setting(is = "[]", doc = "seeds of the cluster, each as host:port") List<String> seeds,
         @Setting(is = "false", doc = "listen without TLS where other machines can reach it")
                 boolean insecure,

@@ -1,5 +1,7 @@
 package dev.penstock.runtime.config;
 
+import java.net.InetAddress;
+import java.net.UnknownHostException;
 import java.nio.file.Path;
 import java.util.Optional;
 
@@ -11,13 +13,15 @@ import java.util.Optional;
  * @param inFlight tensors that may be on their way per channel; empty: as many as the schedule
  *     needs
  * @param transport shared memory, UDP, or each where it fits
- * @param host name or address that the UDP endpoint listens on
+ * @param host name or address that UDP endpoints listen on; empty: what the nodes of a cluster say,
+ *     loopback elsewhere
  * @param port that it listens on; 0: any
  * @param advertisedHost what other hosts reach it by; empty: {@code host}
  * @param udpMtu bytes of a datagram; empty: as long as the network surely carries in one piece
  * @param udpTermLength as termLength, over UDP
  * @param receiverWindow bytes that a sender may have under way over UDP
  * @param socketBuffer bytes wanted of the system for each UDP socket, both ways
+ * @param insecure allows a local run to listen where other machines reach it
  * @param mediaDriver directory of a media driver that is already running; empty: the run starts its
  *     own
  */
@@ -43,13 +47,17 @@ public record DataPlaneSection(
                 boolean crc,
         @Setting(is = "auto", doc = "shared memory, UDP, or auto: shared memory within a host")
                 Transport transport,
-        @Setting(is = "\"127.0.0.1\"", doc = "name or address that the UDP endpoint listens on")
-                String host,
+        @Setting(
+                        is = "auto",
+                        word = "auto",
+                        doc =
+                                "name or address to listen on for UDP; auto: each node's cluster.data-host, 127.0.0.1 without a cluster")
+                Optional<String> host,
         @Setting(is = "0", range = "[0, 65535]", doc = "its port; 0: any free one") int port,
         @Setting(
                         is = "auto",
                         word = "auto",
-                        doc = "what other hosts reach this one by; auto: data-plane.host")
+                        doc = "what other hosts reach this one by; auto: as the host")
                 Optional<String> advertisedHost,
         @Setting(
                         is = "auto",
@@ -74,10 +82,33 @@ public record DataPlaneSection(
                         doc = "buffer of a UDP socket, as far as net.core.rmem_max allows")
                 Bytes socketBuffer,
         @Setting(
+                        is = "false",
+                        doc =
+                                "listen without a key where other machines can reach it; no cluster's run")
+                boolean insecure,
+        @Setting(
                         is = "own",
                         word = "own",
                         doc = "directory of a running media driver; own: the run starts one")
                 Optional<Path> mediaDriver) {
+
+    /** Whether a host was named that other machines can reach, for tensors to come in at. */
+    public boolean isExposed() {
+        return transport != Transport.IPC && host.isPresent() && !isLoopback(host.get());
+    }
+
+    /** Whether ranks may be on several hosts, if nodes say where they are reached. */
+    public boolean mayCrossHosts() {
+        return transport != Transport.IPC && (host.isEmpty() || !isLoopback(host.get()));
+    }
+
+    private static boolean isLoopback(String host) {
+        try {
+            return InetAddress.getByName(host).isLoopbackAddress();
+        } catch (UnknownHostException e) {
+            return false; // who can tell what it will mean
+        }
+    }
 
     /** How tensors travel: {@code auto} takes shared memory within a host, UDP between hosts. */
     public enum Transport {

@@ -108,17 +108,8 @@ public final class NodeLoader {
                     "only some of them",
                     "give all three, or none");
         }
-        Optional<Boolean> loopback = isLoopback(cluster.bind());
-        if (loopback.isEmpty()) {
-            problem(written, "bind", "an address of this machine", cluster.bind(), "check it");
-        } else if (!loopback.get() && !config.tls().isOn() && !cluster.insecure()) {
-            problem(
-                    written,
-                    "bind",
-                    "a loopback address such as 127.0.0.1, or TLS",
-                    cluster.bind() + ", which other machines can reach",
-                    "give cluster.tls its three files, or set cluster.insecure = true where everyone on that network is trusted");
-        }
+        requireSafe(config, written, "bind", cluster.bind());
+        cluster.dataHost().ifPresent(host -> requireSafe(config, written, "data-host", host));
         for (String seed : cluster.seeds()) {
             if (!isHostAndPort(seed)) {
                 problem(
@@ -144,6 +135,20 @@ public final class NodeLoader {
                     "the address under which others reach this node",
                     "none, and it listens on all",
                     "add cluster.advertise");
+        }
+    }
+
+    private void requireSafe(NodeConfig config, ConfigObject written, String key, String host) {
+        Optional<Boolean> loopback = isLoopback(host);
+        if (loopback.isEmpty()) {
+            problem(written, key, "an address of this machine", host, "check it");
+        } else if (!loopback.get() && !config.isSecured()) {
+            problem(
+                    written,
+                    key,
+                    "a loopback address such as 127.0.0.1, or TLS",
+                    host + ", which other machines can reach",
+                    "give cluster.tls its three files, or set cluster.insecure = true where everyone on that network is trusted");
         }
     }
 

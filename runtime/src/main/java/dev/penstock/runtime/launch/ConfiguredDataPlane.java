@@ -21,14 +21,26 @@ import javax.crypto.SecretKey;
  */
 record ConfiguredDataPlane(DataPlaneSection section, String runId, FrameFaults faults) {
 
-    /** Settings for the run's media driver; over UDP a receiver maps a log of its own. */
-    DriverSettings driver(int ranks) {
+    /**
+     * Settings for a media driver of the run; over UDP a receiver maps a log of its own.
+     *
+     * @param betweenHosts whether others have a part of the ranks, so that this driver's have no
+     *     more logs than all ranks would have here
+     */
+    DriverSettings driver(int ranks, boolean betweenHosts) {
         boolean udp = section.transport() == DataPlaneSection.Transport.UDP;
         return DriverSettings.inSharedMemory(
                         runId,
-                        udp ? Math.max(termLengthBytes(), udpTermLengthBytes()) : termLengthBytes(),
+                        udp || betweenHosts
+                                ? Math.max(termLengthBytes(), udpTermLengthBytes())
+                                : termLengthBytes(),
                         udp ? 4 * ranks : 2 * ranks)
                 .withIdle(poller());
+    }
+
+    /** Whether ranks may be on several hosts. */
+    boolean mayCrossHosts() {
+        return section.mayCrossHosts();
     }
 
     /**
@@ -38,7 +50,7 @@ record ConfiguredDataPlane(DataPlaneSection section, String runId, FrameFaults f
      */
     DataPlane open(Path driverDirectory, Optional<SecretKey> key) {
         return AeronDataPlane.start(
-                settings(driverDirectory)
+                settings(driverDirectory, NodeInterface.LOOPBACK)
                         .withLinks(
                                 links ->
                                         links.transport() == Transport.AUTO
@@ -50,22 +62,24 @@ record ConfiguredDataPlane(DataPlaneSection section, String runId, FrameFaults f
     /**
      * Joins the media driver in this directory, for a run of several hosts.
      *
-     * @param key of the run, for frames between hosts; empty on loopback only
+     * @param here where this process listens, unless the configuration names a host
+     * @param key of the run, for frames between hosts; empty if they travel in the clear
      */
-    DataPlane openBetweenHosts(Path driverDirectory, Optional<SecretKey> key) {
+    DataPlane openBetweenHosts(Path driverDirectory, NodeInterface here, Optional<SecretKey> key) {
         return AeronDataPlane.start(
-                settings(driverDirectory)
+                settings(driverDirectory, here)
                         .withLinks(links -> key.map(links::withKey).orElse(links)));
     }
 
-    /** Whether ranks of one host keep sent tensors until they are verified. */
-    boolean keepsSentTensors() {
-        return section.crc()
+    /** Whether ranks keep sent tensors until they are verified. */
+    boolean keepsSentTensors(boolean betweenHosts) {
+        return betweenHosts
+                || section.crc()
                 || !faults.equals(FrameFaults.NONE)
                 || section.transport() == DataPlaneSection.Transport.UDP;
     }
 
-    private AeronSettings settings(Path driverDirectory) {
+    private AeronSettings settings(Path driverDirectory, NodeInterface here) {
         return AeronSettings.ipc(driverDirectory, runId.hashCode())
                 .withTermLength(termLengthBytes())
                 .withMtu(mtuBytes())
@@ -76,22 +90,23 @@ record ConfiguredDataPlane(DataPlaneSection section, String runId, FrameFaults f
                                         .withFaults(faults)
                                         .withTransport(
                                                 Transport.valueOf(section.transport().name()))
-                                        .withUdp(udp()));
+                                        .withUdp(udp(here)));
     }
 
-    private UdpSettings udp() {
+    private UdpSettings udp(NodeInterface here) {
+        String host = section.host().orElse(here.host());
+        String advertised = section.host().isPresent() ? host : here.advertisedHost();
         return new UdpSettings(
-                section.host(),
+                host,
                 section.port(),
-                section.advertisedHost().orElse(section.host()),
-                section.udpMtu().orElseGet(this::safeDatagram),
+                section.advertisedHost().orElse(advertised),
+                section.udpMtu().orElseGet(() -> safeDatagram(host)),
                 udpTermLengthBytes(),
                 Math.toIntExact(section.receiverWindow().bytes()),
                 Math.toIntExact(section.socketBuffer().bytes()));
     }
 
-    private int safeDatagram() {
-        String host = section.host();
+    private static int safeDatagram(String host) {
         return host.equals("localhost") || host.startsWith("127.") || host.equals("::1")
                 ? AeronSettings.MAX_MTU
                 : UdpSettings.ETHERNET_MTU;

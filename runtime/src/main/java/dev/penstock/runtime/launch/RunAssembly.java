@@ -131,6 +131,18 @@ public final class RunAssembly implements AutoCloseable {
      * Entry r is rank r's.
      */
     public List<Long> plannedBytes() {
+        return plannedBytes(false);
+    }
+
+    /**
+     * As {@link #plannedBytes()}, of a run on several hosts: what is sent to another is kept until
+     * it has arrived.
+     */
+    public List<Long> plannedBytesBetweenHosts() {
+        return plannedBytes(mayCrossHosts());
+    }
+
+    private List<Long> plannedBytes(boolean betweenHosts) {
         GptShape shape = model().shape();
         long boundaryBytes = (long) model().batch().largestRows() * shape.width() * Float.BYTES;
         long sharedGradientElements = shape.tied() ? (long) shape.vocabulary() * shape.width() : 0;
@@ -142,7 +154,7 @@ public final class RunAssembly implements AutoCloseable {
                             plan,
                             boundaryBytes,
                             sharedGradientElements,
-                            dataPlane.keepsSentTensors());
+                            dataPlane.keepsSentTensors(betweenHosts));
             for (int stage : plan.training().placement().stagesOf(rank)) {
                 bytes += predictedMemory(stage).total();
             }
@@ -236,7 +248,17 @@ public final class RunAssembly implements AutoCloseable {
 
     /** Settings for this run's media driver. */
     public DriverSettings driverSettings() {
-        return dataPlane.driver(plan.ranks());
+        return dataPlane.driver(plan.ranks(), false);
+    }
+
+    /** Settings for the media driver of one of this run's hosts. */
+    public DriverSettings driverSettingsOfHost() {
+        return dataPlane.driver(plan.ranks(), mayCrossHosts());
+    }
+
+    /** Whether the configuration lets ranks be on several hosts. */
+    public boolean mayCrossHosts() {
+        return dataPlane.mayCrossHosts();
     }
 
     /** The media driver that the configuration names, instead of one of the run's own. */
@@ -256,6 +278,17 @@ public final class RunAssembly implements AutoCloseable {
      */
     public DataPlane openDataPlane(Path driverDirectory, Optional<SecretKey> key) {
         return dataPlane.open(driverDirectory, key);
+    }
+
+    /**
+     * Joins the media driver in this directory, for a run whose ranks may be on several hosts.
+     *
+     * @param here where this process listens, unless the configuration names a host
+     * @param key of the run, for frames between hosts
+     */
+    public DataPlane openDataPlaneBetweenHosts(
+            Path driverDirectory, NodeInterface here, Optional<SecretKey> key) {
+        return dataPlane.openBetweenHosts(driverDirectory, here, key);
     }
 
     private DeviceFactory devices() {

@@ -44,6 +44,7 @@ class RefusedRunsTest {
                     data.format=tokens                     | data.source     | safetensors
                     schedule.file=nowhere.order            | schedule.file   | nowhere.order
                     model.width=512, device.memory-limit=1 MiB | device.memory-limit | stage 0
+                    data-plane.transport=udp, data-plane.host="0.0.0.0" | data-plane.host | data-plane.insecure = true
                     """)
     void whatIsFoundOnlyWhenReadingIsReportedAtItsKey(String settings, String key, String said)
             throws IOException {

@@ -78,13 +78,14 @@ class ConfigLoaderTest {
                                         DataPlaneSection.Poller.ADAPTIVE,
                                         false,
                                         DataPlaneSection.Transport.AUTO,
-                                        "127.0.0.1",
+                                        Optional.empty(),
                                         0,
                                         Optional.empty(),
                                         Optional.empty(),
                                         new Bytes(8 << 20),
                                         new Bytes(2 << 20),
                                         new Bytes(2 << 20),
+                                        false,
                                         Optional.empty()),
                                 new TimeoutSection(
                                         Duration.ofSeconds(3),
@@ -132,7 +133,7 @@ class ConfigLoaderTest {
               term-length = 64 KiB, mtu = 8192, in-flight = 9, poller = spinning, crc = true
               transport = udp, host = node-1, port = 4711, advertised-host = node-1.cluster
               udp-mtu = 8192, udp-term-length = 1 MiB, receiver-window = 1 MiB
-              socket-buffer = 4 MiB, media-driver = .
+              socket-buffer = 4 MiB, insecure = true, media-driver = .
             }
             timeouts { lease = 500 ms, stall-report = 1 minute, start = 2 s, stop = 3 s }
             recovery {
@@ -190,13 +191,14 @@ class ConfigLoaderTest {
                                         DataPlaneSection.Poller.SPINNING,
                                         true,
                                         DataPlaneSection.Transport.UDP,
-                                        "node-1",
+                                        Optional.of("node-1"),
                                         4711,
                                         Optional.of("node-1.cluster"),
                                         Optional.of(8192),
                                         new Bytes(1 << 20),
                                         new Bytes(1 << 20),
                                         new Bytes(4 << 20),
+                                        true,
                                         Optional.of(folder)),
                                 new TimeoutSection(
                                         Duration.ofMillis(500),

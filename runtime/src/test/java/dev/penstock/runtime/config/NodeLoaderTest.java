@@ -46,6 +46,8 @@ class NodeLoaderTest {
                                         "127.0.0.1",
                                         0,
                                         Optional.empty(),
+                                        Optional.empty(),
+                                        Optional.empty(),
                                         List.of("a:1"),
                                         false,
                                         Optional.empty(),
@@ -53,6 +55,9 @@ class NodeLoaderTest {
                                 new TlsSection(
                                         Optional.empty(), Optional.empty(), Optional.empty())));
         assertThat(config.host()).isEqualTo("127.0.0.1");
+        assertThat(config.dataHost()).isEqualTo("127.0.0.1");
+        assertThat(config.advertisedDataHost()).isEqualTo("127.0.0.1");
+        assertThat(config.isSecured()).isFalse();
     }
 
     @Test
@@ -65,6 +70,7 @@ class NodeLoaderTest {
                         cluster {
                           cluster-id = blue, role = both, name = n1, bind = "0.0.0.0", port = 7
                           advertise = "10.0.0.1", seeds = ["a:1", "b:2"], insecure = true
+                          data-host = "0.0.0.0", host-id = rack-1
                           memory = 3 GiB, runs = "/shared"
                           tls { certificate = a.pem, key = a.pem, authority = a.pem }
                         }
@@ -80,6 +86,8 @@ class NodeLoaderTest {
                                         "0.0.0.0",
                                         7,
                                         Optional.of("10.0.0.1"),
+                                        Optional.of("0.0.0.0"),
+                                        Optional.of("rack-1"),
                                         List.of("a:1", "b:2"),
                                         true,
                                         Optional.of(new Bytes(3L << 30)),
@@ -87,6 +95,9 @@ class NodeLoaderTest {
                                 new TlsSection(
                                         Optional.of(pem), Optional.of(pem), Optional.of(pem))));
         assertThat(config.host()).isEqualTo("10.0.0.1");
+        assertThat(config.dataHost()).isEqualTo("0.0.0.0");
+        assertThat(config.advertisedDataHost()).isEqualTo("10.0.0.1");
+        assertThat(config.isSecured()).isTrue();
         assertThat(config.tls().isOn()).isTrue();
     }
 
@@ -97,6 +108,7 @@ class NodeLoaderTest {
                     """
                     cluster { role = seed, bind = "192.0.2.1" }       | cluster.bind | or TLS
                     cluster { role = seed, bind = "192.0.2.1" }       | cluster.bind | cluster.insecure = true
+                    cluster { role = seed, data-host = "192.0.2.1" }  | cluster.data-host | or TLS
                     cluster { role = seed, bind = "0.0.0.0", insecure = true } | cluster.advertise | add cluster.advertise
                     cluster { role = worker }                         | cluster.seeds | --seed host:port
                     cluster { seeds = ["nowhere"] }                   | cluster.seeds | "nowhere"

@@ -76,6 +76,11 @@ public final class MediaDriverProcess implements MediaDriverHandle {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(JVM_FLAGS);
+        System.getProperties().stringPropertyNames().stream()
+                .filter(name -> name.startsWith("aeron.")) // Aeron's own settings are the driver's
+                .sorted()
+                .map(name -> "-D%s=%s".formatted(name, System.getProperty(name)))
+                .forEach(command::add);
         command.addAll(List.of("-cp", System.getProperty("java.class.path")));
         command.add(MediaDriverMain.class.getName());
         command.add(directory.toString());

@@ -1,6 +1,7 @@
 package dev.penstock.actors.dataplane.aeron;
 
 import dev.penstock.actors.dataplane.DataPlaneException;
+import dev.penstock.actors.dataplane.HostIdentity;
 import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.dataplane.Transport;
 import io.aeron.Aeron;

@@ -1,0 +1,73 @@
+package dev.penstock.actors.supervisor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.actors.dataplane.PeerAddress;
+import dev.penstock.actors.fault.RecoveryPolicy;
+import dev.penstock.actors.shard.RankBirth;
+import dev.penstock.actors.shard.RankOrder;
+import java.util.List;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+
+/** Who reaches whom must be known before anybody opens links. */
+class RanksOnSeveralHostsTest {
+    private static final PeerAddress A = new PeerAddress("a", "/dev/shm/a", "10.0.0.1:1");
+    private static final PeerAddress B = new PeerAddress("b", "/dev/shm/b", "10.0.0.2:2");
+    private static final PeerAddress C = new PeerAddress("c", "/dev/shm/c", "10.0.0.3:3");
+
+    private final CoordinatedRun run = new CoordinatedRun(2, RecoveryPolicy.DEFAULT);
+
+    @Test
+    void noRankIsBornBeforeAllHaveANode() {
+        run.announces(0, A);
+        assertThat(run.births()).isEmpty();
+
+        run.announces(1, B);
+
+        assertThat(run.births())
+                .hasSize(2)
+                .allSatisfy(birth -> assertThat(birth.peers()).containsExactly(A, B));
+    }
+
+    @Test
+    void aRunThatIsStoppedBeforeAllHaveANodeWaitsForNobody() {
+        run.announces(0, A);
+
+        run.take(run.coordinator.onInterrupt(run.now));
+
+        assertThat(run.outcome()).isNotNull();
+    }
+
+    @Test
+    void anotherHostTakesTheDeadRanksPlaceAndAllLearnWhereItIs() {
+        run.announces(0, A).announces(1, B).hosted(0).hosted(1).opens(0).opens(1);
+        run.step();
+        run.forgetTold();
+
+        run.dies(1).prepared(0);
+
+        assertThat(run.started()).containsExactly(Optional.of(1));
+        assertThat(run.told(RankOrder.Resume.class)).isEmpty(); // to whom would it open links?
+
+        run.announces(1, C);
+
+        assertThat(run.told(RankOrder.Resume.class))
+                .singleElement()
+                .satisfies(resume -> assertThat(resume.peers()).containsExactly(A, C));
+        RankBirth birth = run.births().getLast();
+        assertThat(birth.rank()).isEqualTo(1);
+        assertThat(birth.epoch()).isEqualTo(2);
+        assertThat(birth.peers()).isEqualTo(List.of(A, C));
+        assertThat(run.started()).hasSize(1);
+    }
+
+    @Test
+    void onOneMediaDriverNobodyWaitsAndNobodyNeedsAddresses() {
+        run.joins(0);
+
+        assertThat(run.births())
+                .singleElement()
+                .satisfies(birth -> assertThat(birth.peers()).isEmpty());
+    }
+}
