@@ -46,6 +46,14 @@ public interface DataPlane extends AutoCloseable {
     boolean keepsSentTensors();
 
     /**
+     * Whether the transport has given this process up, as it does with one that stood still for too
+     * long: nothing opens here any more, and another data plane has to be joined.
+     */
+    default boolean isLost() {
+        return false;
+    }
+
+    /**
      * Goes over to another media driver, if this is not the one in use. Only while no endpoint is
      * open.
      *

@@ -8,7 +8,10 @@ import dev.penstock.actors.dataplane.PeerAddress;
 import java.nio.file.Path;
 import java.util.function.Function;
 
-/** A data plane that goes over to another media driver when the run's first one has died. */
+/**
+ * A data plane that goes over to another media driver when the run's first one has died, and joins
+ * the same one again when that has given this process up.
+ */
 final class RestartableDataPlane implements DataPlane {
     private final Function<Path, DataPlane> join;
     private Path directory;
@@ -27,14 +30,21 @@ final class RestartableDataPlane implements DataPlane {
     public synchronized void relink(String link) {
         Path wanted = Path.of(link);
         if (!wanted.equals(directory)) {
-            current.close();
-            current = join.apply(wanted);
-            directory = wanted;
+            join(wanted);
         }
+    }
+
+    private void join(Path wanted) {
+        current.close();
+        current = join.apply(wanted);
+        directory = wanted;
     }
 
     @Override
     public synchronized Endpoint open(Opening opening, FrameListener listener) {
+        if (current.isLost()) {
+            join(directory);
+        }
         return current.open(opening, listener);
     }
 

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -11,6 +12,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
 
 /** A training run in a Java machine of its own, so that it can be killed. */
 final class ForkedTraining implements AutoCloseable {
@@ -61,7 +63,12 @@ final class ForkedTraining implements AutoCloseable {
 
     /** Sends a signal by its name, such as INT. */
     void signal(String name) throws Exception {
-        Process kill = new ProcessBuilder("kill", "-" + name, "" + process.pid()).start();
+        signal(name, process.toHandle());
+    }
+
+    /** Sends a signal to one of the run's processes. */
+    static void signal(String name, ProcessHandle to) throws Exception {
+        Process kill = new ProcessBuilder("kill", "-" + name, "" + to.pid()).start();
         assertThat(kill.waitFor(10, TimeUnit.SECONDS)).isTrue();
         assertThat(kill.exitValue()).isZero();
     }
@@ -75,17 +82,39 @@ final class ForkedTraining implements AutoCloseable {
 
     /** The process of a rank in a run with one process per stage. */
     ProcessHandle ofRank(int rank) throws IOException {
+        return child(
+                "rank " + rank,
+                words -> {
+                    int main = words.indexOf("dev.penstock.runtime.launch.StageProcess");
+                    return main >= 0 && words.get(main + 2).equals("" + rank);
+                });
+    }
+
+    /** The media driver's process. */
+    ProcessHandle driver() throws IOException {
+        return child(
+                "the media driver",
+                words -> words.stream().anyMatch(word -> word.endsWith(".MediaDriverMain")));
+    }
+
+    private ProcessHandle child(String name, Predicate<List<String>> isIt) throws IOException {
         for (ProcessHandle child : process.children().toList()) {
-            List<String> words =
-                    List.of(
-                            Files.readString(Path.of("/proc/" + child.pid() + "/cmdline"))
-                                    .split("\0"));
-            int main = words.indexOf("dev.penstock.runtime.launch.StageProcess");
-            if (main >= 0 && words.get(main + 2).equals("" + rank)) {
+            Path command = Path.of("/proc/" + child.pid() + "/cmdline");
+            if (isIt.test(List.of(Files.readString(command).split("\0")))) {
                 return child;
             }
         }
-        throw new AssertionError("no process for rank " + rank + ": " + output());
+        throw new AssertionError("no process of " + name + ": " + output());
+    }
+
+    /** What the run and its processes wrote into this file of its directory so far. */
+    String log(String name) {
+        Path log = training.directory().resolve(name);
+        try {
+            return Files.exists(log) ? Files.readString(log) : "";
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     /** Waits for the end; the answer has everything that was printed in {@code out}. */
@@ -95,7 +124,8 @@ final class ForkedTraining implements AutoCloseable {
         return new Trained(training.directory(), process.exitValue(), output(), "");
     }
 
-    private String output() {
+    /** What was printed so far. */
+    String output() {
         try {
             return Files.readString(output);
         } catch (IOException e) {

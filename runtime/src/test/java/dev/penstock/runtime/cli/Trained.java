@@ -49,6 +49,11 @@ record Trained(Path directory, int exitCode, String out, String err) {
 
     /** The recoveries of the run, as its metrics tell of them. */
     List<JsonNode> recoveries() {
+        return recoveries(directory);
+    }
+
+    /** The recoveries of the run in this directory so far. */
+    static List<JsonNode> recoveries(Path directory) {
         return lines(directory, "recovery");
     }
 

@@ -155,6 +155,11 @@ public final class AeronDataPlane implements DataPlane {
         return settings.links().transport() != Transport.IPC || settings.links().checksIpc();
     }
 
+    @Override
+    public boolean isLost() {
+        return aeron.isClosed();
+    }
+
     /** Frames refused so far by this process, by reason. */
     public Map<FrameRefusal, Long> refusals() {
         return refusals.snapshot();

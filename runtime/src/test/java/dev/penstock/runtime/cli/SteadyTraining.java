@@ -1,0 +1,38 @@
+package dev.penstock.runtime.cli;
+
+import java.nio.file.Path;
+import java.util.List;
+
+/**
+ * A training that goes on until it is interrupted, and whose losses do not depend on when: its
+ * learning rate does not know the last step.
+ */
+final class SteadyTraining {
+    private SteadyTraining() {}
+
+    /**
+     * Steps are slower than they must be, such that a pause of some seconds is not thousands of
+     * them; which changes no loss.
+     */
+    static Training on(Path folder) {
+        return plain(folder)
+                .set("run.steps=1000000", "checkpoint.every=20")
+                .set("fault=[{ slow-stage = 0, factor = 30, from-step = 20 }]");
+    }
+
+    /** The losses of as many steps as the run did, without any fault and in one process. */
+    static List<String> calmBits(Path folder, Trained harmed, String... settings) {
+        int steps = harmed.lossBits().size();
+        return plain(folder)
+                .set("run.steps=" + steps, "checkpoint.every=0")
+                .set(settings)
+                .complete()
+                .lossBits();
+    }
+
+    private static Training plain(Path folder) {
+        return Training.onText(folder)
+                .set("optimizer={learning-rate=3e-3, min-learning-rate=3e-3, warmup-steps=3}")
+                .set("evaluation.every=0");
+    }
+}
