@@ -60,10 +60,7 @@ public record ConfiguredSchedule(
     private LoweringOptions lowering(LoadedConfig loaded) {
         var whole = LoweringOptions.plain().withSharedGroups(sharedGroups);
         var options =
-                switch (loaded.config().schedule().recompute()) {
-                    case NONE -> whole;
-                    case FULL -> whole.withRecompute();
-                };
+                loaded.config().schedule().recompute().units() ? whole.withRecompute() : whole;
         return loaded.config().dataPlane().inFlight().map(options::withCapacity).orElse(options);
     }
 

@@ -22,6 +22,7 @@ final class Consistency {
         consistency.everyStageHasWork();
         consistency.partitionMatches();
         consistency.slicesFillTheContext();
+        consistency.recomputedBlocksExist();
         consistency.learningRateFalls();
         consistency.framesFitTheLog();
         return consistency.conflicts;
@@ -139,6 +140,19 @@ final class Consistency {
                     "try fewer slices",
                     "schedule.slices",
                     "model.context");
+        }
+    }
+
+    private void recomputedBlocksExist() {
+        if (config.schedule().recompute() instanceof Recompute.Given(List<Integer> blocks)) {
+            int layers = config.model().layers();
+            require(
+                    blocks.stream().allMatch(block -> block < layers),
+                    "blocks from 0 to %d (model.layers = %d)".formatted(layers - 1, layers),
+                    blocks,
+                    "try schedule.recompute = blocks",
+                    "schedule.recompute",
+                    "model.layers");
         }
     }
 

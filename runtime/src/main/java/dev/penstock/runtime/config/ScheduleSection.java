@@ -33,8 +33,9 @@ public record ScheduleSection(
                 SliceLengths sliceLengths,
         @Setting(
                         is = "none",
+                        range = "[0, )",
                         doc =
-                                "activations computed again before each backward: less memory for a third more work")
+                                "activations computed again in the backward, of units (full), blocks, or blocks such as [0, 1]")
                 Recompute recompute,
         @Setting(
                         is = "none",
@@ -106,14 +107,6 @@ public record ScheduleSection(
                 case TWO -> 2;
             };
         }
-    }
-
-    /** What is computed a second time. An order's own recomputes stay in any case. */
-    public enum Recompute {
-        /** Nothing: every unit keeps all its activations. */
-        NONE,
-        /** All of a unit: it keeps its input, and keys and values where sequences are cut. */
-        FULL
     }
 
     /** In which order GPipe runs its backward passes. */

@@ -16,6 +16,7 @@ import java.util.Optional;
 import java.util.function.BiFunction;
 import java.util.function.Function;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How values of one Java type are written in a configuration.
@@ -43,7 +44,19 @@ record ValueType<T>(
             case "java.lang.String" -> TEXT;
             case "java.time.Duration" -> ranged(DURATION, setting);
             case "dev.penstock.runtime.config.Bytes" -> ranged(BYTES, setting);
-            case "dev.penstock.runtime.config.SliceLengths" -> sliceLengths(setting);
+            case "dev.penstock.runtime.config.SliceLengths" ->
+                    ruleOrList(
+                            SliceLengths.Rule.values(),
+                            SliceLengths.Given::new,
+                            given ->
+                                    given instanceof SliceLengths.Given(var tokens) ? tokens : null,
+                            setting);
+            case "dev.penstock.runtime.config.Recompute" ->
+                    ruleOrList(
+                            Recompute.Rule.values(),
+                            Recompute.Given::new,
+                            given -> given instanceof Recompute.Given(var blocks) ? blocks : null,
+                            setting);
             case "java.nio.file.Path" -> setting.output() ? OUTPUT_PATH : INPUT_PATH;
             default -> choice(((Class<?>) type).getEnumConstants());
         };
@@ -146,21 +159,28 @@ record ValueType<T>(
                                 .collect(Collectors.joining(", ", "[", "]")));
     }
 
-    private static ValueType<SliceLengths> sliceLengths(Setting setting) {
-        ValueType<Object> rule = choice(SliceLengths.Rule.values());
+    /**
+     * A word, or a list of integers.
+     *
+     * @param listOf the list in a value that is no word; null for a word
+     */
+    private static ValueType<Object> ruleOrList(
+            Object[] words,
+            Function<List<Integer>, Object> ofList,
+            Function<Object, @Nullable List<Integer>> listOf,
+            Setting setting) {
+        ValueType<Object> rule = choice(words);
         ValueType<List<Integer>> given = list(ranged(INTEGER, setting));
         return new ValueType<>(
                 rule.noun + ", or " + given.noun,
                 (value, places) ->
                         value instanceof com.typesafe.config.ConfigList
-                                ? new SliceLengths.Given(given.read.apply(value, places))
-                                : (SliceLengths) rule.read.apply(value, places),
-                lengths ->
-                        switch (lengths) {
-                            case SliceLengths.Rule r -> rule.write.apply(r);
-                            case SliceLengths.Given(List<Integer> tokens) ->
-                                    given.write.apply(tokens);
-                        });
+                                ? ofList.apply(given.read.apply(value, places))
+                                : rule.read.apply(value, places),
+                value -> {
+                    List<Integer> list = listOf.apply(value);
+                    return list == null ? rule.write.apply(value) : given.write.apply(list);
+                });
     }
 
     private static ValueType<Object> choice(Object[] constants) {

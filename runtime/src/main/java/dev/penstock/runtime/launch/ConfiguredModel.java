@@ -81,7 +81,14 @@ final class ConfiguredModel {
                     case FLOAT32 -> Precision.FLOAT32;
                     case BF16 -> Precision.BF16;
                 };
-        return new GptSettings(shape, partition, batch, precision, optimizer, seed);
+        return new GptSettings(
+                shape,
+                partition,
+                batch,
+                precision,
+                optimizer,
+                seed,
+                config.schedule().recompute().blocks(section.layers()));
     }
 
     private static AdamWSettings optimizer(OptimizerSection section, int steps) {

@@ -211,6 +211,9 @@ public final class GptStage implements StageProgram {
         }
         for (int i = layers.size() - 1; i >= 0; i--) {
             Tensor qkv = stash.queryKeyValues(unit).get(i);
+            if (buffers.recomputed().contains(i)) {
+                layers.recompute(i, input, a, qkv, settings.batch().sliced(), blocks);
+            }
             Tensor dQkv = dQkv(unit, i);
             if (whole) {
                 layers.backward(i, input, a, qkv, dQkv, dStream, work, blocks);

@@ -9,6 +9,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Everything that a training stage allocates on its device, all of it when the stage is built.
  *
+ * @param recomputed blocks that share their activations
  * @param stash what units in flight keep
  * @param workspaces entry s: scratch of a backward of slice s
  * @param dQueryKeyValue scratch {@code [B*T, 3d]} where sequences are not cut
@@ -18,6 +19,7 @@ import org.jspecify.annotations.Nullable;
  */
 record StageBuffers(
         StageParameters parameters,
+        RecomputedBlocks recomputed,
         StageStash stash,
         List<Workspace> workspaces,
         @Nullable Tensor dQueryKeyValue,
@@ -32,7 +34,9 @@ record StageBuffers(
         StageParameters parameters =
                 StageParameters.allocate(
                         new ParameterAllocator(scopes, settings.precision(), true), shape, role);
-        StageStash stash = new StageStash(scopes.activations(), settings, role, budget);
+        RecomputedBlocks recomputed =
+                RecomputedBlocks.allocate(scopes.scratch(), settings, role, budget);
+        StageStash stash = new StageStash(scopes.activations(), settings, role, budget, recomputed);
         Tensor dQueryKeyValue =
                 batch.sliced()
                         ? null
@@ -49,6 +53,7 @@ record StageBuffers(
                         : null;
         return new StageBuffers(
                 parameters,
+                recomputed,
                 stash,
                 workspaces(scopes, settings, role),
                 dQueryKeyValue,

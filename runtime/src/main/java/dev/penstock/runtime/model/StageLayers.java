@@ -91,12 +91,8 @@ final class StageLayers {
             embed(tokens, a, null, blocks);
         }
         for (int i = 0; i < size(); i++) {
+            attend(i, input, a, qkv.get(i), kept, blocks);
             LayerActivations layer = a.layers().get(i);
-            if (kept) {
-                attentions.get(i).forwardAgain(a.stream(i, input), layer, qkv.get(i), blocks);
-            } else {
-                attentions.get(i).forward(a.stream(i, input), layer, qkv.get(i), blocks);
-            }
             if (i + 1 < size() || head != null) {
                 mlps.get(i).forward(layer, a.stream(i + 1, null));
             } else {
@@ -104,6 +100,37 @@ final class StageLayers {
             }
         }
         normalise(input, a);
+    }
+
+    /**
+     * As {@link #recompute} of one block, whose input is there.
+     *
+     * @param i the block's index in the stage
+     */
+    void recompute(
+            int i,
+            @Nullable Tensor input,
+            UnitActivations a,
+            Tensor qkv,
+            boolean kept,
+            TokenBlocks blocks) {
+        attend(i, input, a, qkv, kept, blocks);
+        mlps.get(i).activate(a.layers().get(i));
+    }
+
+    private void attend(
+            int i,
+            @Nullable Tensor input,
+            UnitActivations a,
+            Tensor qkv,
+            boolean kept,
+            TokenBlocks blocks) {
+        AttentionBlock attention = attentions.get(i);
+        if (kept) {
+            attention.forwardAgain(a.stream(i, input), a.layers().get(i), qkv, blocks);
+        } else {
+            attention.forward(a.stream(i, input), a.layers().get(i), qkv, blocks);
+        }
     }
 
     private void embed(

@@ -24,10 +24,15 @@ final class StageStash {
     private final int[] units;
 
     /** Allocates all slots of a stage's budget. */
-    StageStash(DeviceScope scope, GptSettings settings, StageRole role, StageBudget budget) {
+    StageStash(
+            DeviceScope scope,
+            GptSettings settings,
+            StageRole role,
+            StageBudget budget,
+            RecomputedBlocks recomputed) {
         batch = settings.batch();
         units = new int[batch.microBatches()];
-        unitsBySlice = unitPools(scope, settings, role, budget);
+        unitsBySlice = unitPools(scope, settings, role, budget, recomputed);
         int columns = 3 * settings.shape().width();
         queryKeyValues =
                 microBatchPool(
@@ -35,19 +40,25 @@ final class StageStash {
                         "queries, keys and values",
                         role,
                         batch.sliced() ? budget.microBatches() : budget.units(),
-                        columns);
+                        columns,
+                        recomputed);
         gradients =
                 microBatchPool(
                         scope,
                         "gradients of queries, keys and values",
                         role,
                         batch.sliced() ? budget.backwardMicroBatches() : 0,
-                        columns);
+                        columns,
+                        recomputed);
     }
 
     /** One pool for all slices, or one for each where that is smaller. */
     private static List<SlotPool<UnitSlot>> unitPools(
-            DeviceScope scope, GptSettings settings, StageRole role, StageBudget budget) {
+            DeviceScope scope,
+            GptSettings settings,
+            StageRole role,
+            StageBudget budget,
+            RecomputedBlocks recomputed) {
         BatchShape batch = settings.batch();
         if (budget.unitsPerSlice().size() != batch.slices()) {
             throw new IllegalArgumentException(
@@ -62,7 +73,14 @@ final class StageStash {
                         .sum();
         if (shared <= apart) {
             SlotPool<UnitSlot> pool =
-                    unitPool(scope, settings, role, budget, budget.units(), batch.largestRows());
+                    unitPool(
+                            scope,
+                            settings,
+                            role,
+                            budget,
+                            recomputed,
+                            budget.units(),
+                            batch.largestRows());
             return IntStream.range(0, batch.slices()).mapToObj(s -> pool).toList();
         }
         return IntStream.range(0, batch.slices())
@@ -73,6 +91,7 @@ final class StageStash {
                                         settings,
                                         role,
                                         budget,
+                                        recomputed,
                                         budget.unitsPerSlice().get(s),
                                         batch.rows(s)))
                 .toList();
@@ -83,6 +102,7 @@ final class StageStash {
             GptSettings settings,
             StageRole role,
             StageBudget budget,
+            RecomputedBlocks recomputed,
             int count,
             int rows) {
         BatchShape batch = settings.batch();
@@ -94,25 +114,38 @@ final class StageStash {
                             "activations of a unit of %d rows, slot %d".formatted(rows, i),
                             carver ->
                                     UnitActivations.carve(
-                                            carver, settings.shape(), role, rows, budget.split()));
+                                            carver,
+                                            settings.shape(),
+                                            role,
+                                            rows,
+                                            budget.split(),
+                                            recomputed));
             slots.add(UnitSlot.of(largest, batch, rows));
         }
         return new SlotPool<>("activations of units", slots, batch.microBatches() * batch.slices());
     }
 
     private SlotPool<List<Tensor>> microBatchPool(
-            DeviceScope scope, String content, StageRole role, int count, int columns) {
+            DeviceScope scope,
+            String content,
+            StageRole role,
+            int count,
+            int columns,
+            RecomputedBlocks recomputed) {
         List<List<Tensor>> slots = new ArrayList<>();
         for (int i = 0; i < count; i++) {
             List<Tensor> layers = new ArrayList<>();
             for (int layer = 0; layer < role.layers(); layer++) {
+                Tensor shared = recomputed.contains(layer) ? recomputed.queryKeyValues() : null;
                 layers.add(
-                        scope.tensor(
-                                "%s of a micro-batch, h.%d, slot %d"
-                                        .formatted(content, role.firstLayer() + layer, i),
-                                DType.F32,
-                                batch.microBatchRows(),
-                                columns));
+                        shared != null
+                                ? shared
+                                : scope.tensor(
+                                        "%s of a micro-batch, h.%d, slot %d"
+                                                .formatted(content, role.firstLayer() + layer, i),
+                                        DType.F32,
+                                        batch.microBatchRows(),
+                                        columns));
             }
             slots.add(List.copyOf(layers));
         }

@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  *              unit on stage 0                         on the last stage
  * </pre>
  *
- * @param layers entry i is block i of the stage
+ * @param layers entry i is block i of the stage; {@link RecomputedBlocks} share theirs
  * @param firstOwned the first place of the stream that the unit itself holds: 0 or 1
  * @param stream the places that the unit itself holds, each {@code [n, d]}
  * @param head on the last stage
@@ -33,10 +33,18 @@ record UnitActivations(
         @Nullable Tensor outputGradient) {
 
     static UnitActivations carve(
-            Carver carver, GptShape shape, StageRole role, int rows, boolean split) {
+            Carver carver,
+            GptShape shape,
+            StageRole role,
+            int rows,
+            boolean split,
+            RecomputedBlocks recomputed) {
         List<LayerActivations> layers = new ArrayList<>();
         for (int i = 0; i < role.layers(); i++) {
-            layers.add(LayerActivations.carve(carver, shape, rows));
+            layers.add(
+                    recomputed.contains(i)
+                            ? recomputed.activations(rows)
+                            : LayerActivations.carve(carver, shape, rows));
         }
         int firstOwned = role.first() ? 0 : 1;
         int lastOwned = role.last() ? role.layers() : role.layers() - 1;

@@ -32,6 +32,7 @@ class SameBitsIT {
                         "schedule.kind=gpipe",
                         "schedule={kind=seq1f1b, slices=2}",
                         "schedule={kind=gpipe, recompute=full}",
+                        "schedule={kind=gpipe, recompute=blocks}",
                         "schedule={kind=seq1f1b, slices=2, recompute=full}",
                         "schedule={kind=seq1f1b, slices=1}",
                         "pipeline.stages=1",

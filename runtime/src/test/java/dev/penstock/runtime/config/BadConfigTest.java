@@ -57,6 +57,8 @@ pipeline.partition = [1, 1, 2]            | pipeline.partition        | 2 entrie
 pipeline.partition = [4, -1]              | pipeline.partition        | each entry is an integer, at least 0 | [4,-1]        | flops
 pipeline { stages = 3, partition = [2, 0, 2] } | pipeline.partition   | no 0 but at the ends              | [2, 0, 2]        | [2, 1, 1]
 schedule { kind = seq1f1b, slice-lengths = [1, 2] } | schedule.slice-lengths | model.context = 256      | sum 3            | equal
+schedule.recompute = [0, 4]               | schedule.recompute        | blocks from 0 to 3                | [0, 4]           | blocks
+schedule.recompute = block                | schedule.recompute        | one of none, full, blocks, or     | "block"          | did you mean blocks?
 schedule { kind = terapipe, slices = 257 } | schedule.slices          | one slice per token               | 257              | fewer
 timeouts.lease = 3                        | timeouts.lease            | a duration such as 5 s            | 3 without a unit | write ms
 timeouts.lease = 1 ms                     | timeouts.lease            | at least 100 ms                   | 1 ms             | 3 s

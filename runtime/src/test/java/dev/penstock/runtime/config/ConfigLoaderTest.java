@@ -49,7 +49,7 @@ class ConfigLoaderTest {
                                         ScheduleSection.Backward.FIFO,
                                         Optional.empty(),
                                         SliceLengths.Rule.EQUAL,
-                                        ScheduleSection.Recompute.NONE,
+                                        Recompute.Rule.NONE,
                                         Optional.empty()),
                                 new OptimizerSection(
                                         6e-4,
@@ -116,7 +116,7 @@ class ConfigLoaderTest {
                        ranks-per-node = 2 }
             schedule {
               kind = seq1f1b, backward = reverse, slices = 3, slice-lengths = [40, 32, 24]
-              recompute = full, file = corpus.txt
+              recompute = [0, 3], file = corpus.txt
             }
             optimizer {
               learning-rate = 0.01, min-learning-rate = 1e-5, warmup-steps = 3
@@ -170,7 +170,7 @@ class ConfigLoaderTest {
                                         ScheduleSection.Backward.REVERSE,
                                         Optional.of(3),
                                         new SliceLengths.Given(List.of(40, 32, 24)),
-                                        ScheduleSection.Recompute.FULL,
+                                        new Recompute.Given(List.of(0, 3)),
                                         Optional.of(folder.resolve("corpus.txt"))),
                                 new OptimizerSection(
                                         0.01, Optional.of(1e-5), 3, 0.8, 0.99, 1e-6, 0, true, 0),

@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -98,6 +99,30 @@ class EqualBitsTest {
             assertThat(run(settings, InsertRecompute.into(Orders.split(kept, 2))))
                     .as("%d stages, split", stages)
                     .isEqualTo(expected);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"16", "8,8", "4,12"})
+    void blocksThatRunAgainOneByOneDoNotChangeABit(String lengths) {
+        List<Integer> slices = Arrays.stream(lengths.split(",")).map(Integer::valueOf).toList();
+        for (int stages = 1; stages <= 5; stages++) {
+            GptSettings kept = TinyRuns.settings(TinyRuns.TIED, stages, TinyRuns.batch(slices));
+            Schedule order = Orders.oneForwardOneBackward(stages, 3, slices.size());
+            Outcome expected = run(kept, order);
+
+            for (Set<Integer> blocks : List.of(Set.of(0, 1, 2), Set.of(1))) {
+                GptSettings settings = TinyRuns.recomputing(kept, blocks);
+                assertThat(run(settings, order))
+                        .as("%d stages, blocks %s", stages, blocks)
+                        .isEqualTo(expected);
+                assertThat(run(settings, InsertRecompute.into(order)))
+                        .as("%d stages, blocks %s and units", stages, blocks)
+                        .isEqualTo(expected);
+                assertThat(run(settings, Orders.split(order, 1)))
+                        .as("%d stages, blocks %s, split", stages, blocks)
+                        .isEqualTo(expected);
+            }
         }
     }
 

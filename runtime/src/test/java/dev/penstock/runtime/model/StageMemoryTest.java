@@ -11,6 +11,7 @@ import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.lower.InsertRecompute;
 import java.util.Collections;
 import java.util.List;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -96,6 +97,24 @@ class StageMemoryTest {
             assertThat(activations(again, 1)).isEqualTo(activations(one, 1)); // its last rank: 1
             assertThat(units - activations(again, 1)).isGreaterThan(units / 2);
         }
+    }
+
+    /** Each keeps d of its input beside (3 + 4 + 8 + 1) d and what the norms and softmax keep. */
+    @Test
+    void blocksThatRunAgainKeepTheirInputAlone() {
+        BatchShape batch = BatchShape.unsliced(2, 3, 16, 4);
+        GptSettings kept = TinyRuns.settings(TinyRuns.TIED, 1, batch);
+        StageBudget budget = StageBudget.everything(batch);
+        int d = 24;
+        int rows = 32;
+
+        long all = activations(kept, budget);
+        long none = activations(TinyRuns.recomputing(kept, Set.of(0, 1, 2)), budget);
+        long one = activations(TinyRuns.recomputing(kept, Set.of(1)), budget);
+
+        long block = 4L * rows * ((3 + 4 + 8) * d + 4 + 3); // moments of two norms, h log sums
+        assertThat(all - none).isEqualTo(3 * 3 * block);
+        assertThat(all - one).isEqualTo(3 * block);
     }
 
     private static PipelineDriver pipeline(GptSettings settings, Schedule order) {

@@ -3,6 +3,7 @@ package dev.penstock.runtime.model;
 import dev.penstock.runtime.data.BatchSource;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
+import java.util.Set;
 
 /** Settings and data of runs small enough to repeat many times. */
 final class TinyRuns {
@@ -24,6 +25,18 @@ final class TinyRuns {
                 new AdamWSettings(
                         new LearningRate(0.01, 0.001, 2, 10), 0.9, 0.95, 1e-8, 0.1, false),
                 7);
+    }
+
+    /** The same with blocks that run again in the backward. */
+    static GptSettings recomputing(GptSettings s, Set<Integer> blocks) {
+        return new GptSettings(
+                s.shape(),
+                s.partition(),
+                s.batch(),
+                s.precision(),
+                s.optimizer(),
+                s.seed(),
+                blocks);
     }
 
     /** Two sequences in each of three micro-batches, sums on a grid of 4 tokens. */
