@@ -15,14 +15,24 @@ public sealed interface JournalRecord {
 
     /**
      * The step will be applied everywhere, whatever happens; written before any rank hears of it.
+     *
+     * @param clipFactor that every rank applies
+     * @param loss and gradientNorm are what the step's report will say, whoever lives to write it
      */
-    record Committed(int epoch, long step, double clipFactor) implements JournalRecord {}
+    record Committed(int epoch, long step, double clipFactor, double loss, double gradientNorm)
+            implements JournalRecord {}
 
     /** A checkpoint is complete on disk. */
     record Published(long step) implements JournalRecord {}
 
     /** All ranks went back: later commits are void. */
     record RolledBack(int epoch, long step) implements JournalRecord {}
+
+    /** The step is left out: nothing of it was applied anywhere. */
+    record Skipped(int epoch, long step) implements JournalRecord {}
+
+    /** The run is over because of this; nobody is to take it up by himself. */
+    record Failed(long step, String reason) implements JournalRecord {}
 
     /** The run ended in order after this step. */
     record Ended(long step) implements JournalRecord {}

@@ -4,8 +4,10 @@ import dev.penstock.actors.journal.JournalRecord.Began;
 import dev.penstock.actors.journal.JournalRecord.Committed;
 import dev.penstock.actors.journal.JournalRecord.Ended;
 import dev.penstock.actors.journal.JournalRecord.EpochRaised;
+import dev.penstock.actors.journal.JournalRecord.Failed;
 import dev.penstock.actors.journal.JournalRecord.Published;
 import dev.penstock.actors.journal.JournalRecord.RolledBack;
+import dev.penstock.actors.journal.JournalRecord.Skipped;
 import java.util.Optional;
 
 /** Records as one line of text, and back. Free text comes last and fits the line. */
@@ -17,12 +19,19 @@ final class JournalText {
             case Began(String run, String hash, int ranks, int epoch, long completed) ->
                     "began %d %d %d %s %s".formatted(epoch, ranks, completed, hash, oneLine(run));
             case EpochRaised(int epoch, String cause) -> "epoch " + epoch + " " + oneLine(cause);
-            case Committed(int epoch, long step, double clipFactor) ->
-                    "committed %d %d %s".formatted(epoch, step, Double.toHexString(clipFactor));
+            case Committed(int epoch, long step, double clip, double loss, double norm) ->
+                    "committed %d %d %s %s %s"
+                            .formatted(epoch, step, hex(clip), hex(loss), hex(norm));
             case Published(long step) -> "published " + step;
             case RolledBack(int epoch, long step) -> "rolled-back %d %d".formatted(epoch, step);
+            case Skipped(int epoch, long step) -> "skipped %d %d".formatted(epoch, step);
+            case Failed(long step, String reason) -> "failed " + step + " " + oneLine(reason);
             case Ended(long step) -> "ended " + step;
         };
+    }
+
+    private static String hex(double value) {
+        return Double.toHexString(value);
     }
 
     private static String oneLine(String text) {
@@ -50,12 +59,19 @@ final class JournalText {
                                 new Committed(
                                         Integer.parseInt(words[1]),
                                         Long.parseLong(words[2]),
-                                        Double.parseDouble(words[3])));
+                                        Double.parseDouble(words[3]),
+                                        Double.parseDouble(words[4]),
+                                        Double.parseDouble(words[5])));
                 case "published" -> Optional.of(new Published(Long.parseLong(words[1])));
                 case "rolled-back" ->
                         Optional.of(
                                 new RolledBack(
                                         Integer.parseInt(words[1]), Long.parseLong(words[2])));
+                case "skipped" ->
+                        Optional.of(
+                                new Skipped(Integer.parseInt(words[1]), Long.parseLong(words[2])));
+                case "failed" ->
+                        Optional.of(new Failed(Long.parseLong(words[1]), text.split(" ", 3)[2]));
                 case "ended" -> Optional.of(new Ended(Long.parseLong(words[1])));
                 default -> Optional.empty();
             };

@@ -98,9 +98,13 @@ public final class HeldMirror implements AutoCloseable {
         }
     }
 
-    /** Applies a commit; one that was applied before changes nothing. */
+    /**
+     * Applies a commit; one that was applied before changes nothing, nor does one that is told
+     * again before a mirror without a state has got one, which is after that step.
+     */
     public synchronized void update(long step, double clipFactor) {
-        if (committedStep == step) {
+        boolean empty = committedStep == NOTHING && readyStep == NOTHING;
+        if (committedStep == step || empty) {
             return;
         }
         if (readyStep != step || committedStep == NOTHING) { // a step may have been left out

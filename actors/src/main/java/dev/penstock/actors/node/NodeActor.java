@@ -2,6 +2,7 @@ package dev.penstock.actors.node;
 
 import akka.actor.typed.ActorRef;
 import akka.actor.typed.Behavior;
+import akka.actor.typed.Terminated;
 import akka.actor.typed.javadsl.AbstractBehavior;
 import akka.actor.typed.javadsl.ActorContext;
 import akka.actor.typed.javadsl.Behaviors;
@@ -11,8 +12,12 @@ import akka.actor.typed.receptionist.ServiceKey;
 import dev.penstock.actors.serialization.WireMessage;
 import dev.penstock.actors.shard.RankBirth;
 import dev.penstock.actors.shard.RankEvent;
+import dev.penstock.actors.shard.RankOrder;
 import dev.penstock.actors.shard.RankResources;
 import dev.penstock.actors.stage.StageActor;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Announces a process to the run's supervisor and hosts the ranks that the supervisor places here.
@@ -21,8 +26,14 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
     /** What a node understands. */
     public sealed interface Command extends WireMessage {}
 
-    /** Say who you are. */
-    public record Introduce(ActorRef<Introduction> replyTo) implements Command {}
+    /**
+     * Say who you are, now and whenever it changes. Whoever asks supervises the run from now on in
+     * this epoch or a later one: ranks of a lower one are opened for nobody any more.
+     */
+    public record Introduce(int epoch, ActorRef<Introduction> replyTo) implements Command {}
+
+    /** End a rank that was born in this epoch: another has its place. */
+    public record Dismiss(HostedRank stray, RankOrder.Stop order) implements Command {}
 
     /** Open a rank of the plan with this hash. */
     public record HostRank(
@@ -32,8 +43,17 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
             ActorRef<HostAnswer> replyTo)
             implements Command {}
 
-    /** The answer to {@link Introduce}. */
-    public record Introduction(NodeInfo info, ActorRef<Command> node) implements WireMessage {}
+    /**
+     * The answer to {@link Introduce}.
+     *
+     * @param ranks that live here
+     */
+    public record Introduction(NodeInfo info, ActorRef<Command> node, List<Hosting> ranks)
+            implements WireMessage {
+        public Introduction {
+            ranks = List.copyOf(ranks);
+        }
+    }
 
     /** The answer to {@link HostRank}. */
     public sealed interface HostAnswer extends WireMessage {}
@@ -47,6 +67,9 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
 
     private final NodeInfo info;
     private final RankResources resources;
+    private final List<Hosting> hosted = new ArrayList<>();
+    private @Nullable ActorRef<Introduction> supervisor;
+    private int epoch;
 
     private NodeActor(ActorContext<Command> context, NodeInfo info, RankResources resources) {
         super(context);
@@ -69,20 +92,61 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
 
     @Override
     public Receive<Command> createReceive() {
-        return newReceiveBuilder().onMessage(Command.class, this::onCommand).build();
+        return newReceiveBuilder()
+                .onMessage(Command.class, this::onCommand)
+                .onSignal(Terminated.class, this::onTerminated)
+                .build();
     }
 
     private Behavior<Command> onCommand(Command command) {
         switch (command) {
-            case Introduce(ActorRef<Introduction> replyTo) ->
-                    replyTo.tell(new Introduction(info, getContext().getSelf()));
+            case Introduce(int of, ActorRef<Introduction> replyTo) -> {
+                if (of >= epoch) {
+                    epoch = of;
+                    supervisor = replyTo;
+                    introduce(replyTo);
+                }
+            }
             case HostRank host -> onHostRank(host);
+            case Dismiss(HostedRank stray, RankOrder.Stop order) -> dismiss(stray, order);
+        }
+        return this;
+    }
+
+    /** Nobody waits for its farewell. */
+    private void dismiss(HostedRank stray, RankOrder.Stop order) {
+        ActorRef<RankEvent> nobody = getContext().getSystem().ignoreRef();
+        hosted.stream()
+                .filter(each -> each.rank() == stray.rank())
+                .filter(each -> each.epoch() == stray.birthEpoch())
+                .forEach(each -> each.stage().tell(new StageActor.Order(order, nobody)));
+    }
+
+    private void introduce(ActorRef<Introduction> to) {
+        to.tell(new Introduction(info, getContext().getSelf(), hosted));
+    }
+
+    /** A new supervisor may have counted on a rank whose end was told to the old one. */
+    private Behavior<Command> onTerminated(Terminated ended) {
+        ActorRef<Introduction> to = supervisor;
+        boolean isOlder =
+                hosted.stream()
+                        .anyMatch(
+                                each ->
+                                        each.stage().equals(ended.getRef())
+                                                && each.epoch() < epoch);
+        hosted.removeIf(each -> each.stage().equals(ended.getRef()));
+        if (to != null && isOlder) {
+            introduce(to);
         }
         return this;
     }
 
     private void onHostRank(HostRank host) {
         RankBirth birth = host.birth();
+        if (birth.epoch() < epoch) {
+            return; // asked by a supervisor that another has followed
+        }
         String own = resources.plan().hash();
         if (!own.equals(host.planHash())) {
             host.replyTo()
@@ -99,6 +163,9 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
                         .spawn(
                                 StageActor.create(birth, resources, host.events()),
                                 "rank-%d-epoch-%d".formatted(birth.rank(), birth.epoch()));
-        host.replyTo().tell(new Hosting(birth.rank(), birth.epoch(), stage));
+        getContext().watch(stage);
+        var hosting = new Hosting(birth.rank(), birth.epoch(), stage);
+        hosted.add(hosting);
+        host.replyTo().tell(hosting);
     }
 }

@@ -58,8 +58,11 @@ public sealed interface RankEvent extends WireMessage {
         }
     }
 
-    /** Links are open in the new epoch, the state is in place. */
-    record Resumed(int rank, int epoch) implements RankEvent {}
+    /**
+     * Links are open in the new epoch, the state is in place. What the rank is is said again: the
+     * supervisor may not be the one that heard it open.
+     */
+    record Resumed(int rank, int epoch, String device, String fingerprint) implements RankEvent {}
 
     /** A sign of life, and what the rank is at. */
     record Lease(int rank, int epoch, RankActivity activity) implements RankEvent {}

@@ -37,7 +37,7 @@ public final class RankRunner implements AutoCloseable {
 
     private final int rank;
     private final RankStatus status;
-    private final Consumer<RankEvent> events;
+    private Consumer<RankEvent> events;
     private final IntFunction<FrameListener> listeners;
     private final ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     private final RankWork work;
@@ -102,8 +102,16 @@ public final class RankRunner implements AutoCloseable {
 
     // ---- what happens ---------------------------------------------------------------------------
 
-    /** An order came. */
-    public Next onOrder(RankOrder order) {
+    /**
+     * An order came.
+     *
+     * @param from is told everything from now on if the order leads to a higher epoch: whoever
+     *     raised it supervises the run
+     */
+    public Next onOrder(RankOrder order, Consumer<RankEvent> from) {
+        if (order.epoch() > epoch) {
+            events = from;
+        }
         return guarded(() -> take(order));
     }
 
@@ -217,7 +225,7 @@ public final class RankRunner implements AutoCloseable {
         if (!kept) {
             noteThatNothingWasComputed();
         }
-        tell(new RankEvent.Resumed(rank, epoch));
+        tell(new RankEvent.Resumed(rank, epoch, work.deviceName(), work.deviceFingerprint()));
         return Next.WAIT;
     }
 

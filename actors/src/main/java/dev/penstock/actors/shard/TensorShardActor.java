@@ -24,8 +24,8 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
     /** What a shard understands. */
     public sealed interface Command {}
 
-    /** An order of the supervisor, handed on by the stage actor. */
-    public record Order(RankOrder order) implements Command {}
+    /** An order of the supervisor whose events these are, handed on by the stage actor. */
+    public record Order(RankOrder order, ActorRef<RankEvent> events) implements Command {}
 
     private record RunOp() implements Command {}
 
@@ -98,7 +98,7 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
             case RunOp _ -> onRunOp();
             case LinkMoved _ -> follow(runner.onLinkMoved());
             case LinkFailed(int of, String reason) -> follow(runner.onLinkFailed(of, reason));
-            case Order(RankOrder order) -> follow(runner.onOrder(order));
+            case Order(RankOrder order, var events) -> follow(runner.onOrder(order, events::tell));
         };
     }
 

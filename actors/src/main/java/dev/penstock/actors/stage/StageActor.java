@@ -29,8 +29,12 @@ public final class StageActor extends AbstractBehavior<StageActor.Command> {
     /** What a stage actor understands. */
     public sealed interface Command extends WireMessage {}
 
-    /** An order for the rank. */
-    public record Order(RankOrder order) implements Command {}
+    /**
+     * An order for the rank.
+     *
+     * @param events of the supervisor that gives it
+     */
+    public record Order(RankOrder order, ActorRef<RankEvent> events) implements Command {}
 
     private record RenewLease() implements Command {}
 
@@ -41,8 +45,9 @@ public final class StageActor extends AbstractBehavior<StageActor.Command> {
     private final RunPlan plan;
     private final RankStatus status = new RankStatus();
     private final Consumer<String> fenced;
-    private final ActorRef<RankEvent> events;
     private final ActorRef<TensorShardActor.Command> shard;
+    private ActorRef<RankEvent> events;
+    private int epoch;
 
     private StageActor(
             ActorContext<Command> context,
@@ -52,6 +57,7 @@ public final class StageActor extends AbstractBehavior<StageActor.Command> {
             ActorRef<RankEvent> events) {
         super(context);
         this.rank = birth.rank();
+        this.epoch = birth.epoch();
         this.plan = resources.plan();
         this.events = events;
         this.fenced = resources.fenced();
@@ -85,8 +91,12 @@ public final class StageActor extends AbstractBehavior<StageActor.Command> {
 
     private Behavior<Command> onCommand(Command command) {
         switch (command) {
-            case Order(RankOrder order) -> {
-                shard.tell(new TensorShardActor.Order(order));
+            case Order(RankOrder order, ActorRef<RankEvent> from) -> {
+                if (order.epoch() > epoch) { // whoever raised it supervises the run
+                    epoch = order.epoch();
+                    events = from;
+                }
+                shard.tell(new TensorShardActor.Order(order, from));
                 if (order instanceof RankOrder.Fence fence) {
                     fenced.accept(fence.reason());
                 }

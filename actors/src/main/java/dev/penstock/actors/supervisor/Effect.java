@@ -1,6 +1,7 @@
 package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.journal.JournalRecord;
+import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.shard.RankBirth;
 import dev.penstock.actors.shard.RankOrder;
@@ -18,6 +19,9 @@ import java.util.function.Consumer;
 public sealed interface Effect {
     /** Ask a node to open a rank; the answer is {@code onHosted} or {@code onHostRefused}. */
     record HostRank(NodeInfo node, RankBirth birth) implements Effect {}
+
+    /** End a rank on this node that is not where the run has it. */
+    record Dismiss(NodeInfo node, HostedRank stray, RankOrder.Stop order) implements Effect {}
 
     /** Hand an order to a hosted rank. */
     record TellRank(int rank, RankOrder order) implements Effect {}

@@ -13,6 +13,7 @@ import akka.actor.typed.receptionist.ServiceKey;
 import akka.cluster.typed.Cluster;
 import akka.cluster.typed.Down;
 import dev.penstock.actors.journal.JournalRecord;
+import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.NodeActor;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.shard.RankEvent;
@@ -154,10 +155,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     private List<Effect> effectsOf(Command command, long now) {
         return switch (command) {
             case NodesListed(Receptionist.Listing listing) -> onNodesListed(listing);
-            case Introduced(NodeActor.Introduction introduction) -> {
-                nodes.put(introduction.info(), introduction.node());
-                yield coordinator.onNode(introduction.info(), now);
-            }
+            case Introduced(NodeActor.Introduction introduction) -> onNode(introduction, now);
             case HostAnswered(NodeActor.Hosting(int rank, int epoch, var stage)) -> {
                 stages.merge(
                         rank,
@@ -183,8 +181,30 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
 
     private List<Effect> onNodesListed(Receptionist.Listing listing) {
         listing.getServiceInstances(key)
-                .forEach(node -> node.tell(new NodeActor.Introduce(introductions)));
+                .forEach(
+                        node ->
+                                node.tell(
+                                        new NodeActor.Introduce(
+                                                coordinator.epoch(), introductions)));
         return List.of();
+    }
+
+    private List<Effect> onNode(NodeActor.Introduction introduction, long now) {
+        NodeInfo node = introduction.info();
+        nodes.put(node, introduction.node());
+        List<Effect> effects =
+                coordinator.onNode(
+                        node,
+                        introduction.ranks().stream().map(PipelineSupervisor::hosted).toList(),
+                        now);
+        introduction.ranks().stream()
+                .filter(rank -> coordinator.has(hosted(rank), node))
+                .forEach(rank -> stages.put(rank.rank(), new Stage(rank.epoch(), rank.stage())));
+        return effects;
+    }
+
+    private static HostedRank hosted(NodeActor.Hosting hosting) {
+        return new HostedRank(hosting.rank(), hosting.epoch());
     }
 
     /**
@@ -213,7 +233,10 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
             case Effect.TellRank(int rank, var order) ->
                     Objects.requireNonNull(stages.get(rank))
                             .ref()
-                            .tell(new StageActor.Order(order));
+                            .tell(new StageActor.Order(order, events));
+            case Effect.Dismiss(NodeInfo node, HostedRank stray, var order) ->
+                    Objects.requireNonNull(nodes.get(node))
+                            .tell(new NodeActor.Dismiss(stray, order));
             case Effect.Journal(JournalRecord entry) -> services.journal().append(entry);
             case Effect.StartProcess(var rank) -> services.processes().start(rank);
             case Effect.RestartLink _ -> services.processes().restartLink();

@@ -1,6 +1,7 @@
 package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.dataplane.PeerAddress;
+import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.shard.RankActivity;
 import dev.penstock.actors.shard.RankEvent;
@@ -28,7 +29,16 @@ final class RankTable {
         private boolean hosted;
         private boolean stopped;
         private boolean silent;
+
+        /** Whether another supervisor hosted it, and it has not spoken to this one yet. */
+        private boolean found;
+
+        /** The epoch in which it was hosted. */
+        private int birth;
+
+        /** What it says of this epoch and later ones is heard. */
         private int born;
+
         private long heardNanos;
 
         private Row(int rank) {
@@ -72,8 +82,17 @@ final class RankTable {
 
     void placed(int rank, NodeInfo node, long now) {
         rows[rank].node = node;
+        rows[rank].birth = epoch;
         rows[rank].born = epoch;
         heardFrom(rank, now);
+    }
+
+    /** A rank that another supervisor hosted; it speaks to this one when it has been told to. */
+    void found(HostedRank hosted, NodeInfo node, long now) {
+        placed(hosted.rank(), node, now);
+        rows[hosted.rank()].birth = hosted.birthEpoch();
+        rows[hosted.rank()].hosted = true;
+        rows[hosted.rank()].found = true;
     }
 
     void hosted(int rank, long now) {
@@ -83,6 +102,17 @@ final class RankTable {
 
     void opened(RankEvent.Opened opened) {
         rows[opened.rank()].opened = opened;
+    }
+
+    /** It came back from a recovery, and says again what it is. */
+    void resumed(RankEvent.Resumed resumed) {
+        opened(
+                new RankEvent.Opened(
+                        resumed.rank(), resumed.epoch(), resumed.device(), resumed.fingerprint()));
+    }
+
+    void prepared(int rank) {
+        rows[rank].found = false;
     }
 
     void heardFrom(int rank, long now) {
@@ -127,7 +157,26 @@ final class RankTable {
 
     /** Whether a node's answer is about where the rank was placed last. */
     boolean isPlaced(int rank, int birthEpoch) {
-        return rows[rank].node != null && rows[rank].born == birthEpoch;
+        return rows[rank].node != null && rows[rank].birth == birthEpoch;
+    }
+
+    /** Whether this one, of all that there may be of a rank, is where the run has it. */
+    boolean isTheOne(HostedRank hosted, NodeInfo node) {
+        Row row = rows[hosted.rank()];
+        return node.equals(row.node) && row.birth == hosted.birthEpoch();
+    }
+
+    /** Ranks that were found on a node and are no longer among those that it hosts. */
+    List<Integer> lostAgain(NodeInfo node, List<HostedRank> hosted) {
+        return where(
+                row ->
+                        row.found
+                                && node.equals(row.node)
+                                && hosted.stream()
+                                        .noneMatch(
+                                                each ->
+                                                        isTheOne(each, node)
+                                                                && each.rank() == row.rank));
     }
 
     /** Whether an order would reach this rank. */

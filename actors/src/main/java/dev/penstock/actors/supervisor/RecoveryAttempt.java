@@ -52,6 +52,12 @@ final class RecoveryAttempt {
     /** Whether all did go back, in any of the epochs. */
     boolean wentBack;
 
+    /** Whether this supervisor has not seen the run before. */
+    boolean takesUp;
+
+    /** Until then, nodes may say that they host ranks which nobody else has. */
+    long gathersUntilNanos;
+
     /**
      * @param committed newest step whose commit was told
      */
@@ -59,6 +65,11 @@ final class RecoveryAttempt {
         this.cause = cause;
         this.beganNanos = now;
         this.committedBefore = committed;
+    }
+
+    /** Whether ranks that another supervisor hosted are still taken in. */
+    boolean gathers() {
+        return takesUp && restart == null;
     }
 
     /** Forgets what was answered and decided: a higher epoch begins. */

@@ -3,6 +3,7 @@ package dev.penstock.actors.supervisor;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.mirror.MirrorLayout;
+import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.shard.RankBirth;
 import dev.penstock.actors.shard.RankEvent;
@@ -126,6 +127,47 @@ final class RecoveryDriver {
         return turn;
     }
 
+    // ---- after a supervisor's death -------------------------------------------------------------
+
+    /** Another supervisor had the run: asks who hosts what, for a lease at most. */
+    void takeUp(long now) {
+        RecoveryAttempt under = attempt("the supervisor was gone, another took the run up", now);
+        under.takesUp = true;
+        under.gathersUntilNanos = now + plan.timeouts().lease().toNanos();
+        raise(under, under.cause, now);
+    }
+
+    /**
+     * A node says which ranks it hosts. One that nobody else has is taken into the run; one that
+     * lives elsewhere too, or comes when all is decided, is sent away.
+     */
+    Turn onHostedRanks(NodeInfo node, List<HostedRank> hosted, long now) {
+        RecoveryAttempt under = attempt;
+        for (HostedRank each : hosted) {
+            int rank = each.rank();
+            if (under != null && under.gathers() && !ranks.hasNode(rank)) {
+                ranks.found(each, node, now);
+                under.dead.clear(rank);
+                out.tell(rank, new RankOrder.Prepare(ranks.epoch()));
+            } else if (!ranks.isTheOne(each, node)) {
+                LOG.warn("run {} has no use for {} of {}", plan.runId(), each, node);
+                out.add(new Effect.Dismiss(node, each, new RankOrder.Stop(ranks.epoch())));
+            }
+        }
+        List<Integer> gone = ranks.lostAgain(node, hosted);
+        return gone.isEmpty() ? Turn.GO_ON : onDead(gone, "a rank ended unheard", now);
+    }
+
+    /** Proof that a rank lives nowhere. */
+    Turn onNowhere(int rank, long now) {
+        RecoveryAttempt under = attempt;
+        if (under == null || ranks.hasNode(rank)) {
+            return Turn.GO_ON;
+        }
+        under.dead.set(rank);
+        return retry(now);
+    }
+
     private RecoveryAttempt attempt(String cause, long now) {
         RecoveryAttempt under = attempt;
         if (under == null) {
@@ -168,6 +210,7 @@ final class RecoveryDriver {
         if (under == null || under.restart != null) {
             return Turn.GO_ON;
         }
+        ranks.prepared(prepared.rank());
         under.prepared.put(prepared.rank(), prepared);
         return decideIfReady(under, now);
     }
@@ -188,7 +231,11 @@ final class RecoveryDriver {
     private Turn decideIfReady(RecoveryAttempt under, long now) {
         List<Integer> silent = new ArrayList<>();
         for (int rank = 0; rank < ranks.size(); rank++) {
-            if (ranks.isSilent(rank)) {
+            boolean unheardOf = !ranks.hasNode(rank) && !under.dead.get(rank);
+            if (unheardOf && now < under.gathersUntilNanos) {
+                return Turn.GO_ON; // somebody may still say that it has it
+            }
+            if (ranks.isSilent(rank) || unheardOf) {
                 silent.add(rank);
             } else if (ranks.hasNode(rank) && !under.prepared.containsKey(rank)) {
                 return Turn.GO_ON; // its answer, its death or its silence comes
@@ -417,6 +464,11 @@ final class RecoveryDriver {
         attempt = null;
         if (under.skippedStep > 0 && !under.wentBack) {
             driver.skip(under.skippedStep);
+        }
+        if (under.takesUp) {
+            List<String> devices = ranks.devices();
+            String fingerprint = ranks.fingerprint();
+            out.notify(listener -> listener.onOpened(devices, fingerprint));
         }
         var report = under.report(ranks.epoch(), driver.completed(), now);
         LOG.info("run {}: {}", plan.runId(), report);

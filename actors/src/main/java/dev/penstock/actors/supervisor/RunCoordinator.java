@@ -2,7 +2,9 @@ package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.journal.JournalRecord;
+import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.actors.mirror.MirrorLayout;
+import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.shard.RankBirth;
 import dev.penstock.actors.shard.RankEvent;
@@ -60,16 +62,7 @@ public final class RunCoordinator {
 
     /** A run that has no nodes yet. */
     public RunCoordinator(RunPlan plan, RecoveryPolicy policy, long now) {
-        this.plan = plan;
-        this.policy = policy;
-        this.ranks = new RankTable(plan.ranks());
-        this.out = new Outbox(ranks);
-        this.placer = new Placer(ranks);
-        this.stalls = new StallWatch(plan);
-        this.driver = new StepDriver(plan, ranks, out, stalls);
-        this.recovery = new RecoveryDriver(plan, policy, ranks, placer, out, driver);
-        this.startedNanos = now;
-        this.lastTickNanos = now;
+        this(plan, policy, 1, now);
         out.add(
                 new Effect.Journal(
                         new JournalRecord.Began(
@@ -80,11 +73,64 @@ public final class RunCoordinator {
                                 driver.completed())));
     }
 
+    /**
+     * Takes up a run whose supervisor is gone: in the next epoch, with all ranks that still live,
+     * from what the journal says was committed.
+     *
+     * @param plan which must be the plan that the run began with
+     * @throws IllegalArgumentException if it is not, or the run is over
+     */
+    public static RunCoordinator resumeFrom(
+            JournalledRun run, RunPlan plan, RecoveryPolicy policy, long now) {
+        var began = run.began();
+        if (!began.planHash().equals(plan.hash())
+                || began.completed() != plan.steps().completed()
+                || run.ending().isPresent()) {
+            throw new IllegalArgumentException(
+                    "expected a run under way of plan %s from step %d, got %s"
+                            .formatted(plan.hash(), plan.steps().completed(), run));
+        }
+        var coordinator = new RunCoordinator(plan, policy, run.epoch(), now);
+        coordinator.driver.takeUp(run);
+        coordinator.recovery.takeUp(now);
+        coordinator.phase = Phase.RECOVERING;
+        return coordinator;
+    }
+
+    private RunCoordinator(RunPlan plan, RecoveryPolicy policy, int epoch, long now) {
+        this.plan = plan;
+        this.policy = policy;
+        this.ranks = new RankTable(plan.ranks());
+        ranks.enter(epoch);
+        this.out = new Outbox(ranks);
+        this.placer = new Placer(ranks);
+        this.stalls = new StallWatch(plan);
+        this.driver = new StepDriver(plan, ranks, out, stalls);
+        this.recovery = new RecoveryDriver(plan, policy, ranks, placer, out, driver);
+        this.startedNanos = now;
+        this.lastTickNanos = now;
+    }
+
+    /** The run's epoch. */
+    public int epoch() {
+        return ranks.epoch();
+    }
+
     // ---- placing --------------------------------------------------------------------------------
 
-    /** A node said who it is; saying it again changes nothing. */
+    /** A node said who it is, and hosts nothing. */
     public List<Effect> onNode(NodeInfo node, long now) {
+        return onNode(node, List.of(), now);
+    }
+
+    /**
+     * A node said who it is; saying it again changes nothing.
+     *
+     * @param hosted the ranks that live there
+     */
+    public List<Effect> onNode(NodeInfo node, List<HostedRank> hosted, long now) {
         placer.add(node);
+        follow(recovery.onHostedRanks(node, hosted, now), now);
         if (phase == Phase.PLACING) {
             place(now);
         } else if (phase == Phase.RECOVERING) {
@@ -117,6 +163,19 @@ public final class RunCoordinator {
                 MirrorLayout.of(plan),
                 "",
                 ranks.addresses());
+    }
+
+    /** Whether this one, of all that there may be of a rank, is the run's. */
+    public boolean has(HostedRank hosted, NodeInfo node) {
+        return ranks.isTheOne(hosted, node);
+    }
+
+    /** Proof that a rank lives nowhere; of use to a supervisor that took the run up. */
+    public List<Effect> onNowhere(int rank, long now) {
+        if (phase == Phase.RECOVERING) {
+            follow(recovery.onNowhere(rank, now), now);
+        }
+        return out.drain();
     }
 
     /** A node hosts the rank, which is opening. */
@@ -178,7 +237,10 @@ public final class RunCoordinator {
                 startWhenAllOpen(now);
                 ifRecovering(event, () -> recovery.onBack(rank, now), now);
             }
-            case RankEvent.Resumed _ -> ifRecovering(event, () -> recovery.onBack(rank, now), now);
+            case RankEvent.Resumed resumed -> {
+                ranks.resumed(resumed);
+                ifRecovering(event, () -> recovery.onBack(rank, now), now);
+            }
             case RankEvent.Prepared prepared ->
                     ifRecovering(event, () -> recovery.onPrepared(prepared, now), now);
             case RankEvent.LinkLost lost -> onLinkLost(lost, now);
@@ -353,6 +415,7 @@ public final class RunCoordinator {
     private void fail(String reason, long now) {
         if (failure == null && phase != Phase.STOPPING) {
             failure = reason;
+            out.add(new Effect.Journal(new JournalRecord.Failed(driver.completed(), reason)));
             LOG.error("run {} failed: {}", plan.runId(), reason);
         }
         stop(now);

@@ -1,6 +1,7 @@
 package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.journal.JournalRecord;
+import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.actors.shard.RankEvent;
 import dev.penstock.actors.shard.RankOrder;
 import dev.penstock.actors.shard.RankStart;
@@ -44,6 +45,30 @@ final class StepDriver {
         this.stalls = stalls;
         this.completed = plan.steps().completed();
         this.lastCommit = completed;
+    }
+
+    /**
+     * Goes on where another supervisor stopped. Its last commit may have reached nobody, and its
+     * step may have been reported or not: both are done (again) when the ranks are back.
+     */
+    void takeUp(JournalledRun run) {
+        completed = run.completed();
+        lastCommit = run.applied();
+        published = run.published();
+        savedAfter = published;
+        run.commit()
+                .filter(last -> last.step() == run.completed())
+                .ifPresent(
+                        last -> {
+                            completed = last.step() - 1;
+                            commit =
+                                    new CommitRound(
+                                            plan.ranks(),
+                                            last.step(),
+                                            last.loss(),
+                                            last.gradientNorm(),
+                                            last.clipFactor());
+                        });
     }
 
     /** The last step that was applied everywhere. */
@@ -124,7 +149,12 @@ final class StepDriver {
         lastCommit = round.step();
         out.add(
                 new Effect.Journal(
-                        new JournalRecord.Committed(ranks.epoch(), round.step(), clipFactor)));
+                        new JournalRecord.Committed(
+                                ranks.epoch(),
+                                round.step(),
+                                clipFactor,
+                                round.loss(),
+                                gradients.norm())));
         out.tellAll(new RankOrder.Commit(ranks.epoch(), round.step(), clipFactor));
         return Turn.GO_ON;
     }
@@ -261,6 +291,7 @@ final class StepDriver {
     /** Leaves a step out: nothing of it was applied anywhere. */
     void skip(long step) {
         completed = step;
+        out.add(new Effect.Journal(new JournalRecord.Skipped(ranks.epoch(), step)));
     }
 
     /** The ranks go back to the last checkpoint, or to where the run began. */

@@ -14,11 +14,13 @@ class JournalFileTest {
     private static final List<JournalRecord> RECORDS =
             List.of(
                     new JournalRecord.Began("a run of \"mine\"", "c0ffee", 4, 1, 0),
-                    new JournalRecord.Committed(1, 1, 0.1),
+                    new JournalRecord.Committed(1, 1, 0.1, 3.25, 1e-300),
                     new JournalRecord.Published(1),
                     new JournalRecord.EpochRaised(2, "rank 2 died: kill -9, after step 1"),
                     new JournalRecord.RolledBack(2, 1),
-                    new JournalRecord.Committed(2, 2, Double.MIN_VALUE),
+                    new JournalRecord.Committed(2, 2, Double.MIN_VALUE, -0.0, 7),
+                    new JournalRecord.Skipped(2, 3),
+                    new JournalRecord.Failed(3, "it did not work"),
                     new JournalRecord.Ended(2));
 
     @TempDir Path folder;

@@ -35,6 +35,11 @@ final class Harms {
             }
             case SUPERVISOR_STOP ->
                     simulation.stopSupervisorFor(world.between(0, 10) * World.SECOND);
+            case SUPERVISOR_DEATH -> simulation.killSupervisor();
+            case SUPERVISOR_AND_RANK_DEATH -> {
+                kill(victim, "kill -9", simulation);
+                simulation.killSupervisor();
+            }
             case DISK_FULL -> simulation.disk.fillUp();
             case TORN_CHECKPOINT -> simulation.disk.tear();
             case STUCK -> victim.ranks.forEach(SimRank::getStuck);

@@ -54,6 +54,8 @@ record Scenario(
         LINK_LOST,
         DRIVER_DEATH,
         SUPERVISOR_STOP,
+        SUPERVISOR_DEATH,
+        SUPERVISOR_AND_RANK_DEATH,
         DISK_FULL,
         TORN_CHECKPOINT,
         STUCK,

@@ -65,6 +65,11 @@ final class SimDisk implements CheckpointStore {
         return set.getOrDefault(stage, 0L);
     }
 
+    /** The newest complete set; -1 if there is none. */
+    long newest() {
+        return published.keySet().stream().mapToLong(Long::longValue).max().orElse(-1);
+    }
+
     Map<Long, Map<Integer, Long>> published() {
         return published;
     }

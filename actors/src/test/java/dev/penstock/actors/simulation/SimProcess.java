@@ -6,6 +6,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A process that hosts ranks: it may be killed, stopped for a while, or cut off from all others.
@@ -26,6 +27,11 @@ final class SimProcess {
     private boolean stopped;
     private boolean cutOff;
     private boolean lastWordsAreLost;
+
+    /** What its node was last asked by, and in which epoch. */
+    @Nullable SimSupervisor supervisor;
+
+    int epoch;
 
     SimProcess(World world, NodeInfo info, Optional<Integer> startedFor) {
         this.world = world;

@@ -29,7 +29,7 @@ final class SimRank {
     final SimProcess process;
     private final World world;
     private final RankResources resources;
-    private final Consumer<RankEvent> supervisor;
+    private final Consumer<SimRank> end;
     private final RankStatus status = new RankStatus();
     private final Deque<Supplier<RankRunner.Next>> mailbox = new ArrayDeque<>();
     private final Object leases = new Object();
@@ -41,6 +41,11 @@ final class SimRank {
     private boolean ended;
     private boolean stuck;
 
+    /** Who is told that this rank lives. */
+    private Consumer<RankEvent> supervisor;
+
+    private int supervisedSince;
+
     /** What it last said it held. */
     RankEvent.@Nullable Prepared prepared;
 
@@ -51,12 +56,15 @@ final class SimRank {
             SimProcess process,
             RankBirth birth,
             RankResources resources,
-            Consumer<RankEvent> supervisor) {
+            Consumer<RankEvent> supervisor,
+            Consumer<SimRank> end) {
         this.world = world;
         this.process = process;
         this.birth = birth;
         this.resources = resources;
         this.supervisor = supervisor;
+        this.supervisedSince = birth.epoch();
+        this.end = end;
         this.momentSince = world.now();
         renewLease();
         process.after(world.between(0, 20 * World.MILLISECOND), this::open);
@@ -64,11 +72,15 @@ final class SimRank {
 
     private void open() {
         try {
-            runner = new RankRunner(birth, resources, status, this::say, Ears::new);
+            var first = supervisor;
+            runner =
+                    new RankRunner(birth, resources, status, event -> say(event, first), Ears::new);
             ifWaiting();
         } catch (RuntimeException e) {
-            RankRunner.tellFailedStart(birth, e, this::say);
+            var first = supervisor;
+            RankRunner.tellFailedStart(birth, e, event -> say(event, first));
             ended = true;
+            end.accept(this);
         }
     }
 
@@ -105,13 +117,14 @@ final class SimRank {
                             world.now() - momentSince,
                             now.state().toString());
             var lease = new RankEvent.Lease(birth.rank(), status.epoch(), activity);
-            process.send(leases, () -> supervisor.accept(lease));
+            var told = supervisor;
+            process.send(leases, () -> told.accept(lease));
             long renewal = resources.plan().timeouts().lease().toNanos() / LEASE_RENEWALS;
             process.after(renewal, this::renewLease);
         }
     }
 
-    private void say(RankEvent event) {
+    private void say(RankEvent event, Consumer<RankEvent> to) {
         RankEvent said = event;
         switch (event) {
             case RankEvent.Prepared now -> prepared = now;
@@ -130,7 +143,7 @@ final class SimRank {
                     RankEvent.Stopped _ -> {}
         }
         RankEvent sent = said;
-        process.send(this, () -> supervisor.accept(sent));
+        process.send(this, () -> to.accept(sent));
     }
 
     /** Real nanoseconds would make a seed do different things. */
@@ -142,14 +155,18 @@ final class SimRank {
 
     // ---- the mailbox ----------------------------------------------------------------------------
 
-    void order(RankOrder order) {
-        put(() -> running().onOrder(order));
+    void order(RankOrder order, Consumer<RankEvent> from) {
+        if (order.epoch() > supervisedSince) {
+            supervisedSince = order.epoch();
+            supervisor = from;
+        }
+        put(() -> running().onOrder(order, event -> say(event, from)));
     }
 
     /** An order of an epoch that this rank has left. */
     void hearOld(RankOrder order) {
         if (!ended && runner != null && order.epoch() < epoch()) {
-            order(order);
+            order(order, _ -> world.violated("an old order is answered: %s", order));
         }
     }
 
@@ -192,6 +209,7 @@ final class SimRank {
             case END -> {
                 ended = true;
                 running().close();
+                end.accept(this);
             }
         }
     }

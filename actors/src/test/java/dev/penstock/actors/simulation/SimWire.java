@@ -39,6 +39,15 @@ final class SimWire {
         List.copyOf(open.values()).forEach(port -> port.breaks("the media driver is gone"));
     }
 
+    boolean isDown() {
+        return driver.equals("none");
+    }
+
+    /** Where the media driver is; empty if it is the first one. */
+    String driver() {
+        return driver;
+    }
+
     void driverStarts(String directory) {
         driver = directory;
     }

@@ -93,6 +93,7 @@ final class CoordinatedRun implements RunListener {
                 case Effect.Journal _,
                         Effect.Publish _,
                         Effect.Abandon _,
+                        Effect.Dismiss _,
                         Effect.StartProcess _,
                         Effect.RestartLink _ -> {}
             }
@@ -242,7 +243,7 @@ final class CoordinatedRun implements RunListener {
 
     CoordinatedRun resumed(int... some) {
         for (int rank : some) {
-            says(new RankEvent.Resumed(rank, epoch));
+            says(new RankEvent.Resumed(rank, epoch, "device", "kernels"));
         }
         return this;
     }

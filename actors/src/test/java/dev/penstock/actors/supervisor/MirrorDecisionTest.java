@@ -81,7 +81,7 @@ class MirrorDecisionTest {
         kill(1);
         prepared(2, Map.of(0, state(0, 1, -1), 2, state(2, 1, -1), 3, state(3, 1, -1)));
         for (int rank : List.of(0, 2, 3)) {
-            take(coordinator.onRankEvent(new RankEvent.Resumed(rank, 2), ++now));
+            take(coordinator.onRankEvent(new RankEvent.Resumed(rank, 2, "device", "f"), ++now));
         }
 
         open(1, 2);
@@ -100,7 +100,7 @@ class MirrorDecisionTest {
 
         assertThat(births().getLast().start()).isEqualTo(new RankStart.FromMirror(2, 1));
         for (int rank : List.of(0, 2, 3)) {
-            take(coordinator.onRankEvent(new RankEvent.Resumed(rank, 2), ++now));
+            take(coordinator.onRankEvent(new RankEvent.Resumed(rank, 2, "device", "f"), ++now));
         }
         effects.clear();
         open(1, 2);

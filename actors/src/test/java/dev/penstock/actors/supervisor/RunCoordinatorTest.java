@@ -26,7 +26,7 @@ class RunCoordinatorTest {
 
         List<Effect> effects = run.lastEffects();
         assertThat(effects.getFirst())
-                .isEqualTo(new Effect.Journal(new JournalRecord.Committed(1, 1, 1.0)));
+                .isEqualTo(new Effect.Journal(new JournalRecord.Committed(1, 1, 1.0, 3, 0)));
         assertThat(effects.subList(1, effects.size()))
                 .hasSize(4)
                 .allSatisfy(

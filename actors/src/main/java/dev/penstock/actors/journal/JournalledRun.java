@@ -1,0 +1,118 @@
+package dev.penstock.actors.journal;
+
+import dev.penstock.actors.journal.JournalRecord.Committed;
+import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Where a run stands, as its journal says: what a supervisor takes it up with that did not see it.
+ *
+ * @param began the first words of the start that is told here: a journal may hold several, of which
+ *     the last counts
+ * @param epoch the highest that any start of the run has reached
+ * @param completed the newest step that was committed or left out and not taken back
+ * @param applied the newest step that the ranks' states are after, or will be when its commit is
+ *     told again; less than {@code completed} if the last step was left out
+ * @param commit of the step {@code applied}, which not all ranks may have heard of; empty if
+ *     nothing was committed since the run began or went back
+ * @param published step of the newest complete checkpoint that this start has written; -1 if none
+ * @param ending why the run is over; empty if it is not
+ */
+public record JournalledRun(
+        JournalRecord.Began began,
+        int epoch,
+        long completed,
+        long applied,
+        Optional<Committed> commit,
+        long published,
+        Optional<JournalRecord> ending) {
+    /** No checkpoint. */
+    public static final long NONE = -1;
+
+    /** Reads what was written; empty where no run began. */
+    public static Optional<JournalledRun> of(List<JournalRecord> records) {
+        var reader = new Reader();
+        records.forEach(reader::take);
+        return reader.result();
+    }
+
+    /**
+     * The same run with a checkpoint that became complete when there was nobody left to write that
+     * down.
+     *
+     * @param newest step of the newest complete checkpoint of the run on disk
+     */
+    public JournalledRun withPublished(long newest) {
+        return new JournalledRun(
+                began, epoch, completed, applied, commit, Math.max(published, newest), ending);
+    }
+
+    /** Steps that the journal knows of and a checkpoint does not. */
+    public long beyond(long checkpoint) {
+        return Math.max(0, completed - checkpoint);
+    }
+
+    private static final class Reader {
+        private JournalRecord.@Nullable Began began;
+        private int epoch;
+        private long completed;
+        private long applied;
+        private @Nullable Committed commit;
+        private long published = NONE;
+        private @Nullable JournalRecord ending;
+
+        void take(JournalRecord record) {
+            switch (record) {
+                case JournalRecord.Began next -> {
+                    began = next;
+                    raise(next.epoch());
+                    completed = next.completed();
+                    applied = completed;
+                    commit = null;
+                    published = NONE;
+                    ending = null;
+                }
+                case JournalRecord.EpochRaised(int to, String _) -> raise(to);
+                case Committed next -> {
+                    raise(next.epoch());
+                    commit = next;
+                    completed = next.step();
+                    applied = completed;
+                }
+                case JournalRecord.Skipped(int in, long step) -> {
+                    raise(in);
+                    completed = step;
+                }
+                case JournalRecord.RolledBack(int in, long step) -> {
+                    raise(in);
+                    commit = null;
+                    completed = step;
+                    applied = step;
+                }
+                case JournalRecord.Published(long step) -> published = step;
+                case JournalRecord.Failed failed -> ending = failed;
+                case JournalRecord.Ended ended -> ending = ended;
+            }
+        }
+
+        private void raise(int to) {
+            epoch = Math.max(epoch, to);
+        }
+
+        Optional<JournalledRun> result() {
+            JournalRecord.Began first = began;
+            return first == null
+                    ? Optional.empty()
+                    : Optional.of(
+                            new JournalledRun(
+                                    first,
+                                    epoch,
+                                    completed,
+                                    applied,
+                                    Optional.ofNullable(commit),
+                                    published,
+                                    Optional.ofNullable(ending)));
+        }
+    }
+}

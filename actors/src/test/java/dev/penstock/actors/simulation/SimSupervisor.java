@@ -1,0 +1,252 @@
+package dev.penstock.actors.simulation;
+
+import dev.penstock.actors.journal.JournalRecord;
+import dev.penstock.actors.node.HostedRank;
+import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.shard.RankBirth;
+import dev.penstock.actors.shard.RankEvent;
+import dev.penstock.actors.shard.RankOrder;
+import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.actors.supervisor.Effect;
+import dev.penstock.actors.supervisor.Publication;
+import dev.penstock.actors.supervisor.RunCoordinator;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.function.Consumer;
+import java.util.function.Function;
+
+/**
+ * A real {@link RunCoordinator} in a process that may die, with its effects performed in virtual
+ * time. What it had sent when it died arrives; what it had not yet done is never done.
+ */
+final class SimSupervisor {
+    private static final long TICK = 200 * World.MILLISECOND;
+
+    /** A rank where it was hosted last, and in which epoch. */
+    private record Stage(int epoch, SimRank rank) {}
+
+    /** Messages between these two never overtake one another. */
+    private record Line(SimSupervisor from, Object to) {}
+
+    private final Simulation simulation;
+    private final World world;
+    private final RunCoordinator coordinator;
+    private final SimProcess process;
+    private final Map<Integer, Stage> stages = new HashMap<>();
+    private final List<Effect.Publish> publishing = new ArrayList<>();
+
+    /** One object, by which a rank knows whom it obeys. */
+    private final Consumer<RankEvent> ears = this::hear;
+
+    private int effectsToLive = Integer.MAX_VALUE;
+
+    SimSupervisor(Simulation simulation, int pid, RunCoordinator coordinator) {
+        this.simulation = simulation;
+        this.world = simulation.world;
+        this.coordinator = coordinator;
+        this.process =
+                new SimProcess(
+                        world, new NodeInfo("supervisor", pid, Optional.empty()), Optional.empty());
+        tick();
+    }
+
+    boolean isAlive() {
+        return process.isAlive();
+    }
+
+    private void tick() {
+        hear(it -> it.onTick(world.now()));
+        process.after(TICK, this::tick);
+    }
+
+    void stopFor(long nanos) {
+        process.stopFor(nanos);
+    }
+
+    /** At once, or in the middle of what it does next: behind some of its effects. */
+    void die(int effects) {
+        effectsToLive = effects;
+        if (effects == 0) {
+            end();
+        }
+    }
+
+    /** A checkpoint may become complete with the last breath. */
+    private void end() {
+        world.note("the supervisor dies");
+        process.kill();
+        publishing.stream()
+                .filter(_ -> world.chance(0.3))
+                .forEach(each -> simulation.publish(each));
+        simulation.supervisorDied();
+    }
+
+    // ---- what it hears --------------------------------------------------------------------------
+
+    /** It takes a message, unless it stands still. */
+    void hear(Function<RunCoordinator, List<Effect>> input) {
+        process.after(
+                0,
+                () -> {
+                    if (simulation.outcome() == null) {
+                        perform(input.apply(coordinator));
+                    }
+                });
+    }
+
+    private void hear(RankEvent event) {
+        if (!(event instanceof RankEvent.Lease)) {
+            world.note("heard %s", event instanceof RankEvent.StepDone done ? told(done) : event);
+        }
+        hear(
+                it -> {
+                    simulation.checks.heard(event);
+                    return it.onRankEvent(event, world.now());
+                });
+    }
+
+    /** Without its arrays, whose text differs from run to run. */
+    private static String told(RankEvent.StepDone done) {
+        return "StepDone[rank=%d, epoch=%d, step=%d]"
+                .formatted(done.rank(), done.epoch(), done.step());
+    }
+
+    // ---- what it does ---------------------------------------------------------------------------
+
+    private void perform(List<Effect> effects) {
+        for (Effect effect : effects) {
+            if (effectsToLive-- == 0) {
+                end();
+            }
+            if (!process.isAlive()) {
+                return;
+            }
+            perform(effect);
+        }
+    }
+
+    private void perform(Effect effect) {
+        if (!(effect instanceof Effect.Notify)) {
+            world.note("does %s", effect);
+        }
+        switch (effect) {
+            case Effect.HostRank(NodeInfo node, RankBirth birth) -> host(node, birth);
+            case Effect.Dismiss(NodeInfo node, HostedRank stray, RankOrder.Stop order) ->
+                    dismiss(simulation.process(node), stray, order);
+            case Effect.TellRank(int rank, RankOrder order) -> tell(rank, order);
+            case Effect.Journal(JournalRecord entry) -> simulation.journal(entry);
+            case Effect.StartProcess(var rank) ->
+                    world.after(world.between(0, 2 * World.SECOND), () -> simulation.start(rank));
+            case Effect.RestartLink _ ->
+                    world.after(world.between(0, World.SECOND), simulation::restartDriver);
+            case Effect.Publish publish -> publish(publish);
+            case Effect.Abandon(long step) -> simulation.disk.abandon(step);
+            case Effect.Notify(var call) -> call.accept(simulation.checks);
+            case Effect.Finish(RunOutcome end) -> simulation.end(end);
+        }
+    }
+
+    private void tell(int rank, RankOrder order) {
+        SimRank to = Objects.requireNonNull(stages.get(rank)).rank();
+        simulation.checks.told(to, order);
+        to.process.receive(
+                new Line(this, to),
+                () -> {
+                    to.order(order, ears);
+                    if (order instanceof RankOrder.Fence) {
+                        Harms.kill(to.process, "fenced", simulation);
+                    }
+                });
+    }
+
+    private void publish(Effect.Publish publish) {
+        publishing.add(publish);
+        process.after(
+                world.between(0, 100 * World.MILLISECOND),
+                () -> {
+                    publishing.remove(publish);
+                    Optional<String> failure = simulation.publish(publish);
+                    var publication = new Publication(publish.step(), publish.bytes(), 0, failure);
+                    hear(it -> it.onPublished(publication, world.now()));
+                });
+    }
+
+    // ---- nodes ----------------------------------------------------------------------------------
+
+    /** Whoever joins changes the listing, and all that are listed are asked who they are. */
+    void introduceAll() {
+        int epoch = coordinator.epoch();
+        for (SimProcess each : simulation.processes) {
+            if (each.isAlive()) {
+                each.receive(new Line(this, "node"), () -> introduce(each, epoch));
+            }
+        }
+    }
+
+    private void introduce(SimProcess node, int epoch) {
+        if (epoch >= node.epoch) {
+            node.epoch = epoch;
+            node.supervisor = this;
+            introduced(node);
+        }
+    }
+
+    /** A node says who it is and what it hosts. */
+    void introduced(SimProcess node) {
+        List<SimRank> living = node.ranks.stream().filter(each -> !each.hasEnded()).toList();
+        node.send(new Line(this, "node"), () -> hear(it -> introduced(it, node, living)));
+    }
+
+    private List<Effect> introduced(RunCoordinator it, SimProcess node, List<SimRank> living) {
+        List<Effect> effects =
+                it.onNode(
+                        node.info,
+                        living.stream().map(SimSupervisor::hosted).toList(),
+                        world.now());
+        living.stream()
+                .filter(each -> it.has(hosted(each), node.info))
+                .forEach(
+                        each -> stages.put(each.birth.rank(), new Stage(each.birth.epoch(), each)));
+        return effects;
+    }
+
+    private static HostedRank hosted(SimRank rank) {
+        return new HostedRank(rank.birth.rank(), rank.birth.epoch());
+    }
+
+    private void host(NodeInfo node, RankBirth birth) {
+        SimProcess on = simulation.process(node);
+        simulation.checks.placed(on, birth);
+        on.receive(new Line(this, "node"), () -> hostHere(on, birth));
+    }
+
+    private void hostHere(SimProcess on, RankBirth birth) {
+        if (birth.epoch() < on.epoch) {
+            return;
+        }
+        SimRank hosted = simulation.open(on, birth, ears);
+        on.send(new Line(this, "node"), () -> hear(it -> hosted(it, hosted)));
+    }
+
+    private List<Effect> hosted(RunCoordinator it, SimRank hosted) {
+        RankBirth birth = hosted.birth;
+        stages.merge(
+                birth.rank(),
+                new Stage(birth.epoch(), hosted),
+                (old, young) -> young.epoch() > old.epoch() ? young : old);
+        return it.onHosted(birth.rank(), birth.epoch(), world.now());
+    }
+
+    private void dismiss(SimProcess on, HostedRank stray, RankOrder.Stop order) {
+        on.receive(
+                new Line(this, "node"),
+                () ->
+                        on.ranks.stream()
+                                .filter(each -> !each.hasEnded() && hosted(each).equals(stray))
+                                .forEach(each -> each.order(order, _ -> {})));
+    }
+}
