@@ -28,6 +28,8 @@ public record RecoveryReport(
     public enum Restart {
         /** Everything was in memory still. */
         MEMORY,
+        /** The same; step {@code fromStep} was not finite, so nothing of it was applied. */
+        SKIPPED,
         /** The dead ranks' state came from mirrors. */
         MIRROR,
         /** All ranks went back to a checkpoint, or to where the run began. */

@@ -98,13 +98,26 @@ final class RecoveryAttempt {
         return prepared.values().stream().allMatch(answer -> answer.state().reaches(step));
     }
 
+    /** Whether a step that was not finite is left out, for nothing was done again. */
+    boolean leavesOut() {
+        return skippedStep > 0 && !wentBack;
+    }
+
+    private Restart restart() {
+        Restart last = Objects.requireNonNull(restart);
+        if (wentBack) {
+            return Restart.CHECKPOINT;
+        }
+        return leavesOut() && last == Restart.MEMORY ? Restart.SKIPPED : last;
+    }
+
     /** What is told when all ranks are back. */
     RecoveryReport report(int epoch, long completed, long now) {
         return new RecoveryReport(
                 cause,
                 epoch,
                 dead.stream().boxed().toList(),
-                wentBack ? Restart.CHECKPOINT : Objects.requireNonNull(restart),
+                restart(),
                 detectNanos,
                 now - beganNanos,
                 wentBack ? committedBefore - completed : 0,

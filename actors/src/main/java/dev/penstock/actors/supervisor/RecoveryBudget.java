@@ -19,9 +19,13 @@ final class RecoveryBudget {
 
     /** Takes one recovery; why not, if that is one too many. */
     Optional<String> spend(String cause, long now) {
-        if (!policy.enabled()) {
-            return Optional.of(cause);
-        }
+        return policy.enabled() ? spendOnLiving(cause, now) : Optional.of(cause);
+    }
+
+    /**
+     * The same for a recovery in which nothing died, which needs no leave to go on after deaths.
+     */
+    Optional<String> spendOnLiving(String cause, long now) {
         while (!spent.isEmpty() && now - spent.getFirst().nanos() > policy.window().toNanos()) {
             spent.removeFirst();
         }

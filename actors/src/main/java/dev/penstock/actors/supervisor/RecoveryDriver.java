@@ -41,6 +41,7 @@ final class RecoveryDriver {
     private final Outbox out;
     private final StepDriver driver;
     private final RecoveryBudget budget;
+    private final NotFiniteSteps notFinite;
 
     /** The recovery under way; null between two. */
     private @Nullable RecoveryAttempt attempt;
@@ -61,6 +62,7 @@ final class RecoveryDriver {
         this.out = out;
         this.driver = driver;
         this.budget = new RecoveryBudget(policy);
+        this.notFinite = new NotFiniteSteps(policy);
     }
 
     // ---- what raises the epoch ------------------------------------------------------------------
@@ -116,15 +118,19 @@ final class RecoveryDriver {
         return turn;
     }
 
-    /** Nothing of a step may be applied. */
+    /** Nothing of a step may be applied; all ranks live. */
     Turn onNotFinite(long step, String cause, RecoveryPolicy.NonFinite policy, long now) {
-        Turn turn = onLinkLost(cause, now);
-        RecoveryAttempt under = attempt;
-        if (under != null) {
-            under.skippedStep = policy == RecoveryPolicy.NonFinite.SKIP ? step : -1;
-            under.wantsBack = policy == RecoveryPolicy.NonFinite.ROLLBACK;
+        Optional<String> refused =
+                notFinite
+                        .refuse(step, cause, driver.lastCommit())
+                        .or(() -> budget.spendOnLiving(cause, now));
+        if (refused.isPresent()) {
+            return new Turn.Broken(refused.get());
         }
-        return turn;
+        RecoveryAttempt under = attempt(cause, now);
+        under.skippedStep = policy == RecoveryPolicy.NonFinite.SKIP ? step : -1;
+        under.wantsBack = policy == RecoveryPolicy.NonFinite.ROLLBACK;
+        return raise(under, cause, now);
     }
 
     // ---- after a supervisor's death -------------------------------------------------------------
@@ -462,7 +468,7 @@ final class RecoveryDriver {
             return new Turn.Broken(mixed.get());
         }
         attempt = null;
-        if (under.skippedStep > 0 && !under.wentBack) {
+        if (under.leavesOut()) {
             driver.skip(under.skippedStep);
         }
         if (under.takesUp) {

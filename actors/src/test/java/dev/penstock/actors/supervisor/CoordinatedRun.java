@@ -312,7 +312,9 @@ final class CoordinatedRun implements RunListener {
     @Override
     public void onRecovery(RecoveryReport report) {
         recoveries.add(report);
-        applied = report.fromStep();
+        if (report.restart() != RecoveryReport.Restart.SKIPPED) { // else its step is nowhere
+            applied = report.fromStep();
+        }
     }
 
     @Override

@@ -251,6 +251,53 @@ class RunCoordinatorTest {
         assertThat(skipping.committed()).containsExactly(1L);
     }
 
+    /** In one process nothing goes on after a death, and a step is left out all the same. */
+    @Test
+    void leavingOutAStepNeedsNoLeaveToGoOnAfterDeaths() {
+        var skipping =
+                new CoordinatedRun(
+                        2, new RecoveryPolicy(false, 3, LEASE, RecoveryPolicy.NonFinite.SKIP));
+        skipping.open().step().notFinite(1, 2).prepared(0, 1).resumed(0, 1).step();
+
+        assertThat(skipping.committed()).containsExactly(1L, 3L);
+        assertThat(skipping.recovery().restart()).isEqualTo(RecoveryReport.Restart.SKIPPED);
+        assertThat(skipping.recovery().fromStep()).isEqualTo(2);
+    }
+
+    @Test
+    void onlySoManyStepsInARowAreLeftOut() {
+        var skipping =
+                new CoordinatedRun(
+                        2, new RecoveryPolicy(true, 2, LEASE, RecoveryPolicy.NonFinite.SKIP));
+        skipping.open().step();
+        for (int step = 2; step <= 3; step++) {
+            skipping.notFinite(1, step).prepared(0, 1).resumed(0, 1);
+            skipping.now += LEASE.toNanos(); // out of the window, so that only the row counts
+        }
+        skipping.notFinite(1, 4).stopped(0, 1);
+
+        assertThat(skipping.outcome())
+                .isInstanceOfSatisfying(
+                        RunOutcome.Failed.class,
+                        failed -> assertThat(failed.reason()).contains("since step 1"));
+    }
+
+    @Test
+    void goingBackForTheSameStepTwiceIsHopeless() {
+        var goingBack =
+                new CoordinatedRun(
+                        2, new RecoveryPolicy(true, 9, LEASE, RecoveryPolicy.NonFinite.ROLLBACK));
+        goingBack.open().step().notFinite(1, 2).prepared(0, 1).resumed(0, 1).step();
+        assertThat(goingBack.committed()).as("from the beginning again").containsExactly(1L, 1L);
+
+        goingBack.notFinite(1, 2).stopped(0, 1);
+
+        assertThat(goingBack.outcome())
+                .isInstanceOfSatisfying(
+                        RunOutcome.Failed.class,
+                        failed -> assertThat(failed.reason()).contains("again, after"));
+    }
+
     @Test
     void aStepThatIsNotFiniteEndsTheRunByDefault() {
         run.open().step().notFinite(1, 2).stopped(0, 1, 2, 3);

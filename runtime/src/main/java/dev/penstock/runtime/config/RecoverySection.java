@@ -3,8 +3,8 @@ package dev.penstock.runtime.config;
 import java.time.Duration;
 
 /**
- * Section {@code recovery}: how a run goes on after the death of a part of it. A run in a single
- * process has no part that could die alone.
+ * Section {@code recovery}: how a run goes on after the death of a part of it, or a step that is
+ * not finite. A run in a single process has no part that could die alone.
  *
  * @param enabled whether it goes on; otherwise a dead stage process ends the run
  * @param maxRestarts so many recoveries within {@code window} are borne

@@ -8,8 +8,17 @@ final class ConfiguredRecovery {
     private ConfiguredRecovery() {}
 
     static RecoveryPolicy of(RecoverySection section) {
+        return of(section, section.enabled());
+    }
+
+    /** Where no part can die alone; what is not finite is met all the same. */
+    static RecoveryPolicy inOneProcess(RecoverySection section) {
+        return of(section, false);
+    }
+
+    private static RecoveryPolicy of(RecoverySection section, boolean afterDeaths) {
         return new RecoveryPolicy(
-                section.enabled(),
+                afterDeaths,
                 section.maxRestarts(),
                 section.window(),
                 switch (section.nonFinite()) {

@@ -10,8 +10,10 @@ import dev.penstock.actors.dataplane.DataPlane;
 import dev.penstock.actors.dataplane.aeron.EmbeddedDriver;
 import dev.penstock.actors.dataplane.aeron.MediaDriverHandle;
 import dev.penstock.actors.journal.JournalFile;
+import dev.penstock.actors.journal.RunJournal;
 import dev.penstock.actors.node.NodeActor;
 import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.spi.ProcessSupply;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.supervisor.PipelineSupervisor;
@@ -109,8 +111,13 @@ public final class PipelineRun {
     }
 
     private Behavior<Command> supervisor() {
-        return PipelineSupervisor.create(
-                assembly.plan(), listener, assembly.checkpoints(), outcome);
+        var services =
+                new SupervisorServices(
+                        assembly.checkpoints(),
+                        ConfiguredRecovery.inOneProcess(assembly.config().recovery()),
+                        RunJournal.NONE,
+                        ProcessSupply.NONE);
+        return PipelineSupervisor.create(assembly.plan(), listener, services, outcome);
     }
 
     private RunOutcome await(ActorSystem<Command> system) {

@@ -41,6 +41,7 @@ final class StageProcesses implements AutoCloseable {
     private final DeathListener listener;
     private final List<Process> children = new ArrayList<>();
     private final Map<Integer, Process> latest = new HashMap<>();
+    private final Map<Integer, Integer> starts = new HashMap<>();
     private int spares;
     private volatile boolean closing;
 
@@ -57,13 +58,12 @@ final class StageProcesses implements AutoCloseable {
      * @throws UncheckedIOException if it cannot be started
      */
     synchronized void start(Optional<Integer> rank, Path driverDirectory, String seed) {
-        String name = rank.map(r -> "rank-" + r).orElseGet(() -> "spare-" + ++spares);
-        Path output = options.directory().resolve(name + ".out");
+        Path output = options.directory().resolve(name(rank) + ".out");
         String role = rank.map(r -> "" + r).orElse(StageProcess.SPARE);
         Process child;
         try {
             child =
-                    new ProcessBuilder(command(name, role, driverDirectory, seed))
+                    new ProcessBuilder(command(role, driverDirectory, seed))
                             .redirectErrorStream(true)
                             .redirectOutput(output.toFile())
                             .start();
@@ -73,6 +73,15 @@ final class StageProcesses implements AutoCloseable {
         children.add(child);
         rank.ifPresent(r -> latest.put(r, child));
         child.onExit().thenAccept(ended -> onExit(ended, rank, output));
+    }
+
+    /** Of this process alone: one that was given up may still write when another has its place. */
+    private String name(Optional<Integer> rank) {
+        if (rank.isEmpty()) {
+            return "spare-" + ++spares;
+        }
+        int start = starts.merge(rank.get(), 1, Integer::sum);
+        return start == 1 ? "rank-" + rank.get() : "rank-%d-start-%d".formatted(rank.get(), start);
     }
 
     private void onExit(Process ended, Optional<Integer> rank, Path output) {
@@ -90,15 +99,13 @@ final class StageProcesses implements AutoCloseable {
         return !ended.equals(latest.get(rank));
     }
 
-    private List<String> command(String name, String role, Path driverDirectory, String seed) {
+    private List<String> command(String role, Path driverDirectory, String seed) {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
                 .filter(argument -> !argument.startsWith("-agentlib"))
                 .filter(argument -> !argument.startsWith("-javaagent"))
                 .forEach(command::add);
-        Path log = options.directory().resolve(name + ".log");
-        command.add("-Dpenstock.log=" + log);
         command.add("-cp");
         command.add(System.getProperty("java.class.path"));
         command.add(StageProcess.class.getName());

@@ -11,6 +11,8 @@ public final class Told {
         String from =
                 switch (report.restart()) {
                     case MEMORY -> "what was in memory";
+                    case SKIPPED ->
+                            "what was in memory, step %d left out".formatted(report.fromStep());
                     case MIRROR -> "the neighbours' mirrors";
                     case CHECKPOINT -> "the checkpoint of step " + report.fromStep();
                 };

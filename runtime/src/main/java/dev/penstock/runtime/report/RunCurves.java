@@ -1,5 +1,6 @@
 package dev.penstock.runtime.report;
 
+import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.runtime.metrics.Activity;
 import dev.penstock.runtime.metrics.EvaluationMetrics;
 import dev.penstock.runtime.metrics.MetricsFile;
@@ -8,6 +9,7 @@ import dev.penstock.runtime.metrics.RecoveryMetrics;
 import dev.penstock.runtime.metrics.StepMetrics;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.List;
@@ -26,6 +28,7 @@ final class RunCurves {
     private double[] heapBytesPerOp = {};
     private double tokens;
     private double stepMillis;
+    private final List<Long> leftOut = new ArrayList<>();
     private double lastStep;
 
     /** One value per step, or per evaluation. */
@@ -84,6 +87,11 @@ final class RunCurves {
         return values(Curve.STEP).length;
     }
 
+    /** Steps of which nothing was applied, because they were not finite. */
+    List<Long> leftOut() {
+        return List.copyOf(leftOut);
+    }
+
     /** Tokens over the time of the steps, slow ones included. */
     double tokensPerSecond() {
         return tokens / stepMillis * 1e3;
@@ -134,7 +142,11 @@ final class RunCurves {
                 add(Curve.EVALUATION_STEP, evaluation.step());
                 add(Curve.VALIDATION_LOSS, evaluation.validationLoss());
             }
-            case RecoveryMetrics _ -> {} // told among the run's events
+            case RecoveryMetrics recovery -> { // told among the run's events
+                if (recovery.report().restart() == RecoveryReport.Restart.SKIPPED) {
+                    leftOut.add(recovery.step());
+                }
+            }
         }
     }
 

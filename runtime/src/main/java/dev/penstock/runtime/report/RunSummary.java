@@ -43,11 +43,13 @@ final class RunSummary {
     }
 
     private static String steps(RunFindings findings) {
+        List<Long> leftOut = findings.curves().leftOut();
         return Quantities.format(
-                "%.0f of %d, %s tokens each",
+                "%.0f of %d, %s tokens each%s",
                 findings.curves().last(Curve.STEP),
                 findings.facts().steps(),
-                Quantities.count(findings.facts().tokensPerStep()));
+                Quantities.count(findings.facts().tokensPerStep()),
+                leftOut.isEmpty() ? "" : "; left out, not finite: " + leftOut);
     }
 
     private static String losses(RunCurves curves) {
