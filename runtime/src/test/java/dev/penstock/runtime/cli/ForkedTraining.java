@@ -28,8 +28,12 @@ final class ForkedTraining implements AutoCloseable {
         this.output = output;
     }
 
-    /** Starts it as the launcher does, from the class path of this process. */
-    static ForkedTraining start(Training training) throws IOException {
+    /**
+     * Starts it as the launcher does, from the class path of this process.
+     *
+     * @param flags more of them for the Java machine
+     */
+    static ForkedTraining start(Training training, String... flags) throws IOException {
         List<String> command = new ArrayList<>();
         // a shell may have started this process with interrupts ignored, which a child inherits
         command.addAll(List.of("env", "--default-signal=INT"));
@@ -37,6 +41,7 @@ final class ForkedTraining implements AutoCloseable {
         ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
                 .filter(argument -> !argument.startsWith("-javaagent"))
                 .forEach(command::add);
+        command.addAll(List.of(flags));
         command.addAll(List.of("-cp", System.getProperty("java.class.path")));
         command.add(Main.class.getName());
         command.addAll(training.arguments());

@@ -56,6 +56,7 @@ public final class EmbeddedDriver implements MediaDriverHandle {
     /** Stops the driver and removes its directory; close the data planes first. */
     @Override
     public void close() {
+        UdpTraffic.of(driver).ifPresent(LOG::info);
         driver.close();
         DriverDirectory.delete(directory);
         try {

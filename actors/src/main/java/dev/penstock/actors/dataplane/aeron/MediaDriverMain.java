@@ -17,6 +17,7 @@ import java.util.concurrent.CountDownLatch;
  */
 public final class MediaDriverMain {
     static final String READY = "MEDIA DRIVER READY";
+    static final String ENDS = "MEDIA DRIVER ENDS: ";
 
     private final CountDownLatch inputEnded = new CountDownLatch(1);
     private final Path directory;
@@ -46,13 +47,17 @@ public final class MediaDriverMain {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
+        UdpTraffic.of(driver).ifPresent(line -> tellParent(ENDS + line));
         driver.close();
         DriverDirectory.delete(directory);
     }
 
     private void sayReady() {
-        PrintStream parent = new PrintStream(new FileOutputStream(FileDescriptor.out), true);
-        parent.println(READY + " " + directory);
+        tellParent(READY + " " + directory);
+    }
+
+    private static void tellParent(String line) {
+        new PrintStream(new FileOutputStream(FileDescriptor.out), true).println(line);
     }
 
     private void awaitEndOfInput() throws IOException {

@@ -46,6 +46,9 @@ public final class MediaDriverProcess implements MediaDriverHandle {
     private final Queue<String> lastLines = new ArrayDeque<>();
     private volatile boolean closing;
 
+    private final Thread reader =
+            Thread.ofPlatform().daemon().name("media-driver-output").unstarted(this::readOutput);
+
     private MediaDriverProcess(Path directory, Process process) {
         this.directory = directory;
         this.process = process;
@@ -66,7 +69,7 @@ public final class MediaDriverProcess implements MediaDriverHandle {
                 settings.parent(), settings.termLengthBytes(), settings.publications());
         Path directory = DriverDirectory.create(settings.parent(), settings.run());
         MediaDriverProcess driver = new MediaDriverProcess(directory, launch(directory, settings));
-        Thread.ofPlatform().daemon().name("media-driver-output").start(driver::readOutput);
+        driver.reader.start();
         driver.awaitReady(deadline);
         var _ = driver.process.onExit().thenAccept(_ -> driver.onExit(onDeath));
         return driver;
@@ -101,6 +104,8 @@ public final class MediaDriverProcess implements MediaDriverHandle {
             while (line != null) {
                 if (line.startsWith(MediaDriverMain.READY)) {
                     ready.complete(true);
+                } else if (line.startsWith(MediaDriverMain.ENDS)) {
+                    LOG.info(line.substring(MediaDriverMain.ENDS.length()));
                 } else {
                     keep(line);
                 }
@@ -175,6 +180,7 @@ public final class MediaDriverProcess implements MediaDriverHandle {
             if (!process.waitFor(STOP_DEADLINE.toMillis(), TimeUnit.MILLISECONDS)) {
                 process.destroyForcibly().waitFor(STOP_DEADLINE.toMillis(), TimeUnit.MILLISECONDS);
             }
+            reader.join(STOP_DEADLINE); // its last words
         } catch (IOException e) {
             process.destroyForcibly();
         } catch (InterruptedException e) {
