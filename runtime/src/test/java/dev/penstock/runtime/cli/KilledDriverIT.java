@@ -3,12 +3,9 @@ package dev.penstock.runtime.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
-import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
@@ -40,7 +37,7 @@ class KilledDriverIT {
                 run.awaitSteps(Trained.lossBits(training.directory()).size() + 40);
             }
             assertThat(stages).allMatch(ProcessHandle::isAlive);
-            assertThat(sharedMemory(name)).as("of the driver that lives").hasSize(1);
+            assertThat(Leftovers.sharedMemory(name)).as("of the driver that lives").hasSize(1);
             run.signal("INT");
             ended = run.awaitEnd(LIMIT);
         }
@@ -57,17 +54,11 @@ class KilledDriverIT {
                             assertThat(recovery.get("stepsLost").asLong()).isZero();
                             assertThat(recovery.get("replaced")).isEmpty();
                         });
-        assertThat(sharedMemory(name)).isEmpty();
+        assertThat(Leftovers.sharedMemory(name)).isEmpty();
     }
 
     private static void awaitRecoveries(Training training, int wanted) {
         await().atMost(LIMIT)
                 .until(() -> Trained.recoveries(training.directory()).size() >= wanted);
-    }
-
-    private static List<Path> sharedMemory(String run) throws IOException {
-        try (Stream<Path> entries = Files.list(Path.of("/dev/shm"))) {
-            return entries.filter(entry -> entry.getFileName().toString().contains(run)).toList();
-        }
     }
 }

@@ -1,0 +1,58 @@
+package dev.penstock.runtime.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * The process that started the others and decides for them dies by kill -9: nothing of the run is
+ * left on the machine, and the run can be gone on with.
+ */
+@EnabledOnOs(OS.LINUX)
+class KilledSupervisorIT {
+    private static final Duration SOON = Duration.ofSeconds(30);
+    private static final Duration LIMIT = Duration.ofSeconds(120);
+
+    @TempDir Path folder;
+
+    @Test
+    void nothingIsLeftAndTheRunGoesOnWithTheSameBits() throws Exception {
+        String name = "dead_supervisor_" + ProcessHandle.current().pid();
+        Training training =
+                SteadyTraining.on(folder.resolve("killed"))
+                        .set("run.name=" + name, "run.steps=90")
+                        .set("pipeline.processes=per-stage");
+
+        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(45)) {
+            List<ProcessHandle> family = run.family();
+            Set<Integer> ports = Leftovers.listeningPorts(family);
+            assertThat(family).as("the run, a media driver and two stages").hasSize(4);
+            assertThat(ports).as("of three members of the run's cluster").hasSize(3);
+
+            run.signal("KILL");
+
+            await().atMost(SOON).until(() -> family.stream().noneMatch(ProcessHandle::isAlive));
+            assertThat(Leftovers.sharedMemory(name)).isEmpty();
+            Leftovers.expectFree(ports);
+            assertThat(Trained.lossBits(training.directory())).hasSizeBetween(45, 89);
+        }
+        Trained ended;
+        try (ForkedTraining run = ForkedTraining.start(training.resume())) {
+            ended = run.awaitEnd(LIMIT);
+        }
+
+        assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.OK);
+        assertThat(ended.lossBits())
+                .hasSize(90)
+                .isEqualTo(SteadyTraining.calmBits(folder.resolve("calm"), ended));
+        assertThat(Leftovers.sharedMemory(name)).isEmpty();
+    }
+}
