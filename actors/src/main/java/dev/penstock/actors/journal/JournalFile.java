@@ -98,6 +98,15 @@ public final class JournalFile implements RunJournal, AutoCloseable {
         }
     }
 
+    /** Whether something that is no record lies behind the last one that is whole. */
+    public static boolean isTorn(Path file) {
+        try {
+            return Files.exists(file) && wholeBytes(file) < Files.size(file);
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot read the journal " + file, e);
+        }
+    }
+
     private static long wholeBytes(Path file) throws IOException {
         return wholeLines(file).stream().mapToLong(line -> line.getBytes(UTF_8).length + 1L).sum();
     }

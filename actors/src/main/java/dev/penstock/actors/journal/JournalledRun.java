@@ -48,11 +48,6 @@ public record JournalledRun(
                 began, epoch, completed, applied, commit, Math.max(published, newest), ending);
     }
 
-    /** Steps that the journal knows of and a checkpoint does not. */
-    public long beyond(long checkpoint) {
-        return Math.max(0, completed - checkpoint);
-    }
-
     private static final class Reader {
         private JournalRecord.@Nullable Began began;
         private int epoch;

@@ -94,13 +94,14 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
             RunPlan plan,
             RunListener listener,
             SupervisorServices services,
+            RunBeginning beginning,
             CompletableFuture<RunOutcome> outcome) {
         super(context);
         this.plan = plan;
         this.listener = listener;
         this.services = services;
         this.outcome = outcome;
-        this.coordinator = new RunCoordinator(plan, services.policy(), System.nanoTime());
+        this.coordinator = RunCoordinator.of(beginning, plan, services.policy(), System.nanoTime());
         this.key = NodeActor.key(plan.runId());
         this.events = context.messageAdapter(RankEvent.class, Reported::new);
         this.hostAnswers = context.messageAdapter(NodeActor.HostAnswer.class, HostAnswered::new);
@@ -116,7 +117,17 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
             RunListener listener,
             CheckpointStore checkpoints,
             CompletableFuture<RunOutcome> outcome) {
-        return create(plan, listener, SupervisorServices.plain(checkpoints), outcome);
+        var services = SupervisorServices.plain(checkpoints);
+        return create(plan, listener, services, RunBeginning.FIRST, outcome);
+    }
+
+    /** A supervisor of a run that nobody has begun. */
+    public static Behavior<Command> create(
+            RunPlan plan,
+            RunListener listener,
+            SupervisorServices services,
+            CompletableFuture<RunOutcome> outcome) {
+        return create(plan, listener, services, RunBeginning.FIRST, outcome);
     }
 
     /**
@@ -128,6 +139,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
             RunPlan plan,
             RunListener listener,
             SupervisorServices services,
+            RunBeginning beginning,
             CompletableFuture<RunOutcome> outcome) {
         return Behaviors.setup(
                 context ->
@@ -135,7 +147,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
                                 timers ->
                                         new PipelineSupervisor(
                                                 context, timers, plan, listener, services,
-                                                outcome)));
+                                                beginning, outcome)));
     }
 
     @Override

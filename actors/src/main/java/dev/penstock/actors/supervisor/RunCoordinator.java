@@ -63,6 +63,23 @@ public final class RunCoordinator {
     /** A run that has no nodes yet. */
     public RunCoordinator(RunPlan plan, RecoveryPolicy policy, long now) {
         this(plan, policy, 1, now);
+        begins();
+    }
+
+    /** A run as its supervisor comes to it. */
+    static RunCoordinator of(
+            RunBeginning beginning, RunPlan plan, RecoveryPolicy policy, long now) {
+        return switch (beginning) {
+            case RunBeginning.New(int epoch) -> {
+                var coordinator = new RunCoordinator(plan, policy, epoch, now);
+                coordinator.begins();
+                yield coordinator;
+            }
+            case RunBeginning.TakenUp(JournalledRun run) -> resumeFrom(run, plan, policy, now);
+        };
+    }
+
+    private void begins() {
         out.add(
                 new Effect.Journal(
                         new JournalRecord.Began(

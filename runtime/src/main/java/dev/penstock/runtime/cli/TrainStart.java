@@ -6,8 +6,10 @@ import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.config.ConfigException;
 import dev.penstock.runtime.config.DraftConfig;
 import dev.penstock.runtime.config.ExposedDataPlane;
+import dev.penstock.runtime.config.PipelineSection;
 import dev.penstock.runtime.config.Problem;
 import dev.penstock.runtime.config.RunSection;
+import dev.penstock.runtime.launch.EarlierStarts;
 import dev.penstock.runtime.launch.Interrupts;
 import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.launch.RunOptions;
@@ -25,6 +27,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalLong;
 
 /**
  * From what was asked for to a run in its directory: a new one, which gets its directory only when
@@ -163,9 +166,10 @@ final class TrainStart {
     /** From the newest checkpoint; as the run itself began if it ended before it had saved one. */
     private RunStart startIn(RunDirectory directory) {
         try {
-            Optional<Path> newest =
-                    CheckpointFolders.newestOf(directory.path(), this::warn)
-                            .map(SavedCheckpoint::path);
+            Optional<SavedCheckpoint> found =
+                    CheckpointFolders.newestOf(directory.path(), this::warn);
+            Optional<Path> newest = found.map(SavedCheckpoint::path);
+            tellOfEarlierStarts(directory, found);
             if (newest.isEmpty()) {
                 Optional<Path> init = RunOptions.initOf(directory.path());
                 warn(
@@ -180,6 +184,17 @@ final class TrainStart {
         } catch (CheckpointException e) {
             problem("--resume", "a checkpoint to go on from", "" + e.getMessage(), "");
             return start(Optional.empty(), Optional.empty());
+        }
+    }
+
+    private void tellOfEarlierStarts(RunDirectory directory, Optional<SavedCheckpoint> newest) {
+        EarlierStarts starts = EarlierStarts.in(directory.path());
+        starts.tell(
+                newest.map(saved -> OptionalLong.of(saved.step())).orElse(OptionalLong.empty()),
+                this::warn);
+        var processes = request.draft().draft().config().pipeline().processes();
+        if (processes == PipelineSection.Processes.PER_STAGE) { // others have no journal
+            starts.tellIfAbsent(this::warn);
         }
     }
 

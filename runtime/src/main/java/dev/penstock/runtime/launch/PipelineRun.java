@@ -18,6 +18,7 @@ import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.supervisor.PipelineSupervisor;
 import dev.penstock.actors.supervisor.PipelineSupervisor.Command;
+import dev.penstock.actors.supervisor.RunBeginning;
 import dev.penstock.actors.supervisor.SupervisorServices;
 import java.time.Duration;
 import java.util.List;
@@ -83,6 +84,7 @@ public final class PipelineRun {
 
     private RunOutcome runInStageProcesses() {
         assembly.writeForStageProcesses();
+        RunBeginning beginning = EarlierStarts.in(assembly.options().directory()).next();
         try (var processes = new LocalProcesses(assembly);
                 var journal =
                         JournalFile.open(
@@ -95,7 +97,8 @@ public final class PipelineRun {
                             processes);
             ActorSystem<Command> system =
                     ActorSystems.clustered(
-                            PipelineSupervisor.create(assembly.plan(), listener, services, outcome),
+                            PipelineSupervisor.create(
+                                    assembly.plan(), listener, services, beginning, outcome),
                             List.of());
             Cluster cluster = Cluster.get(system);
             Address self = cluster.selfMember().address();

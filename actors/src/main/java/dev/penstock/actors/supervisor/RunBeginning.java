@@ -1,0 +1,20 @@
+package dev.penstock.actors.supervisor;
+
+import dev.penstock.actors.journal.JournalledRun;
+
+/** How a supervisor comes to a run. */
+public sealed interface RunBeginning {
+    /** A run that nobody has begun. */
+    RunBeginning FIRST = new New(1);
+
+    /**
+     * All ranks begin.
+     *
+     * @param epoch higher than all that earlier starts of the run have had: what is left of them is
+     *     refused
+     */
+    record New(int epoch) implements RunBeginning {}
+
+    /** Another supervisor had it, and is gone; ranks may live. */
+    record TakenUp(JournalledRun run) implements RunBeginning {}
+}

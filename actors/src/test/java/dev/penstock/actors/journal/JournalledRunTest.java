@@ -1,0 +1,86 @@
+package dev.penstock.actors.journal;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.actors.journal.JournalRecord.Began;
+import dev.penstock.actors.journal.JournalRecord.Committed;
+import dev.penstock.actors.journal.JournalRecord.Ended;
+import dev.penstock.actors.journal.JournalRecord.EpochRaised;
+import dev.penstock.actors.journal.JournalRecord.Published;
+import dev.penstock.actors.journal.JournalRecord.RolledBack;
+import dev.penstock.actors.journal.JournalRecord.Skipped;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class JournalledRunTest {
+    private static final Began BEGAN = new Began("run", "hash", 4, 1, 0);
+
+    @Test
+    void nothingIsKnownOfARunThatNeverBegan() {
+        assertThat(JournalledRun.of(List.of())).isEmpty();
+        assertThat(JournalledRun.of(List.of(new Published(3)))).isEmpty();
+    }
+
+    @Test
+    void theLastCommitMayHaveToBeToldAgain() {
+        JournalledRun run = read(BEGAN, commit(1, 1), commit(1, 2), new Published(1));
+
+        assertThat(run.completed()).isEqualTo(2);
+        assertThat(run.commit()).contains(commit(1, 2));
+        assertThat(run.published()).isEqualTo(1);
+        assertThat(run.epoch()).isEqualTo(1);
+        assertThat(run.ending()).isEmpty();
+    }
+
+    @Test
+    void whatWasTakenBackIsNoCommit() {
+        JournalledRun run =
+                read(
+                        BEGAN,
+                        commit(1, 1),
+                        new Published(1),
+                        commit(1, 2),
+                        new EpochRaised(2, "a death"),
+                        new RolledBack(2, 1));
+
+        assertThat(run.commit()).isEmpty();
+        assertThat(run.completed()).isEqualTo(1);
+        assertThat(run.applied()).isEqualTo(1);
+        assertThat(run.epoch()).isEqualTo(2);
+    }
+
+    @Test
+    void aStepThatWasLeftOutIsDoneButNotApplied() {
+        JournalledRun run = read(BEGAN, commit(1, 1), new Skipped(2, 2));
+
+        assertThat(run.completed()).isEqualTo(2);
+        assertThat(run.applied()).isEqualTo(1);
+        assertThat(run.epoch()).isEqualTo(2);
+    }
+
+    @Test
+    void onlyTheLastStartCountsButNoEpochIsEverUsedAgain() {
+        JournalledRun run =
+                read(
+                        BEGAN,
+                        commit(1, 1),
+                        new Published(1),
+                        new EpochRaised(7, "a death"),
+                        new Ended(1),
+                        new Began("run", "hash", 4, 2, 1));
+
+        assertThat(run.epoch()).isEqualTo(7);
+        assertThat(run.completed()).isEqualTo(1);
+        assertThat(run.published()).isEqualTo(JournalledRun.NONE);
+        assertThat(run.ending()).isEmpty();
+        assertThat(run.withPublished(1).published()).isEqualTo(1);
+    }
+
+    private static Committed commit(int epoch, long step) {
+        return new Committed(epoch, step, 1, 3, 2);
+    }
+
+    private static JournalledRun read(JournalRecord... records) {
+        return JournalledRun.of(List.of(records)).orElseThrow();
+    }
+}

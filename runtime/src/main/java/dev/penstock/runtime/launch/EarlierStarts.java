@@ -1,0 +1,84 @@
+package dev.penstock.runtime.launch;
+
+import dev.penstock.actors.journal.JournalFile;
+import dev.penstock.actors.journal.JournalledRun;
+import dev.penstock.actors.supervisor.RunBeginning;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.function.Consumer;
+
+/**
+ * What the journal of a run's directory knows of earlier starts. It never keeps a run from going
+ * on: what it does not know is done again.
+ */
+public final class EarlierStarts {
+    private final Path file;
+    private final Optional<JournalledRun> run;
+    private final Optional<String> trouble;
+
+    private EarlierStarts(Path file, Optional<JournalledRun> run, Optional<String> trouble) {
+        this.file = file;
+        this.run = run;
+        this.trouble = trouble;
+    }
+
+    /** Reads the journal in a run's directory, if there is one. */
+    public static EarlierStarts in(Path directory) {
+        Path file = directory.resolve(JournalFile.NAME);
+        try {
+            Optional<String> torn =
+                    JournalFile.isTorn(file)
+                            ? Optional.of(
+                                    file
+                                            + " is damaged: what follows its last whole record is ignored")
+                            : Optional.empty();
+            return new EarlierStarts(file, JournalledRun.of(JournalFile.read(file)), torn);
+        } catch (UncheckedIOException e) {
+            String text = e.getMessage() + ": " + e.getCause();
+            return new EarlierStarts(file, Optional.empty(), Optional.of(text));
+        }
+    }
+
+    /** As another start: in an epoch that none of them had. */
+    RunBeginning next() {
+        return run.<RunBeginning>map(known -> new RunBeginning.New(known.epoch() + 1))
+                .orElse(RunBeginning.FIRST);
+    }
+
+    /**
+     * Says what the journal knows beyond the checkpoint that the run goes on from, and what is
+     * wrong with it.
+     *
+     * @param checkpoint its step; empty if the run starts from its beginning
+     */
+    public void tell(OptionalLong checkpoint, Consumer<String> line) {
+        trouble.ifPresent(line);
+        run.ifPresent(known -> tellBeyond(known, checkpoint, line));
+    }
+
+    /** Says so if there is no journal where one is expected. */
+    public void tellIfAbsent(Consumer<String> line) {
+        if (trouble.isEmpty() && !Files.exists(file)) {
+            line.accept(file + ": none; what was committed after the checkpoint is not known");
+        }
+    }
+
+    private static void tellBeyond(
+            JournalledRun known, OptionalLong checkpoint, Consumer<String> line) {
+        long first = checkpoint.orElse(known.began().completed()) + 1;
+        long last = known.completed();
+        if (first <= last) {
+            String steps = first == last ? "step " + first : "steps %d-%d".formatted(first, last);
+            String from =
+                    checkpoint.isPresent()
+                            ? "checkpoint " + checkpoint.getAsLong()
+                            : "the beginning";
+            line.accept(
+                    "%s had been committed; %s done again from %s"
+                            .formatted(steps, first == last ? "it is" : "they are", from));
+        }
+    }
+}
