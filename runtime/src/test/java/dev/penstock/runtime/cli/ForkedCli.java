@@ -33,7 +33,17 @@ final class ForkedCli implements AutoCloseable {
 
     /** Starts it as the launcher does, from the class path of this process. */
     static ForkedCli start(List<String> arguments, String... settings) throws IOException {
-        List<String> command = new ArrayList<>();
+        return startWith(List.of(), arguments, settings);
+    }
+
+    /**
+     * As {@link #start(List, String...)}, by another command.
+     *
+     * @param starter executes its arguments in the end, in the same process
+     */
+    static ForkedCli startWith(List<String> starter, List<String> arguments, String... settings)
+            throws IOException {
+        List<String> command = new ArrayList<>(starter);
         // a shell may have started this process with interrupts ignored, which a child inherits
         command.addAll(List.of("env", "--default-signal=INT"));
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());

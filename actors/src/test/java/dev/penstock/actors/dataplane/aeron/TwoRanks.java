@@ -53,6 +53,19 @@ final class TwoRanks implements AutoCloseable {
             int credits,
             int slotCount,
             long slotBytes) {
+        this(0, first, peersOfFirst, second, peersOfSecond, credits, slotCount, slotBytes);
+    }
+
+    /** In an epoch. */
+    TwoRanks(
+            int epoch,
+            AeronDataPlane first,
+            Map<Integer, PeerAddress> peersOfFirst,
+            AeronDataPlane second,
+            Map<Integer, PeerAddress> peersOfSecond,
+            int credits,
+            int slotCount,
+            long slotBytes) {
         plane = first;
         other = second;
         slots = segments(slotCount, slotBytes);
@@ -61,7 +74,7 @@ final class TwoRanks implements AutoCloseable {
                 first.open(
                         new Opening(
                                 0,
-                                0,
+                                epoch,
                                 List.of(new Inbound(BACKWARD, 1, credits, backSlots)),
                                 List.of(new Outbound(FORWARD, 1, credits)),
                                 peersOfFirst),
@@ -70,7 +83,7 @@ final class TwoRanks implements AutoCloseable {
                 second.open(
                         new Opening(
                                 1,
-                                0,
+                                epoch,
                                 List.of(new Inbound(FORWARD, 0, credits, slots)),
                                 List.of(new Outbound(BACKWARD, 0, credits)),
                                 peersOfSecond),

@@ -40,6 +40,7 @@ final class UnrulyProxy implements AutoCloseable {
     private final ByteBuffer datagram = ByteBuffer.allocateDirect(1 << 16);
     private final Thread thread;
     private volatile boolean running = true;
+    private volatile boolean cut;
 
     /** Shares of the datagrams, each from 0 to 1. */
     record Rates(double loss, double twice, double late, double flip) {}
@@ -106,7 +107,16 @@ final class UnrulyProxy implements AutoCloseable {
         return known;
     }
 
+    /** From now on nothing gets through, in either direction, or everything again. */
+    void cut(boolean now) {
+        cut = now;
+    }
+
     private void pass(DatagramChannel way, SocketAddress to) throws IOException {
+        if (cut) {
+            lost.incrementAndGet();
+            return;
+        }
         double drawn = random.nextDouble();
         if (drawn < rates.loss) {
             lost.incrementAndGet();
