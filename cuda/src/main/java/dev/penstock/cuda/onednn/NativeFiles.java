@@ -95,17 +95,20 @@ final class NativeFiles {
         return directory;
     }
 
-    private static boolean isPrivate(Path directory) throws IOException {
+    private boolean isPrivate(Path directory) throws IOException {
         return Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS)
-                && Files.getOwner(directory).equals(currentUser(directory))
+                && Files.getOwner(directory).equals(currentUser())
                 && PosixFilePermissions.toString(Files.getPosixFilePermissions(directory))
                         .equals("rwx------");
     }
 
-    private static UserPrincipal currentUser(Path directory) throws IOException {
-        return directory
-                .getFileSystem()
-                .getUserPrincipalLookupService()
-                .lookupPrincipalByName(System.getProperty("user.name", "nobody"));
+    /** Whoever owns what this process makes: the user of a container may have no name. */
+    private UserPrincipal currentUser() throws IOException {
+        Path own = Files.createTempFile(base, "penstock-owner-", "");
+        try {
+            return Files.getOwner(own);
+        } finally {
+            Files.delete(own);
+        }
     }
 }
