@@ -103,14 +103,16 @@ public final class CertificateAuthority {
      * Makes a node's certificate, good for both ends of a connection.
      *
      * @param node its name: that of the files, and the first that the certificate vouches for
-     * @param otherNames host names or addresses under which others reach the node as well
+     * @param otherNames host names or addresses under which others reach the node as well; a star
+     *     may stand for a name's first label
      * @param days of validity
      * @throws CertificatesException if a name is none, or the node has a certificate
      */
     public NodeFiles issue(String node, List<String> otherNames, int days) {
         List<String> names = new ArrayList<>(List.of(node));
         names.addAll(otherNames);
-        requireNames(names);
+        requireNames(
+                names.stream().map(name -> name.equals(node) ? name : unstarred(name)).toList());
         NodeFiles files = NodeFiles.in(directory, node);
         requireAbsent(files);
         NodeFiles own = NodeFiles.ofAuthority(directory);
@@ -157,6 +159,10 @@ public final class CertificateAuthority {
                     "expected host names or addresses such as node-1.example.org or 10.0.0.5, got %s"
                             .formatted(wrong));
         }
+    }
+
+    private static String unstarred(String name) {
+        return name.startsWith("*.") ? name.substring(2) : name;
     }
 
     private static void requireAbsent(NodeFiles files) {

@@ -33,7 +33,8 @@ final class CertsAddCommand extends PenstockCommand {
             names = "--also",
             paramLabel = "HOST",
             split = ",",
-            description = "Other names or addresses under which it is reached.")
+            description =
+                    "Other names or addresses under which it is reached; *.example.org is each name there.")
     private List<String> otherNames = new ArrayList<>();
 
     @Option(

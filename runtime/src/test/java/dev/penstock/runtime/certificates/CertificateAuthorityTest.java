@@ -46,6 +46,17 @@ class CertificateAuthorityTest {
     }
 
     @Test
+    void aStarStandsForAnyFirstLabelOfOtherNames() {
+        NodeFiles pods =
+                CertificateAuthority.open(directory).issue("pods", List.of("*.pod.cluster"), 30);
+        NodeCertificate certificate = NodeCertificate.read(pods);
+
+        assertThat(certificate.problemsAt("10-0-0-5.pod.cluster")).isEmpty();
+        assertThat(certificate.problemsAt("a.b.pod.cluster")).hasSize(1);
+        assertThat(certificate.problemsAt("pod.cluster")).hasSize(1);
+    }
+
+    @Test
     void theLoopbackHasAllItsNames() {
         NodeCertificate certificate = NodeCertificate.read(stranger);
 
