@@ -127,7 +127,7 @@ public record NodeCertificate(
     }
 
     /** What proves this node and checks others, in TLS 1.3. */
-    SSLContext context() {
+    public SSLContext context() {
         try {
             KeyStore keys = emptyStore();
             char[] nobodyReads = new char[0]; // the store never leaves the memory

@@ -184,6 +184,17 @@ public final class NodeProcess {
                                     ProcessHandle.current().pid(),
                                     Members.place(self)));
         }
+        NodeManagement management = new NodeManagement(config, system);
+        management.start().ifPresent(tell);
+        if (config.management().findsNodes()) {
+            management.join();
+        } else {
+            cluster.manager().tell(new JoinSeedNodes(seeds(self, others)));
+        }
+        return system;
+    }
+
+    private List<Address> seeds(Address self, List<String> others) {
         List<Address> seeds = new ArrayList<>();
         if (foundsCluster(self)) {
             seeds.add(self); // Akka asks the others first and founds a cluster if none answers
@@ -192,8 +203,7 @@ public final class NodeProcess {
                 .filter(place -> !place.equals(Members.place(self)))
                 .map(NodeProcess::address)
                 .forEach(seeds::add);
-        cluster.manager().tell(new JoinSeedNodes(seeds));
-        return system;
+        return seeds;
     }
 
     private String place() {
@@ -221,7 +231,9 @@ public final class NodeProcess {
     private Behavior<Void> guardian(Identity identity, List<String> others) {
         return Behaviors.setup(
                 context -> {
-                    context.spawn(Members.watch(others, journal, tell), "members");
+                    context.spawn(
+                            Members.watch(NodeManagement.asked(config, others), journal, tell),
+                            NodeManagement.MEMBERS);
                     if (section.role().hostsRanks()) {
                         context.spawn(
                                 ClusterNode.create(

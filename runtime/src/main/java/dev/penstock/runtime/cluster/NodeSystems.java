@@ -121,7 +121,8 @@ final class NodeSystems {
                                 "akka.remote.artery.bind.port", port,
                                 "akka.cluster.roles", roles));
         Config config =
-                own.withFallback(tls(files(node.tls())))
+                own.withFallback(NodeManagement.settings(node))
+                        .withFallback(tls(files(node.tls())))
                         .withFallback(identityConfig(identity))
                         .withFallback(ConfigFactory.parseString(MEMBER));
         return start(guardian, config, cluster.bind(), port);

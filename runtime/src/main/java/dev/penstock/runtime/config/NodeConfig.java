@@ -1,7 +1,7 @@
 package dev.penstock.runtime.config;
 
 /** A node of a cluster as its file describes it. Made by {@link NodeLoader}. */
-public record NodeConfig(ClusterSection cluster, TlsSection tls) {
+public record NodeConfig(ClusterSection cluster, TlsSection tls, ManagementSection management) {
 
     /** The address under which other nodes reach this one. */
     public String host() {

@@ -14,6 +14,7 @@ import java.util.Optional;
 public final class NodeLoader {
     private static final String SECTION = "cluster";
     private static final String TLS = "tls";
+    private static final String MANAGEMENT = "management";
 
     private final Problems problems;
     private final Places places;
@@ -57,9 +58,17 @@ public final class NodeLoader {
                         SECTION,
                         Optional.of(all.withoutKey(TLS)),
                         all.origin());
+        Optional<ManagementSection> management =
+                sections.read(
+                        ManagementSection.class,
+                        MANAGEMENT,
+                        Optional.of(object(written, MANAGEMENT, written.origin())),
+                        written.origin());
         stopIfWrong();
-        NodeConfig config = new NodeConfig(cluster.orElseThrow(), tls.orElseThrow());
+        NodeConfig config =
+                new NodeConfig(cluster.orElseThrow(), tls.orElseThrow(), management.orElseThrow());
         check(config, all);
+        ManagementChecks.check(config, written, problems);
         stopIfWrong();
         return config;
     }
@@ -72,11 +81,11 @@ public final class NodeLoader {
     }
 
     private void known(String key, ConfigValue value) {
-        if (!key.equals(SECTION)) {
+        if (!key.equals(SECTION) && !key.equals(MANAGEMENT)) {
             problems.at(
                     value.origin(),
                     key,
-                    "the section cluster { .. } of a node's file",
+                    "the section cluster { .. } or management { .. } of a node's file",
                     "an unknown key",
                     "a run's configuration goes to penstock train; a node has sample-configs/cluster/worker.conf");
         }
@@ -120,7 +129,9 @@ public final class NodeLoader {
                         "write for example 127.0.0.1:2551");
             }
         }
-        if (cluster.seeds().isEmpty() && !cluster.role().keepsRuns()) {
+        if (cluster.seeds().isEmpty()
+                && !cluster.role().keepsRuns()
+                && !config.management().findsNodes()) {
             problem(
                     written,
                     "seeds",

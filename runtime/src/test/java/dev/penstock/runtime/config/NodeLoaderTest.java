@@ -18,6 +18,16 @@ import org.junit.jupiter.params.provider.MethodSource;
 class NodeLoaderTest {
     private static final Path SAMPLES = Path.of("..", "sample-configs", "cluster");
 
+    private static final ManagementSection NOTHING_LISTENS =
+            new ManagementSection(
+                    Optional.empty(),
+                    "127.0.0.1",
+                    Optional.empty(),
+                    ManagementSection.Discovery.NONE,
+                    "app=penstock,role=seed",
+                    List.of(),
+                    2);
+
     @TempDir Path folder;
 
     static List<Path> samples() throws IOException {
@@ -53,7 +63,8 @@ class NodeLoaderTest {
                                         Optional.empty(),
                                         Path.of("runs")),
                                 new TlsSection(
-                                        Optional.empty(), Optional.empty(), Optional.empty())));
+                                        Optional.empty(), Optional.empty(), Optional.empty()),
+                                NOTHING_LISTENS));
         assertThat(config.host()).isEqualTo("127.0.0.1");
         assertThat(config.dataHost()).isEqualTo("127.0.0.1");
         assertThat(config.advertisedDataHost()).isEqualTo("127.0.0.1");
@@ -74,6 +85,12 @@ class NodeLoaderTest {
                           memory = 3 GiB, runs = "/shared"
                           tls { certificate = a.pem, key = a.pem, authority = a.pem }
                         }
+                        management {
+                          host = "0.0.0.0", port = 8558, advertise = "10.0.0.1"
+                          service = seeds, contacts = ["a:1", "b:2"], required-contacts = 1
+                          discovery = listed
+                        }
+                        cluster.seeds = []
                         """);
 
         assertThat(config)
@@ -88,12 +105,20 @@ class NodeLoaderTest {
                                         Optional.of("10.0.0.1"),
                                         Optional.of("0.0.0.0"),
                                         Optional.of("rack-1"),
-                                        List.of("a:1", "b:2"),
+                                        List.of(),
                                         true,
                                         Optional.of(new Bytes(3L << 30)),
                                         Path.of("/shared")),
                                 new TlsSection(
-                                        Optional.of(pem), Optional.of(pem), Optional.of(pem))));
+                                        Optional.of(pem), Optional.of(pem), Optional.of(pem)),
+                                new ManagementSection(
+                                        Optional.of(8558),
+                                        "0.0.0.0",
+                                        Optional.of("10.0.0.1"),
+                                        ManagementSection.Discovery.LISTED,
+                                        "seeds",
+                                        List.of("a:1", "b:2"),
+                                        1)));
         assertThat(config.host()).isEqualTo("10.0.0.1");
         assertThat(config.dataHost()).isEqualTo("0.0.0.0");
         assertThat(config.advertisedDataHost()).isEqualTo("10.0.0.1");
@@ -118,6 +143,17 @@ class NodeLoaderTest {
                     cluster { role = seed, tls { key = a.pem } }      | cluster.tls | give all three
                     cluster { role = seed, tls { key = no.pem } }     | cluster.tls.key | nothing readable
                     model.width = 3                                   | model | section cluster
+                    cluster.role = seed, management { port = 1, host = "192.0.2.1" } | management.host | or TLS
+                    cluster.role = seed, management.discovery = dns   | management.port | management.port = 8558
+                    cluster.role = seed, management { port = 0, discovery = dns } | management.port | cannot know
+                    cluster.seeds = ["a:1"], management { port = 1, discovery = dns } | management.discovery | remove cluster.seeds
+                    cluster { role = seed, insecure = true }, management { port = 1, host = "0.0.0.0", discovery = dns } | management.advertise | listen on all
+                    management { port = 1, discovery = listed }       | management.contacts | none
+                    management { port = 1, discovery = listed, contacts = [a] } | management.contacts | host:port
+                    management { port = 1, discovery = listed, contacts = ["a:1"] } | management.required-contacts | at most the 1
+                    cluster.role = seed, management.contacts = ["a:1"] | management.contacts | management.discovery = listed
+                    cluster.role = seed, management.port = 70000      | management.port | at most 65535
+                    cluster.role = seed, management.discovery = consul | management.discovery | one of none, kubernetes, dns, listed
                     """)
     void whatIsWrongIsSaidAtItsKey(String text, String key, String words) throws IOException {
         Files.writeString(folder.resolve("a.pem"), "");
@@ -126,6 +162,14 @@ class NodeLoaderTest {
                 .isInstanceOf(ConfigException.class)
                 .hasMessageContaining(key)
                 .hasMessageContaining(words);
+    }
+
+    @Test
+    void aWorkerThatFindsNodesNeedsNoSeed() throws IOException {
+        NodeConfig config = load("management { port = 8558, discovery = kubernetes }");
+
+        assertThat(config.cluster().seeds()).isEmpty();
+        assertThat(config.management().findsNodes()).isTrue();
     }
 
     @Test
