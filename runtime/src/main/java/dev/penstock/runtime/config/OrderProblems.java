@@ -14,7 +14,8 @@ import java.util.stream.Collectors;
 
 /**
  * Everything that can be said of a file that is no order: what the reader found, and where only the
- * shape is in doubt what the judge objects to in the rest, so that nobody has to ask twice.
+ * shape is in doubt, or some words, what the judge objects to in the rest, so that nobody has to
+ * ask twice.
  */
 public final class OrderProblems {
     private OrderProblems() {}
@@ -24,21 +25,45 @@ public final class OrderProblems {
         List<TextProblem> problems = new ArrayList<>(unreadable.problems());
         Set<TextPosition> told =
                 problems.stream().map(TextProblem::position).collect(Collectors.toSet());
-        unreadable.draft().ifPresent(draft -> problems.addAll(judged(draft, told)));
+        boolean gaps = unreadable.draftHasGaps();
+        unreadable
+                .draft()
+                .filter(draft -> !gaps || draft.schedule().isComputeOnly())
+                .ifPresent(draft -> problems.addAll(judged(draft, told, gaps)));
         problems.sort(
                 Comparator.comparingInt((TextProblem p) -> p.position().line())
                         .thenComparingInt(p -> p.position().column()));
         return problems;
     }
 
-    private static List<TextProblem> judged(ParsedSchedule draft, Set<TextPosition> told) {
+    private static List<TextProblem> judged(
+            ParsedSchedule draft, Set<TextPosition> told, boolean gaps) {
         List<TextProblem> problems = new ArrayList<>();
         for (Violation violation : ScheduleValidator.validate(draft.schedule()).violations()) {
             TextPosition position = draft.positionOf(violation.place());
-            if (!told.contains(position)) {
+            if (!told.contains(position) && !(gaps && mayComeOfGap(violation))) {
                 problems.add(new TextProblem(position, violation.message()));
             }
         }
         return problems;
+    }
+
+    /** Whether it might be cured by an op that stands there and could not be read. */
+    private static boolean mayComeOfGap(Violation violation) {
+        return switch (violation) {
+            case Violation.Missing _,
+                    Violation.NotResident _,
+                    Violation.Deadlock _,
+                    Violation.PeakExceeded _,
+                    Violation.MemoryExceeded _ ->
+                    true;
+            case Violation.UnknownUnit _,
+                    Violation.Unexpected _,
+                    Violation.WrongRank _,
+                    Violation.Duplicate _,
+                    Violation.OutOfOrder _,
+                    Violation.SliceOrder _ ->
+                    false;
+        };
     }
 }

@@ -10,6 +10,7 @@ public final class ScheduleTextException extends RuntimeException {
 
     private final transient List<TextProblem> problems;
     private final transient Optional<ParsedSchedule> draft;
+    private final boolean gaps;
 
     public ScheduleTextException(List<TextProblem> problems) {
         this(problems, Optional.empty());
@@ -20,12 +21,22 @@ public final class ScheduleTextException extends RuntimeException {
      *     shape is in doubt
      */
     ScheduleTextException(List<TextProblem> problems, Optional<ParsedSchedule> draft) {
+        this(problems, draft, false);
+    }
+
+    /**
+     * @param draft the schedule as far as it can be told
+     * @param gaps whether words that could not be read are left out of it
+     */
+    ScheduleTextException(
+            List<TextProblem> problems, Optional<ParsedSchedule> draft, boolean gaps) {
         super(
                 problems.stream()
                         .map(TextProblem::toString)
                         .collect(Collectors.joining("\n", "this is no schedule:\n", "")));
         this.problems = List.copyOf(problems);
         this.draft = draft;
+        this.gaps = gaps;
     }
 
     /**
@@ -35,6 +46,14 @@ public final class ScheduleTextException extends RuntimeException {
      */
     public Optional<ParsedSchedule> draft() {
         return draft;
+    }
+
+    /**
+     * Whether the draft lacks ops that are in the text, but could not be read: that it is not
+     * complete is no news then.
+     */
+    public boolean draftHasGaps() {
+        return gaps;
     }
 
     public List<TextProblem> problems() {

@@ -16,6 +16,7 @@ import org.jspecify.annotations.Nullable;
 final class ScheduleTextReader {
     private final List<TextProblem> problems = new ArrayList<>();
     private final TextLines lines;
+    private int unreadable;
 
     ScheduleTextReader(String text) {
         this.lines = new TextLines(text, problems);
@@ -23,21 +24,26 @@ final class ScheduleTextReader {
 
     ParsedSchedule read() {
         @Nullable PipelineShape shape = shape();
+        Optional<ParsedSchedule> draft = Optional.empty();
         List<List<Op>> programs = lines.ranks().values().stream().map(e -> ops(e, shape)).toList();
         if (shape != null) {
             Placement placement = placement(shape);
             List<List<Integer>> groups = sharedGroups(shape);
             checkRanks(shape);
-            if (problems.isEmpty()) {
+            if (problems.size() == unreadable) {
                 var schedule =
                         new Schedule(name(), shape, placement, rankPrograms(programs), groups);
-                return new ParsedSchedule(schedule, positions());
+                var parsed = new ParsedSchedule(schedule, positions());
+                if (problems.isEmpty()) {
+                    return parsed;
+                }
+                draft = Optional.of(parsed);
             }
         }
         problems.sort(
                 Comparator.comparingInt((TextProblem p) -> p.position().line())
                         .thenComparingInt(p -> p.position().column()));
-        throw new ScheduleTextException(problems);
+        throw new ScheduleTextException(problems, draft, draft.isPresent());
     }
 
     private String name() {
@@ -218,6 +224,7 @@ final class ScheduleTextReader {
     }
 
     private void noOp(Word word) {
+        unreadable++;
         problem(
                 word.position(),
                 "expected an op such as 0F0, 0B0, 0I0, 0W0, 0R0, 0SEND_F0, 1RECV_F0, 1SEND_B0, 0RECV_B0,"
@@ -231,10 +238,16 @@ final class ScheduleTextReader {
                 .toList();
     }
 
+    /** Of the ops that could be read, and of each rank's end. */
     private List<List<TextPosition>> positions() {
         var positions = new ArrayList<List<TextPosition>>();
         for (Entry rank : lines.ranks().values()) {
-            var ofRank = new ArrayList<>(rank.words().stream().map(Word::position).toList());
+            var ofRank = new ArrayList<TextPosition>();
+            for (Word word : rank.words()) {
+                if (unreadable == 0 || OpText.parse(word.text()).isPresent()) {
+                    ofRank.add(word.position());
+                }
+            }
             ofRank.add(end(rank));
             positions.add(ofRank);
         }
