@@ -1,8 +1,12 @@
 package dev.penstock.runtime.cli;
 
 import dev.penstock.schedules.generate.GenerateOptions;
+import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.generate.ScheduleKind;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
+import java.util.ArrayList;
+import java.util.List;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -61,11 +65,32 @@ final class ScheduleGenerateCommand extends PenstockCommand {
 
     /** Costs are for slices that are planned, or for kinds that search. */
     private Schedule order() {
-        PipelineShape cut = slices.cut(shape.shape(kind), costs, err());
-        GenerateOptions options = shape.options();
+        PipelineShape asked = shape.shape(kind);
+        requireNoneIgnored();
+        PipelineShape cut = slices.cut(asked, costs, err());
+        GenerateOptions options = shape.options(kind);
         Schedule order = ShapeArguments.generate(kind, cut, options);
-        return costs.given() && !slices.planned()
+        return searchesForCosts()
                 ? ShapeArguments.generate(kind, cut, options.withCosts(costs.perRank(order)))
                 : order;
+    }
+
+    private boolean searchesForCosts() {
+        return (costs.given() || costs.hasStragglers()) && !slices.planned();
+    }
+
+    private void requireNoneIgnored() {
+        List<String> problems = new ArrayList<>(shape.misfits(kind));
+        if (searchesForCosts() && !Generators.kind(kind).search().usesCosts()) {
+            problems.add(
+                    ShapeArguments.ignored(
+                            "--costs, --profile, --hardware, --straggler",
+                            kind,
+                            ScheduleKind.Search::usesCosts,
+                            "leave them out; schedule simulate times any order with them"));
+        }
+        if (!problems.isEmpty()) {
+            throw new BadInputException(String.join("\n", problems));
+        }
     }
 }

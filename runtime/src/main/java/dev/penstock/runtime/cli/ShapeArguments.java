@@ -8,6 +8,7 @@ import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import java.util.Collections;
 import java.util.List;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
@@ -89,7 +90,7 @@ final class ShapeArguments {
      * @throws BadInputException if there is no such kind, or it cannot run in this shape
      */
     Schedule generate(String kind) {
-        return generate(kind, shape(kind), options());
+        return generate(kind, shape(kind), options(kind));
     }
 
     /** The same in a shape that was worked out. */
@@ -122,7 +123,34 @@ final class ShapeArguments {
         };
     }
 
-    GenerateOptions options() {
+    /** Why the options do not fit a kind: one that it would ignore is a mistake. */
+    List<String> misfits(String kind) {
+        ScheduleKind.Search search = Generators.kind(kind).search();
+        return memoryLimit == null || search.usesMemoryLimit()
+                ? List.of()
+                : List.of(
+                        ignored(
+                                "--memory-limit",
+                                kind,
+                                ScheduleKind.Search::usesMemoryLimit,
+                                "leave it out; schedule validate --memory checks any order"));
+    }
+
+    /** That a kind has no use for an option, and which kinds have. */
+    static String ignored(
+            String option, String kind, Predicate<ScheduleKind.Search> takes, String advice) {
+        return "%s: expected a kind that is searched for it (%s), got %s; %s"
+                .formatted(option, String.join(", ", Generators.kindsThat(takes)), kind, advice);
+    }
+
+    /**
+     * @throws BadInputException if the kind would ignore one of them
+     */
+    GenerateOptions options(String kind) {
+        List<String> misfits = misfits(kind);
+        if (!misfits.isEmpty()) {
+            throw new BadInputException(String.join("\n", misfits));
+        }
         GenerateOptions options = GenerateOptions.defaults().withBackwardOrder(backward);
         if (group != null) {
             options = options.withGroupSize(group);

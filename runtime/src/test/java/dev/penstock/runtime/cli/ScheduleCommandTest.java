@@ -22,6 +22,53 @@ class ScheduleCommandTest {
     @TempDir Path folder;
 
     @Test
+    void unreadableWordsAndWhatTheJudgeFindsAreSaidInOneRound() throws IOException {
+        Path order = folder.resolve("mine.txt");
+        Files.writeString(
+                order,
+                """
+                ranks: 2
+                micro-batches: 2
+                rank 0: 0F0 0G1 0B0 0B1 0F0
+                rank 1: 1F0 1B0 0F1 1F1 1B1
+                """);
+
+        Cli cli = Cli.run("schedule", "validate", order.toString());
+
+        assertThat(cli.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(cli.err())
+                .contains(":3:13: expected an op", "got '0G1'")
+                .contains(":3:25: ")
+                .contains(":4:17: ", "placed on rank 0")
+                .doesNotContain("missing");
+    }
+
+    @Test
+    void whatAKindWouldIgnoreIsAnErrorThatSaysWhichKindsTakeIt() {
+        Cli gpipe =
+                Cli.run("schedule", "generate", "gpipe", "--costs=forward=2", "--memory-limit=3");
+        assertThat(gpipe.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(gpipe.err())
+                .contains("--memory-limit: expected a kind that is searched for it (zb-1p, zb-2p)")
+                .contains("--costs, --profile, --hardware, --straggler: expected a kind")
+                .contains("(zb-1p, zb-2p, v-half, v-min), got gpipe");
+        assertThat(Cli.run("schedule", "show", "--kind=v-half", "--memory-limit=3").err())
+                .contains("(zb-1p, zb-2p), got v-half");
+
+        assertThat(Cli.run("schedule", "generate", "v-half", "--costs=forward=2").exitCode())
+                .isZero();
+        assertThat(
+                        Cli.run(
+                                        "schedule",
+                                        "generate",
+                                        "zb-1p",
+                                        "--costs=forward=2",
+                                        "--memory-limit=3")
+                                .exitCode())
+                .isZero();
+    }
+
+    @Test
     void showDrawsAKindOverTime() {
         Cli show = Cli.run("schedule", "show", "--kind", "1f1b", "--ranks=2", "--micro-batches=2");
 

@@ -3,10 +3,14 @@ package dev.penstock.schedules.generate;
 import static dev.penstock.schedules.generate.ScheduleKind.Chunks.ANY;
 import static dev.penstock.schedules.generate.ScheduleKind.Chunks.ONE;
 import static dev.penstock.schedules.generate.ScheduleKind.Chunks.TWO;
+import static dev.penstock.schedules.generate.ScheduleKind.Search.COSTS;
+import static dev.penstock.schedules.generate.ScheduleKind.Search.COSTS_AND_MEMORY;
+import static dev.penstock.schedules.generate.ScheduleKind.Search.NONE;
 
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import java.util.List;
+import java.util.function.Predicate;
 
 /** The kinds of schedule by the names that configurations and the command line use. */
 public final class Generators {
@@ -27,15 +31,19 @@ public final class Generators {
                     sliced("breadth-first", ANY, (s, _) -> BreadthFirst.schedule(s)),
                     sliced("zb-h1", ONE, (s, _) -> ZeroBubbleH1.schedule(s)),
                     sliced("zb-h2", ONE, (s, _) -> ZeroBubbleH2.schedule(s)),
-                    whole("zb-1p", ONE, SearchedZeroBubble::onePerRank),
-                    whole("zb-2p", ONE, SearchedZeroBubble::twoPerRank),
+                    searched("zb-1p", ONE, COSTS_AND_MEMORY, SearchedZeroBubble::onePerRank),
+                    searched("zb-2p", ONE, COSTS_AND_MEMORY, SearchedZeroBubble::twoPerRank),
                     whole(
                             "interleaved-zb",
                             ANY,
                             (s, o) -> InterleavedZeroBubble.schedule(s, o.groupSize())),
                     whole("zb-v", TWO, (s, _) -> ZeroBubbleV.schedule(s)),
-                    whole("v-half", TWO, (s, o) -> VHalf.schedule(s, o.costsOf(s.ranks()))),
-                    whole("v-min", TWO, (s, o) -> VMin.schedule(s, o.costsOf(s.ranks()))),
+                    searched(
+                            "v-half",
+                            TWO,
+                            COSTS,
+                            (s, o) -> VHalf.schedule(s, o.costsOf(s.ranks()))),
+                    searched("v-min", TWO, COSTS, (s, o) -> VMin.schedule(s, o.costsOf(s.ranks()))),
                     whole("dualpipe-v", TWO, (s, _) -> DualPipeV.schedule(s)),
                     sliced("seq1f1b", ONE, (s, _) -> Seq1F1B.schedule(s)),
                     sliced(
@@ -48,16 +56,33 @@ public final class Generators {
     private Generators() {}
 
     private static Entry whole(String name, ScheduleKind.Chunks chunks, Generator generator) {
-        return new Entry(new ScheduleKind(name, chunks, false), generator);
+        return new Entry(new ScheduleKind(name, chunks, false, NONE), generator);
     }
 
     private static Entry sliced(String name, ScheduleKind.Chunks chunks, Generator generator) {
-        return new Entry(new ScheduleKind(name, chunks, true), generator);
+        return new Entry(new ScheduleKind(name, chunks, true, NONE), generator);
+    }
+
+    private static Entry searched(
+            String name,
+            ScheduleKind.Chunks chunks,
+            ScheduleKind.Search search,
+            Generator generator) {
+        return new Entry(new ScheduleKind(name, chunks, false, search), generator);
     }
 
     /** The names of all kinds. */
     public static List<String> kinds() {
         return ENTRIES.stream().map(entry -> entry.kind().name()).toList();
+    }
+
+    /** The names of the kinds whose search is so. */
+    public static List<String> kindsThat(Predicate<ScheduleKind.Search> search) {
+        return ENTRIES.stream()
+                .map(Entry::kind)
+                .filter(kind -> search.test(kind.search()))
+                .map(ScheduleKind::name)
+                .toList();
     }
 
     /**

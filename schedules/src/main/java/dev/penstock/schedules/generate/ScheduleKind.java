@@ -6,8 +6,29 @@ package dev.penstock.schedules.generate;
  * @param name as configurations and the command line write it
  * @param chunks how many stages a rank holds
  * @param sliced whether sequences may be cut into token slices
+ * @param search what its order depends on beside the shape
  */
-public record ScheduleKind(String name, Chunks chunks, boolean sliced) {
+public record ScheduleKind(String name, Chunks chunks, boolean sliced, Search search) {
+    /** Whether an order is worked out for given costs. */
+    public enum Search {
+        /** It is a rule. */
+        NONE,
+        /** It is searched for the costs of ops. */
+        COSTS,
+        /** It is searched for the costs of ops, within what a rank may hold. */
+        COSTS_AND_MEMORY;
+
+        /** Whether {@link GenerateOptions#costs} say something to it. */
+        public boolean usesCosts() {
+            return this != NONE;
+        }
+
+        /** Whether {@link GenerateOptions#memoryLimit} says something to it. */
+        public boolean usesMemoryLimit() {
+            return this == COSTS_AND_MEMORY;
+        }
+    }
+
     /** A rule for the number of stages per rank. */
     public enum Chunks {
         /** The plain pipeline. */
