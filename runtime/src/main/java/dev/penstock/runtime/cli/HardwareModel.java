@@ -66,6 +66,12 @@ final class HardwareModel {
 
     /** What slices of one sequence cost on the slowest device. */
     static SliceTimes sliceTimes(Path clusterFile, ModelShape model, PipelineShape shape) {
+        return sliceTimes(clusterFile, model, shape, 1);
+    }
+
+    /** What slices of so many sequences cost on the slowest device. */
+    static SliceTimes sliceTimes(
+            Path clusterFile, ModelShape model, PipelineShape shape, int sequences) {
         List<String> problems = new ArrayList<>();
         Optional<ClusterConfig> cluster = cluster(clusterFile, shape, problems);
         requireNone(problems);
@@ -74,7 +80,7 @@ final class HardwareModel {
                         request(cluster.orElseThrow(), model, shape),
                         new Layout(shape.ranks(), 1, 1),
                         model.evenPartition(shape.stages()),
-                        1),
+                        sequences),
                 model.sequence(),
                 "times follow from the hardware's rates: nothing was fitted");
     }

@@ -17,6 +17,7 @@ import picocli.CommandLine.Option;
             ScheduleConvertCommand.class,
             ScheduleDiffCommand.class,
             ScheduleCompareCommand.class,
+            ScheduleSlicesCommand.class,
         },
         footerHeading = "%nExample:%n",
         footer = "  penstock schedule show --kind 1f1b --ranks 4 --micro-batches 8")

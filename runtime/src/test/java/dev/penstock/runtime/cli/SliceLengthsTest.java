@@ -2,6 +2,8 @@ package dev.penstock.runtime.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.penstock.schedules.generate.GenerateOptions;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.generate.OpCosts;
@@ -25,6 +27,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Slices and costs that {@code schedule generate} works out or passes on. */
 class SliceLengthsTest {
+    private static final String LAPTOPS = "../sample-configs/clusters/4-laptops.conf";
+
     private static final int CONTEXT = 256;
 
     @TempDir Path folder;
@@ -139,6 +143,54 @@ class SliceLengthsTest {
                 .isEqualTo(Generators.generate("zb-1p", PipelineShape.of(3, 6), costs));
         assertThat(costly.out()).isNotEqualTo(plain.out());
         assertThat(generate("zb-2p", "--costs=forwards=10").err()).contains("unknown cost");
+    }
+
+    /** For one sequence there is nothing to divide but its tokens. */
+    @Test
+    void aBatchIsCutTogetherWithItsSequences() throws Exception {
+        String[] one = {
+            "schedule",
+            "slices",
+            "--batch=1",
+            "--ranks=2",
+            "--tokens=128",
+            "--hardware=" + LAPTOPS,
+            "--json"
+        };
+        JsonNode single = new ObjectMapper().readTree(Cli.run(one).out());
+        one[2] = "--batch=4";
+        JsonNode four = new ObjectMapper().readTree(Cli.run(one).out());
+
+        assertThat(single.at("/microBatches")).hasSize(1);
+        assertThat(single.at("/microBatches/0/sliceLengths"))
+                .isEqualTo(single.at("/equalSliceLengths"));
+        assertThat(single.at("/stepNanos")).isEqualTo(single.at("/equalStepNanos"));
+        int sequences = 0;
+        for (JsonNode part : four.at("/microBatches")) {
+            sequences += part.at("/sequences").asInt();
+            int tokens = 0;
+            for (JsonNode length : part.at("/sliceLengths")) {
+                tokens += length.asInt();
+            }
+            assertThat(tokens).isEqualTo(128);
+        }
+        assertThat(sequences).isEqualTo(4);
+        assertThat(four.at("/stepNanos").asLong())
+                .isLessThanOrEqualTo(four.at("/equalStepNanos").asLong())
+                .isGreaterThan(single.at("/stepNanos").asLong());
+    }
+
+    @Test
+    void aBatchThatCannotBeCutIsSaid() {
+        Cli wrong =
+                Cli.run("schedule", "slices", "--batch=0", "--ranks=0", "--hardware=" + LAPTOPS);
+
+        assertThat(wrong.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(wrong.err())
+                .contains("expected --ranks of 1 or more, got 0")
+                .contains("expected --batch of 1 or more, got 0");
+        assertThat(Cli.run("schedule", "slices", "--tokens=100", "--hardware=" + LAPTOPS).err())
+                .contains("--slice-grid: expected a divisor of 100 tokens, got 8");
     }
 
     private static Cli planned(String... options) {
