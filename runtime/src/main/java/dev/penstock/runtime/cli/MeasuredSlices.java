@@ -112,7 +112,7 @@ final class MeasuredSlices {
             throw new IllegalArgumentException("expected runs with slices, got whole sequences");
         }
         MeasuredSliceCost cost = MeasuredSliceCost.interpolated(samples);
-        ContextTerm.Error error = cost.contextTerm().error();
+        ContextTerm.FitError error = cost.contextTerm().error();
         return new SliceTimes(
                 cost,
                 tokens,

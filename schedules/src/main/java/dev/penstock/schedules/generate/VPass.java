@@ -14,8 +14,14 @@ enum VPass {
 
     private static final VPass[] ALL = values();
 
-    static VPass of(int ordinal) {
-        return ALL[ordinal];
+    static VPass of(int index) {
+        return ALL[index];
+    }
+
+    /** Counts the passes in the order above, in which a table of units holds them. */
+    @SuppressWarnings("EnumOrdinal")
+    int index() {
+        return ordinal();
     }
 
     boolean isForward() {

@@ -44,7 +44,7 @@ final class VShapedSlots {
 
     private void repeat(int rank) {
         Arrays.fill(at[rank], IDLE);
-        for (int p = 0; p <= VPass.INPUT_LOW.ordinal(); p++) {
+        for (int p = 0; p <= VPass.INPUT_LOW.index(); p++) {
             VPass pass = VPass.of(p);
             int first = block.slot(pass, rank);
             for (int i = 0; i < units.microBatches(); i++) {

@@ -12,7 +12,7 @@ record VUnits(int ranks, int microBatches) {
     }
 
     int index(int rank, VPass pass, int microBatch) {
-        return rank * perRank() + pass.ordinal() * microBatches + microBatch;
+        return rank * perRank() + pass.index() * microBatches + microBatch;
     }
 
     int rank(int index) {

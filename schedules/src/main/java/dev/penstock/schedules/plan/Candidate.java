@@ -10,6 +10,7 @@ import dev.penstock.schedules.ir.PipelineShape;
  * @param split whether backwards are in two parts
  * @param leastNanos no order makes a faster step of it
  */
+@SuppressWarnings("ArrayRecordComponent") // never compared, and written by nobody
 record Candidate(
         PlanChoice choice,
         PipelineShape shape,

@@ -12,9 +12,9 @@ import java.util.List;
  * @param a3 nanoseconds per pair of them
  * @param error how well it fits
  */
-public record ContextTerm(double a0, double a1, double a2, double a3, Error error) {
+public record ContextTerm(double a0, double a1, double a2, double a3, FitError error) {
     /** Context is free. */
-    public static final ContextTerm NONE = new ContextTerm(0, 0, 0, 0, new Error(0, 0, 0));
+    public static final ContextTerm NONE = new ContextTerm(0, 0, 0, 0, new FitError(0, 0, 0));
 
     /**
      * Errors of the predicted t(i, j), each relative to the measured one.
@@ -23,7 +23,7 @@ public record ContextTerm(double a0, double a1, double a2, double a3, Error erro
      * @param mean mean of the absolute relative errors
      * @param worst the largest of them
      */
-    public record Error(int samples, double mean, double worst) {}
+    public record FitError(int samples, double mean, double worst) {}
 
     /**
      * How long a slice without context takes; what a measurement has beyond it is the context's.
@@ -61,7 +61,7 @@ public record ContextTerm(double a0, double a1, double a2, double a3, Error erro
         return new ContextTerm(term.a0, term.a1, term.a2, term.a3, term.errorOf(used, alone));
     }
 
-    private Error errorOf(List<SliceSample> samples, Alone alone) {
+    private FitError errorOf(List<SliceSample> samples, Alone alone) {
         double sum = 0;
         double worst = 0;
         for (SliceSample sample : samples) {
@@ -71,7 +71,7 @@ public record ContextTerm(double a0, double a1, double a2, double a3, Error erro
             sum += error;
             worst = Math.max(worst, error);
         }
-        return new Error(samples.size(), sum / samples.size(), worst);
+        return new FitError(samples.size(), sum / samples.size(), worst);
     }
 
     /** t_ctx(length, context). */

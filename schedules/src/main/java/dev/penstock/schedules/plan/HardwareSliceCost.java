@@ -22,6 +22,8 @@ public final class HardwareSliceCost implements SliceCost {
     }
 
     /**
+     * What slices cost on the slowest stage of a layout.
+     *
      * @param partition blocks of each stage; stage s is on rank s mod the layout's ranks
      * @param sequences of a micro-batch
      */
@@ -71,6 +73,6 @@ public final class HardwareSliceCost implements SliceCost {
         Link link = hardware.hops().get(sender % hardware.layout().pipeline());
         long bytes =
                 UnitBytes.hop(request.model(), request.bytes(), hardware.layout().tensor(), tokens);
-        return link.latencyNanos() + Math.round(link.nanos(bytes));
+        return link.latencyNanos() + Math.round(link.nanos((double) bytes));
     }
 }

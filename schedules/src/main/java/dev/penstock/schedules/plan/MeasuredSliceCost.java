@@ -2,6 +2,7 @@ package dev.penstock.schedules.plan;
 
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
 import java.util.TreeMap;
 
 /**
@@ -40,7 +41,7 @@ public final class MeasuredSliceCost implements SliceCost {
      *     not decide the context's term
      */
     public static MeasuredSliceCost interpolated(List<SliceSample> samples) {
-        TreeMap<Integer, Long> means = meansAlone(samples);
+        NavigableMap<Integer, Long> means = meansAlone(samples);
         if (means.isEmpty()) {
             throw new IllegalArgumentException(
                     "expected a slice without context among the samples, got none");
@@ -48,7 +49,7 @@ public final class MeasuredSliceCost implements SliceCost {
         return of(samples, length -> between(means, length));
     }
 
-    private static long between(TreeMap<Integer, Long> means, int length) {
+    private static long between(NavigableMap<Integer, Long> means, int length) {
         if (length <= means.firstKey()) {
             return means.firstEntry().getValue();
         }
@@ -70,7 +71,7 @@ public final class MeasuredSliceCost implements SliceCost {
                 alone, context ? ContextTerm.fit(samples, alone) : ContextTerm.NONE);
     }
 
-    private static TreeMap<Integer, Long> meansAlone(List<SliceSample> samples) {
+    private static NavigableMap<Integer, Long> meansAlone(List<SliceSample> samples) {
         Map<Integer, long[]> sums = new TreeMap<>();
         for (SliceSample sample : samples) {
             if (sample.context() == 0) {

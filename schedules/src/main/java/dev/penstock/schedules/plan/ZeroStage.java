@@ -29,7 +29,12 @@ public enum ZeroStage {
 
     /** 0 to 3, as everybody says. */
     public int number() {
-        return ordinal();
+        return switch (this) {
+            case NONE -> 0;
+            case OPTIMIZER -> 1;
+            case GRADIENTS -> 2;
+            case PARAMETERS -> 3;
+        };
     }
 
     /** Whether the optimizer's states are divided. */

@@ -12,7 +12,7 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.SortedSet;
+import java.util.NavigableSet;
 import java.util.TreeSet;
 import java.util.stream.IntStream;
 
@@ -44,8 +44,8 @@ public final class FaultGrid {
     /** What is missing at the end of a rank's program. */
     private final Map<Integer, Op> missing = new HashMap<>();
 
-    private final SortedSet<Integer> ranks = new TreeSet<>();
-    private final SortedSet<Integer> columns = new TreeSet<>();
+    private final NavigableSet<Integer> ranks = new TreeSet<>();
+    private final NavigableSet<Integer> columns = new TreeSet<>();
     private boolean deadlock;
 
     private FaultGrid(Schedule schedule) {
@@ -127,7 +127,7 @@ public final class FaultGrid {
                         .mapToInt(rank -> length(rank) + (missing.containsKey(rank) ? 1 : 0))
                         .max()
                         .orElse(0);
-        List<Integer> shown = withGaps(columns.headSet(end), end);
+        List<Integer> shown = withGaps(columns.headSet(end, false), end);
         var rows = new ArrayList<List<String>>();
         rows.add(shown.stream().map(column -> column < 0 ? GAP : String.valueOf(column)).toList());
         for (int rank : ranks) {
@@ -137,7 +137,7 @@ public final class FaultGrid {
     }
 
     /** With -1 wherever columns are left out. */
-    private static List<Integer> withGaps(SortedSet<Integer> columns, int end) {
+    private static List<Integer> withGaps(NavigableSet<Integer> columns, int end) {
         var shown = new ArrayList<Integer>();
         int next = 0;
         for (int column : columns) {

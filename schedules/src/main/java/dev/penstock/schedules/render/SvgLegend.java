@@ -60,11 +60,17 @@ final class SvgLegend {
     private static void swatch(SvgWriter svg, Entry entry, int y) {
         switch (entry.style) {
             case "held", "gathered" -> {
-                String step = "M%d %dV%dh%dV%dH%d";
                 int middle = entry.x + SWATCH / 2;
                 svg.path(
                         entry.style,
-                        step.formatted(entry.x, y + SWATCH, y + 7, SWATCH / 2, y + 1, middle + 7)
+                        "M%d %dV%dh%dV%dH%d"
+                                        .formatted(
+                                                entry.x,
+                                                y + SWATCH,
+                                                y + 7,
+                                                SWATCH / 2,
+                                                y + 1,
+                                                middle + 7)
                                 + "V"
                                 + (y + SWATCH),
                         "");

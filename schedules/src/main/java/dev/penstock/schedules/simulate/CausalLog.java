@@ -12,7 +12,6 @@ import java.util.Map;
 
 /** Everything about a simulation that a later op may have waited for. */
 final class CausalLog implements OpTimes {
-    private final Schedule schedule;
     private final PipelineShape shape;
     private final Placement placement;
     private final CostModel costs;
@@ -31,7 +30,6 @@ final class CausalLog implements OpTimes {
     private final Map<Integer, List<Integer>> receives = new HashMap<>();
 
     CausalLog(Schedule schedule, CostModel costs, InFlight inFlight) {
-        this.schedule = schedule;
         this.shape = schedule.shape();
         this.placement = schedule.placement();
         this.costs = costs;

@@ -46,7 +46,7 @@ class MeasuredSliceCostTest {
 
     @Test
     void reportsHowFarThePredictionIsOff() {
-        ContextTerm.Error error = MeasuredSliceCost.of(samples(0.01)).contextTerm().error();
+        ContextTerm.FitError error = MeasuredSliceCost.of(samples(0.01)).contextTerm().error();
 
         assertThat(error.samples()).isEqualTo(32 * 16);
         assertThat(error.mean()).isBetween(0.001, 0.02);
