@@ -156,7 +156,8 @@ public final class NodeProcess {
                         .orElseGet(
                                 () ->
                                         "the cluster at %s refused this node, or this node the cluster: see the line above"
-                                                .formatted(others())));
+                                                .formatted(
+                                                        NodeManagement.asked(config, others()))));
     }
 
     private Identity identity() {
