@@ -59,6 +59,9 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
         }
     }
 
+    /** Start another media driver of your host for an open run. */
+    public record StartDriver(String runId) implements Command {}
+
     /** Let go of a run. */
     public record CloseRun(String runId) implements Command {}
 
@@ -80,7 +83,10 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
     /** This node cannot have a share. */
     public record RunRefused(String node, String reason) implements Report {}
 
-    /** The media driver of this node's host ended. */
+    /** The answer to {@link StartDriver}, unless that is {@link DriverDied}. */
+    public record DriverStarted(String node, String driverDirectory) implements Report {}
+
+    /** The media driver of this node's host ended, or none starts. */
     public record DriverDied(String node, String how) implements Report {}
 
     /** Where the receptionist lists all nodes that work. */
@@ -118,15 +124,19 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
         switch (command) {
             case Introduce introduce -> onIntroduce(introduce);
             case OpenRun open -> onOpenRun(open);
-            case HostRanks(String runId, List<Integer> ranks, String driver, var key) -> {
-                ActorRef<NodeRun.Command> run = runs.get(runId);
-                if (run != null) {
-                    run.tell(new NodeRun.Host(ranks, driver, key));
-                }
-            }
+            case HostRanks(String runId, List<Integer> ranks, String driver, var key) ->
+                    tell(runId, new NodeRun.Host(ranks, driver, key));
+            case StartDriver(String runId) -> tell(runId, new NodeRun.StartDriver());
             case CloseRun(String runId) -> close(runId);
         }
         return this;
+    }
+
+    private void tell(String runId, NodeRun.Command command) {
+        ActorRef<NodeRun.Command> run = runs.get(runId);
+        if (run != null) {
+            run.tell(command);
+        }
     }
 
     private void onIntroduce(Introduce introduce) {

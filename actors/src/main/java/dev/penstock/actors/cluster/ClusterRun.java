@@ -1,5 +1,6 @@
 package dev.penstock.actors.cluster;
 
+import dev.penstock.actors.spi.ProcessSupply;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunPlan;
@@ -43,8 +44,12 @@ public interface ClusterRun extends AutoCloseable {
      */
     boolean crossesHosts();
 
-    /** What its supervisor works with. */
-    SupervisorServices services();
+    /**
+     * What its supervisor works with; once.
+     *
+     * @param processes finds room for ranks that are to be started anew
+     */
+    SupervisorServices services(ProcessSupply processes);
 
     /**
      * Writes the report. Blocks.

@@ -1,5 +1,6 @@
 package dev.penstock.actors.cluster;
 
+import akka.actor.AddressFromURIString;
 import akka.actor.typed.ActorRef;
 import akka.actor.typed.Behavior;
 import akka.actor.typed.PostStop;
@@ -9,6 +10,8 @@ import akka.actor.typed.javadsl.ActorContext;
 import akka.actor.typed.javadsl.Behaviors;
 import akka.actor.typed.javadsl.Receive;
 import akka.actor.typed.receptionist.Receptionist;
+import akka.cluster.typed.Cluster;
+import akka.cluster.typed.Down;
 import dev.penstock.actors.serialization.WireMessage;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -101,19 +104,26 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
     /** The run was told, or had ended. */
     public record Stopping(RunStanding standing) implements StopAnswer {}
 
-    /** A keeper asks for room. */
-    record WantsRoom(String run, NodeBook.Wish wish, ActorRef<RunKeeper.Command> keeper) {}
+    /** What keepers say; never leaves its process. */
+    sealed interface KeeperSays {}
 
-    private record RoomWanted(WantsRoom wanted) implements Command {}
+    /** A keeper asks for room. */
+    record WantsRoom(String run, NodeBook.Wish wish, ActorRef<RunKeeper.Command> keeper)
+            implements KeeperSays {}
+
+    /** Where a run stands now. */
+    record Stands(RunStanding standing, ActorRef<RunKeeper.Command> keeper) implements KeeperSays {}
+
+    /** A rank took room that nobody had asked for. */
+    record Seated(String run, int rank, String address, long bytes) implements KeeperSays {}
+
+    private record KeeperSaid(KeeperSays what) implements Command {}
 
     private record NodesListed(Receptionist.Listing listing) implements Command {}
 
     private record Introduced(ClusterNode.Introduction introduction) implements Command {}
 
     private record LineCut(String address) implements Command {}
-
-    private record Stands(RunStanding standing, ActorRef<RunKeeper.Command> keeper)
-            implements Command {}
 
     private static final Logger LOG = LoggerFactory.getLogger(ClusterRuns.class);
 
@@ -167,11 +177,13 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
             case ListRuns(ActorRef<RunList> replyTo) -> onListRuns(replyTo);
             case Follow follow -> onFollow(follow);
             case StopRun stop -> onStopRun(stop);
-            case RoomWanted(WantsRoom wanted) -> onRoomWanted(wanted);
-            case Stands stands -> onStands(stands);
+            case KeeperSaid(WantsRoom wanted) -> onRoomWanted(wanted);
+            case KeeperSaid(Stands stands) -> onStands(stands);
+            case KeeperSaid(Seated(String run, int rank, String address, long bytes)) ->
+                    nodes.seat(run, rank, address, bytes);
             case NodesListed(Receptionist.Listing listing) -> onNodesListed(listing);
             case Introduced(ClusterNode.Introduction introduction) -> onIntroduced(introduction);
-            case LineCut(String address) -> lost(address, "its process on this host ended");
+            case LineCut(String address) -> onLineCut(address);
         }
         return this;
     }
@@ -182,11 +194,7 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
         ActorRef<Command> self = getContext().getSelf();
         getContext()
                 .spawnAnonymous(
-                        RunKeeper.create(
-                                maker,
-                                submit,
-                                wanted -> self.tell(new RoomWanted(wanted)),
-                                (standing, keeper) -> self.tell(new Stands(standing, keeper))));
+                        RunKeeper.create(maker, submit, said -> self.tell(new KeeperSaid(said))));
     }
 
     private void onListRuns(ActorRef<RunList> replyTo) {
@@ -280,6 +288,19 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
             }
         }
         return this;
+    }
+
+    /**
+     * A dead member that nobody downs counts as unreachable: after some deaths the living would be
+     * the minority, and the split brain resolver would down them.
+     */
+    private void onLineCut(String address) {
+        if (nodes.at(address).isPresent()) {
+            Cluster.get(getContext().getSystem())
+                    .manager()
+                    .tell(new Down(AddressFromURIString.parse(address)));
+            lost(address, "its process on this host ended");
+        }
     }
 
     private void lost(String address, String how) {

@@ -59,6 +59,7 @@ final class Followers {
                     RunNews.StepOfRank _,
                     RunNews.Checkpoint _,
                     RunNews.CheckpointFailed _,
+                    RunNews.Recovering _,
                     RunNews.Recovery _,
                     RunNews.Straggler _,
                     RunNews.Stall _ ->

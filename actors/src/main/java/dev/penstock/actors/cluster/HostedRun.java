@@ -12,7 +12,7 @@ public interface HostedRun extends AutoCloseable {
     String planHash();
 
     /**
-     * Starts the run's media driver for all nodes of this host.
+     * Starts the run's media driver for all nodes of this host; once more when that has ended.
      *
      * @param onDeath told once, in a sentence, if it ends before {@link #close}
      * @return its directory

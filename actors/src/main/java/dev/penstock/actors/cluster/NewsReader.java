@@ -48,6 +48,7 @@ public final class NewsReader {
                     listener.onCheckpoint(after, bytes, nanos);
             case RunNews.CheckpointFailed(long after, String reason) ->
                     listener.onCheckpointFailed(after, reason);
+            case RunNews.Recovering(int epoch, String cause) -> listener.onRecovering(epoch, cause);
             case RunNews.Recovery(RecoveryReport report) -> listener.onRecovery(report);
             case RunNews.Straggler(int rank, long after, double factor) ->
                     listener.onStraggler(rank, after, factor);

@@ -55,6 +55,11 @@ public final class NewsWriter implements RunListener {
     }
 
     @Override
+    public void onRecovering(int epoch, String cause) {
+        news.accept(new RunNews.Recovering(epoch, cause));
+    }
+
+    @Override
     public void onRecovery(RecoveryReport report) {
         news.accept(new RunNews.Recovery(report));
     }

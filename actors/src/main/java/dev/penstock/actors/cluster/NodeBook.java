@@ -1,16 +1,16 @@
 package dev.penstock.actors.cluster;
 
 import akka.actor.typed.ActorRef;
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /** Which nodes are there and what runs have taken of them. Its owner's thread only. */
@@ -21,32 +21,60 @@ final class NodeBook {
     /**
      * What a run asks for.
      *
-     * @param bytes of each rank
+     * @param bytes of each rank of the run
+     * @param ranks that need room; the others stay where they are
      * @param crossesHosts whether ranks may be on several hosts
+     * @param avoids addresses of nodes that these ranks do not go to
      */
-    record Wish(List<Long> bytes, Optional<Integer> ranksPerNode, boolean crossesHosts) {
+    record Wish(
+            List<Long> bytes,
+            Set<Integer> ranks,
+            Optional<Integer> ranksPerNode,
+            boolean crossesHosts,
+            Set<String> avoids) {
+        /** For all ranks of a run, anywhere. */
+        Wish(List<Long> bytes, Optional<Integer> ranksPerNode, boolean crossesHosts) {
+            this(
+                    bytes,
+                    IntStream.range(0, bytes.size()).boxed().collect(Collectors.toSet()),
+                    ranksPerNode,
+                    crossesHosts,
+                    Set.of());
+        }
+
+        /** For some ranks. */
+        Wish of(Set<Integer> some, Set<String> avoided) {
+            return new Wish(
+                    bytes, Set.copyOf(some), ranksPerNode, crossesHosts, Set.copyOf(avoided));
+        }
+
         long total() {
-            return bytes.stream().mapToLong(Long::longValue).sum();
+            return ranks.stream().mapToLong(bytes::get).sum();
         }
     }
 
     /** What a run gets. */
     sealed interface Answer {
-        /** Entry r is for rank r. */
-        record Granted(List<Entry> nodes) implements Answer {}
+        /** The node of each rank that was asked for. */
+        record Granted(Map<Integer, Entry> nodes) implements Answer {}
 
         /** Not yet; a line for people. */
         record Wanting(String line) implements Answer {}
     }
 
+    /** Where a rank is and what it holds there. */
+    private record Seat(String address, long bytes) {}
+
     private final Map<String, Entry> byAddress = new TreeMap<>();
-    private final Map<String, Map<String, Long>> taken = new HashMap<>();
+    private final Map<String, Map<Integer, Seat>> seats = new HashMap<>();
 
     void add(Entry entry) {
         byAddress.put(entry.offer().address(), entry);
     }
 
+    /** The node is gone, and with it all that runs had taken of it. */
     Optional<Entry> remove(String address) {
+        seats.values().forEach(run -> run.values().removeIf(s -> s.address().equals(address)));
         return Optional.ofNullable(byAddress.remove(address));
     }
 
@@ -60,37 +88,141 @@ final class NodeBook {
 
     /** What a run had taken is free again. */
     void release(String run) {
-        taken.remove(run);
+        seats.remove(run);
     }
 
-    /** Takes room for a run's ranks if there is enough. */
+    /** A rank went somewhere by itself: to the holder of its mirror. */
+    void seat(String run, int rank, String address, long bytes) {
+        seatsOf(run).put(rank, new Seat(address, bytes));
+    }
+
+    private Map<Integer, Seat> seatsOf(String run) {
+        return seats.computeIfAbsent(run, _ -> new TreeMap<>());
+    }
+
+    /** Takes room for a run's ranks if there is enough for all of them. */
     Answer take(String run, Wish wish) {
-        release(run);
-        List<RankPlacement.Group> groups = new ArrayList<>();
-        for (int rank = 0; rank < wish.bytes().size(); rank++) {
-            groups.add(new RankPlacement.Group(List.of(rank), wish.bytes().get(rank)));
+        Map<Integer, Seat> mine = seatsOf(run);
+        mine.keySet().removeAll(wish.ranks());
+        Map<Integer, String> found = new TreeMap<>();
+        if (!mine.isEmpty()) {
+            found.putAll(near(run, mine, wish));
         }
-        int most = wish.ranksPerNode().orElse(Integer.MAX_VALUE);
-        List<RankPlacement.Room> rooms =
-                byAddress.values().stream().map(entry -> room(entry.offer(), most)).toList();
-        return switch (place(groups, rooms, wish)) {
-            case RankPlacement.Answer.Placed(List<String> addresses) -> {
-                List<Entry> nodes = addresses.stream().map(this::known).toList();
-                Map<String, Long> bytes = new HashMap<>();
-                for (int rank = 0; rank < nodes.size(); rank++) {
-                    bytes.merge(addresses.get(rank), wish.bytes().get(rank), Long::sum);
+        List<RankPlacement.Room> rooms = rooms(run, mine, wish);
+        if (found.isEmpty()) {
+            switch (place(wish, rooms)) {
+                case RankPlacement.Answer.Placed(List<String> addresses) -> {
+                    List<Integer> ranks = wish.ranks().stream().sorted().toList();
+                    for (int i = 0; i < ranks.size(); i++) {
+                        found.put(ranks.get(i), addresses.get(i));
+                    }
                 }
-                taken.put(run, bytes);
-                yield new Answer.Granted(nodes);
+                case RankPlacement.Answer.Missing missing -> {
+                    return new Answer.Wanting(PlacementText.wanting(wish, missing, rooms));
+                }
             }
-            case RankPlacement.Answer.Missing missing ->
-                    new Answer.Wanting(wanting(wish, missing, rooms));
-        };
+        }
+        Map<Integer, Entry> granted = new TreeMap<>();
+        found.forEach(
+                (rank, address) -> {
+                    mine.put(rank, new Seat(address, wish.bytes().get(rank)));
+                    granted.put(rank, known(address));
+                });
+        return new Answer.Granted(granted);
+    }
+
+    /**
+     * A seat for each rank beside those that are taken: on the node with fewest ranks of the run,
+     * near its neighbours; the largest rank chooses first. Empty if one finds none: others may fit.
+     */
+    private Map<Integer, String> near(String run, Map<Integer, Seat> others, Wish wish) {
+        Map<Integer, Seat> all = new TreeMap<>(others);
+        Map<Integer, String> found = new TreeMap<>();
+        List<Integer> largestFirst =
+                wish.ranks().stream()
+                        .sorted(
+                                Comparator.comparing((Integer rank) -> -wish.bytes().get(rank))
+                                        .thenComparing(rank -> rank))
+                        .toList();
+        for (int rank : largestFirst) {
+            long bytes = wish.bytes().get(rank);
+            Optional<String> node =
+                    rooms(run, all, wish).stream()
+                            .filter(room -> room.bytes() >= bytes && room.ranks() > 0)
+                            .map(RankPlacement.Room::node)
+                            .min(
+                                    Comparator.comparing((String at) -> load(all, at))
+                                            .thenComparing(at -> -neighbours(all, rank, at)));
+            if (node.isEmpty()) {
+                return Map.of();
+            }
+            all.put(rank, new Seat(node.get(), bytes));
+            found.put(rank, node.get());
+        }
+        return found;
+    }
+
+    private static long load(Map<Integer, Seat> seats, String address) {
+        return seats.values().stream().filter(seat -> seat.address().equals(address)).count();
+    }
+
+    /** Neighbours in the pipeline on this node count more than those on its host only. */
+    private int neighbours(Map<Integer, Seat> seats, int rank, String address) {
+        int sum = 0;
+        for (int other : new int[] {rank - 1, rank + 1}) {
+            Seat seat = seats.get(other);
+            if (seat != null && host(seat.address()).equals(host(address))) {
+                sum += seat.address().equals(address) ? 1 + 2 : 2;
+            }
+        }
+        return sum;
+    }
+
+    private String host(String address) {
+        return known(address).offer().host();
+    }
+
+    /** What nodes have left for a run with these seats; only on its host, if it has one. */
+    private List<RankPlacement.Room> rooms(String run, Map<Integer, Seat> mine, Wish wish) {
+        Optional<String> host =
+                wish.crossesHosts()
+                        ? Optional.empty()
+                        : mine.values().stream().findFirst().map(seat -> host(seat.address()));
+        return byAddress.values().stream()
+                .map(Entry::offer)
+                .filter(offer -> !wish.avoids().contains(offer.address()))
+                .filter(offer -> host.isEmpty() || host.get().equals(offer.host()))
+                .map(offer -> room(run, offer, mine, wish))
+                .toList();
+    }
+
+    private RankPlacement.Room room(
+            String run, NodeOffer offer, Map<Integer, Seat> mine, Wish wish) {
+        String address = offer.address();
+        long taken =
+                Stream.concat(
+                                seats.entrySet().stream()
+                                        .filter(other -> !other.getKey().equals(run))
+                                        .flatMap(other -> other.getValue().values().stream()),
+                                mine.values().stream())
+                        .filter(seat -> seat.address().equals(address))
+                        .mapToLong(Seat::bytes)
+                        .sum();
+        int most = wish.ranksPerNode().orElse(Integer.MAX_VALUE);
+        return new RankPlacement.Room(
+                address,
+                offer.host(),
+                offer.memoryBytes() - taken,
+                most - (int) load(mine, address));
     }
 
     /** On all hosts, or on the one that spreads it best. */
-    private static RankPlacement.Answer place(
-            List<RankPlacement.Group> groups, List<RankPlacement.Room> rooms, Wish wish) {
+    private static RankPlacement.Answer place(Wish wish, List<RankPlacement.Room> rooms) {
+        List<Long> bytes = wish.ranks().stream().sorted().map(wish.bytes()::get).toList();
+        List<RankPlacement.Group> groups =
+                IntStream.range(0, bytes.size())
+                        .mapToObj(i -> new RankPlacement.Group(List.of(i), bytes.get(i)))
+                        .toList();
         if (wish.crossesHosts()) {
             return RankPlacement.of(groups, rooms);
         }
@@ -116,87 +248,5 @@ final class NodeBook {
 
     private Entry known(String address) {
         return at(address).orElseThrow();
-    }
-
-    private RankPlacement.Room room(NodeOffer offer, int mostRanks) {
-        long used =
-                taken.values().stream()
-                        .mapToLong(run -> run.getOrDefault(offer.address(), 0L))
-                        .sum();
-        return new RankPlacement.Room(
-                offer.address(), offer.host(), offer.memoryBytes() - used, mostRanks);
-    }
-
-    private static String wanting(
-            Wish wish, RankPlacement.Answer.Missing missing, List<RankPlacement.Room> rooms) {
-        long left = rooms.stream().mapToLong(room -> Math.max(0, room.bytes())).sum();
-        String perNode =
-                wish.ranksPerNode()
-                        .map(most -> ", at most %d on a node".formatted(most))
-                        .orElse("");
-        long hosts = rooms.stream().map(RankPlacement.Room::host).distinct().count();
-        return "waits for %d more %s with %s free%s: %d ranks hold %s%s; the %d %s here %s %s left"
-                .formatted(
-                        missing.nodes(),
-                        missing.nodes() == 1 ? "node" : "nodes",
-                        mebibytes(missing.bytes()),
-                        hosts > 1 && !wish.crossesHosts() ? " on one host" : "",
-                        wish.bytes().size(),
-                        mebibytes(wish.total()),
-                        perNode,
-                        rooms.size(),
-                        rooms.size() == 1 ? "node" : "nodes",
-                        rooms.size() == 1 ? "has" : "have",
-                        mebibytes(left));
-    }
-
-    /** Which ranks went where, and what they hold: a line per node. */
-    static String placed(List<Entry> nodes, Wish wish) {
-        Set<Entry> distinct = new LinkedHashSet<>(nodes);
-        List<String> lines = new ArrayList<>();
-        for (Entry entry : distinct) {
-            List<Integer> ranks = new ArrayList<>();
-            long bytes = 0;
-            for (int rank = 0; rank < nodes.size(); rank++) {
-                if (nodes.get(rank).equals(entry)) {
-                    ranks.add(rank);
-                    bytes += wish.bytes().get(rank);
-                }
-            }
-            lines.add(
-                    "%s %s on %s, %s"
-                            .formatted(
-                                    ranks.size() == 1 ? "rank" : "ranks",
-                                    numbers(ranks),
-                                    entry.offer().text(),
-                                    mebibytes(bytes)));
-        }
-        return "placed: " + String.join("\n        ", lines);
-    }
-
-    /** How tensors travel between the hosts of these nodes; empty if there is one. */
-    static Optional<String> betweenHosts(List<Entry> nodes, boolean sealed) {
-        long hosts = nodes.stream().map(entry -> entry.offer().host()).distinct().count();
-        return hosts < 2
-                ? Optional.empty()
-                : Optional.of(
-                        "tensors between its %d hosts travel over UDP, %s"
-                                .formatted(
-                                        hosts,
-                                        sealed
-                                                ? "sealed with the run's key"
-                                                : "checked but not sealed: there is no TLS to carry a key"));
-    }
-
-    private static String numbers(List<Integer> ranks) {
-        List<Integer> sorted = ranks.stream().sorted(Comparator.naturalOrder()).toList();
-        return sorted.size() > 1 && sorted.getLast() - sorted.getFirst() == sorted.size() - 1
-                ? sorted.getFirst() + "-" + sorted.getLast()
-                : String.join(", ", sorted.stream().map(String::valueOf).toList());
-    }
-
-    private static String mebibytes(long bytes) {
-        double mebi = bytes / (double) (1L << 20);
-        return mebi < 1024 ? "%.1f MiB".formatted(mebi) : "%.1f GiB".formatted(mebi / 1024);
     }
 }

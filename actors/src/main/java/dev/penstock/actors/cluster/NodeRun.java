@@ -31,6 +31,9 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
     record Host(List<Integer> ranks, String driverDirectory, Optional<RunKey> key)
             implements Command {}
 
+    /** See {@link ClusterNode.StartDriver}. */
+    record StartDriver() implements Command {}
+
     /** Let go of everything. */
     record Close() implements Command {}
 
@@ -107,6 +110,7 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
     private Behavior<Command> onCommand(Command command) {
         return switch (command) {
             case Host host -> onHost(host);
+            case StartDriver _ -> onStartDriver();
             case Close _ -> Behaviors.stopped();
             case GiveUp _ -> onGiveUp();
         };
@@ -139,6 +143,21 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
             LOG.warn("ranks {} of run {} cannot be hosted", host.ranks(), order.runId(), e);
             String reason = e.getMessage() == null ? e.toString() : e.getMessage();
             order.owner().tell(new ClusterNode.RunRefused(offer.address(), reason));
+        }
+        return this;
+    }
+
+    private Behavior<Command> onStartDriver() {
+        HostedRun open = run;
+        if (open == null) {
+            return this;
+        }
+        try {
+            String driver = open.startDriver(this::onDriverDeath).toString();
+            order.owner().tell(new ClusterNode.DriverStarted(offer.address(), driver));
+        } catch (RuntimeException e) {
+            LOG.warn("run {}: no other media driver starts here", order.runId(), e);
+            onDriverDeath(e.getMessage() == null ? e.toString() : e.getMessage());
         }
         return this;
     }

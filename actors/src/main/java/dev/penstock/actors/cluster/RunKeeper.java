@@ -9,21 +9,23 @@ import akka.actor.typed.javadsl.ActorContext;
 import akka.actor.typed.javadsl.Behaviors;
 import akka.actor.typed.javadsl.Receive;
 import akka.actor.typed.javadsl.TimerScheduler;
+import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.spi.ProcessSupply;
+import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.supervisor.PipelineSupervisor;
 import dev.penstock.schedules.ir.ScheduleText;
 import java.time.Duration;
-import java.util.HashMap;
-import java.util.LinkedHashMap;
-import java.util.List;
+import java.util.HashSet;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
-import java.util.function.BiConsumer;
 import java.util.function.Consumer;
-import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -35,7 +37,9 @@ import org.slf4j.LoggerFactory;
  *   fetch, make --refused--> stopped
  *        |
  *   WAITING --room--> OPENING --all shares built--> RUNNING --outcome--> ended
- *        ^--a node was lost---|
+ *        ^--a node was lost---|                      |  ^
+ *                         a node was lost, or links  v  | room, if ranks need any; all are back
+ *                                                RECOVERING
  * </pre>
  *
  * Stays when the run has ended, for those who ask later.
@@ -56,13 +60,19 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
     /** A node is gone, with all that it hosted. */
     record NodeLost(NodeOffer node, String how) implements Command {}
 
-    private record TextCame(TextFetch.Result result) implements Command {}
-
     private record Made(Optional<ClusterRun> run, String refusal) implements Command {}
 
     private record NodeReported(ClusterNode.Report report) implements Command {}
 
     private record NewsCame(RunNews news) implements Command {}
+
+    private record StartRank(int rank) implements Command {}
+
+    private record RankPlaced(int rank, String node, long pid) implements Command {}
+
+    private record RestartLink() implements Command {}
+
+    private record AskForRoom() implements Command {}
 
     private record Ended(RunOutcome outcome) implements Command {}
 
@@ -72,52 +82,55 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
 
     private static final Logger LOG = LoggerFactory.getLogger(RunKeeper.class);
     private static final Duration TICK = Duration.ofSeconds(1);
-    private static final int MOST_CHARS = 64 << 20;
 
-    private final RunMaker maker;
+    /** Ranks that died together are started together. */
+    private static final Duration GATHERING = Duration.ofMillis(10);
+
+    private final TimerScheduler<Command> timers;
     private final ActorRef<ClusterRuns.SubmitAnswer> submitter;
-    private final Consumer<ClusterRuns.WantsRoom> wantsRoom;
-    private final BiConsumer<RunStanding, ActorRef<Command>> stands;
+    private final Consumer<ClusterRuns.KeeperSays> cluster;
     private final ActorRef<ClusterNode.Report> reports;
     private final Executor blocking;
-    private final Optional<RunKey> key;
     private final Followers followers = new Followers();
     private final long submittedNanos = System.nanoTime();
 
     private @Nullable ClusterRun run;
+    private @Nullable RunShares shares;
     private @Nullable ActorRef<TextSource.Command> schedule;
     private @Nullable ActorRef<PipelineSupervisor.Command> supervisor;
     private RunState state = RunState.WAITING;
     private String detail = "";
     private long step;
-    private List<NodeBook.Entry> placed = List.of();
-    private final Map<String, String> driverByHost = new HashMap<>();
-    private final Map<String, NodeBook.Entry> opening = new LinkedHashMap<>();
     private long openingSinceNanos;
+    private boolean moved;
+
+    /** Ranks that the supervisor wants started and that have no node yet. */
+    private final Set<Integer> homeless = new TreeSet<>();
+
+    /** Ranks whose node was told, but not seen by the supervisor yet. */
+    private final Set<Integer> expected = new TreeSet<>();
+
+    /** Addresses of nodes that live, but where a rank of this run fell silent or cannot start. */
+    private final Set<String> avoided = new HashSet<>();
 
     private RunKeeper(
             ActorContext<Command> context,
             TimerScheduler<Command> timers,
             RunMaker maker,
             ClusterRuns.Submit submit,
-            Consumer<ClusterRuns.WantsRoom> wantsRoom,
-            BiConsumer<RunStanding, ActorRef<Command>> stands) {
+            Consumer<ClusterRuns.KeeperSays> cluster) {
         super(context);
-        this.maker = maker;
+        this.timers = timers;
         this.submitter = submit.replyTo();
-        this.wantsRoom = wantsRoom;
-        this.stands = stands;
+        this.cluster = cluster;
         this.reports = context.messageAdapter(ClusterNode.Report.class, NodeReported::new);
-        this.key =
-                RunKey.mayTravel(context.getSystem().settings().config())
-                        ? Optional.of(RunKey.random())
-                        : Optional.empty();
         this.blocking = context.getSystem().dispatchers().lookup(DispatcherSelector.blocking());
+        ActorRef<Command> self = context.getSelf();
         context.spawn(
-                TextFetch.of(
+                RunSubmission.create(
+                        maker,
                         submit.submission(),
-                        MOST_CHARS,
-                        context.messageAdapter(TextFetch.Result.class, TextCame::new)),
+                        made -> self.tell(new Made(made.run(), made.refusal()))),
                 "submission");
         timers.startTimerWithFixedDelay(new Tick(), TICK);
     }
@@ -125,22 +138,15 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
     /**
      * Keeps a run that was submitted.
      *
-     * @param wantsRoom asks for room on nodes; answered by {@link RoomAnswered}, more than once
-     *     while there is too little
-     * @param stands told whenever the run's standing changes
+     * @param cluster asked for room on nodes, which is answered by {@link RoomAnswered}, more than
+     *     once while there is too little; told whenever the run's standing changes
      */
     static Behavior<Command> create(
-            RunMaker maker,
-            ClusterRuns.Submit submit,
-            Consumer<ClusterRuns.WantsRoom> wantsRoom,
-            BiConsumer<RunStanding, ActorRef<Command>> stands) {
+            RunMaker maker, ClusterRuns.Submit submit, Consumer<ClusterRuns.KeeperSays> cluster) {
         return Behaviors.setup(
                 context ->
                         Behaviors.withTimers(
-                                timers ->
-                                        new RunKeeper(
-                                                context, timers, maker, submit, wantsRoom,
-                                                stands)));
+                                timers -> new RunKeeper(context, timers, maker, submit, cluster)));
     }
 
     @Override
@@ -153,7 +159,6 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
 
     private Behavior<Command> onCommand(Command command) {
         switch (command) {
-            case TextCame(TextFetch.Result result) -> onText(result);
             case Made(Optional<ClusterRun> made, String refusal) -> {
                 if (made.isEmpty()) {
                     submitter.tell(new ClusterRuns.Refused(refusal));
@@ -165,6 +170,10 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
             case NodeReported(ClusterNode.Report report) -> onReport(report);
             case NodeLost(NodeOffer node, String how) -> onNodeLost(node, how);
             case NewsCame(RunNews news) -> onNews(news);
+            case StartRank(int rank) -> onStartRank(rank);
+            case RankPlaced(int rank, String node, long pid) -> onRankPlaced(rank, node, pid);
+            case RestartLink _ -> onRestartLink();
+            case AskForRoom _ -> askForRoom();
             case Followed(ClusterRuns.Follow follow) -> onFollowed(follow);
             case Stop _ -> onStop();
             case Ended(RunOutcome outcome) -> onEnded(outcome);
@@ -174,35 +183,13 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
         return this;
     }
 
-    // ---- submission -------------------------------------------------------------------------
-
-    private void onText(TextFetch.Result result) {
-        switch (result) {
-            case TextFetch.Lost(String reason) ->
-                    getContext().getSelf().tell(new Made(Optional.empty(), reason));
-            case TextFetch.Fetched(String text) ->
-                    getContext()
-                            .pipeToSelf(
-                                    CompletableFuture.supplyAsync(() -> maker.make(text), blocking),
-                                    RunKeeper::made);
-        }
-    }
-
-    private static Made made(@Nullable ClusterRun made, @Nullable Throwable error) {
-        if (made != null) {
-            return new Made(Optional.of(made), "");
-        }
-        Throwable cause = error == null || error.getCause() == null ? error : error.getCause();
-        if (!(cause instanceof RunRefusedException)) {
-            LOG.error("a submission could not be made a run", cause);
-        }
-        return new Made(
-                Optional.empty(),
-                cause == null || cause.getMessage() == null ? "" + cause : cause.getMessage());
-    }
-
     private void onMade(ClusterRun made) {
         run = made;
+        Optional<RunKey> key =
+                RunKey.mayTravel(getContext().getSystem().settings().config())
+                        ? Optional.of(RunKey.random())
+                        : Optional.empty();
+        shares = new RunShares(made.plan(), made.directory(), key, reports);
         schedule =
                 getContext()
                         .spawn(
@@ -212,12 +199,11 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
         LOG.info("run {} is in {}", made.name(), made.directory());
         enter(RunState.WAITING, "");
         submitter.tell(new ClusterRuns.Accepted(made.name()));
-        wantRoom(made);
+        wantRoom(made, wish(made));
     }
 
-    private void wantRoom(ClusterRun made) {
-        wantsRoom.accept(
-                new ClusterRuns.WantsRoom(made.name(), wish(made), getContext().getSelf()));
+    private void wantRoom(ClusterRun made, NodeBook.Wish wish) {
+        cluster.accept(new ClusterRuns.WantsRoom(made.name(), wish, getContext().getSelf()));
     }
 
     private static NodeBook.Wish wish(ClusterRun made) {
@@ -228,86 +214,98 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
 
     private void onRoom(NodeBook.Answer answer) {
         ClusterRun made = run;
-        if (made == null || state != RunState.WAITING) {
+        RunShares open = shares;
+        if (made == null || open == null || state.hasEnded()) {
             return;
         }
         switch (answer) {
             case NodeBook.Answer.Wanting(String line) -> {
                 if (!line.equals(detail)) {
-                    enter(RunState.WAITING, line);
+                    enter(state, line);
                     followers.tell(new RunNews.Told(line));
                 }
+                tellNoRoom();
             }
-            case NodeBook.Answer.Granted(List<NodeBook.Entry> nodes) -> {
-                placed = nodes;
-                followers.tell(new RunNews.Told(NodeBook.placed(nodes, wish(made))));
-                NodeBook.betweenHosts(nodes, key.isPresent())
-                        .ifPresent(line -> followers.tell(new RunNews.Told(line)));
-                enter(RunState.OPENING, "");
-                open(made);
+            case NodeBook.Answer.Granted(Map<Integer, NodeBook.Entry> nodes) -> {
+                if (supervisor == null) {
+                    open.place(nodes);
+                    openingSinceNanos = System.nanoTime();
+                    tellPlaces(made, open);
+                    enter(RunState.OPENING, "");
+                } else {
+                    onRoomForHomeless(made, open, nodes);
+                }
             }
         }
     }
 
-    /** The first node of each host starts the driver of its host. */
-    private void open(ClusterRun made) {
-        openingSinceNanos = System.nanoTime();
-        driverByHost.clear();
-        opening.clear();
-        placed.forEach(entry -> opening.put(entry.offer().address(), entry));
-        Map<String, NodeBook.Entry> starters = new HashMap<>();
-        placed.forEach(entry -> starters.putIfAbsent(entry.offer().host(), entry));
-        for (NodeBook.Entry entry : List.copyOf(opening.values())) {
-            entry.node()
-                    .tell(
-                            new ClusterNode.OpenRun(
-                                    made.plan().runId(),
-                                    made.directory().toString(),
-                                    made.plan().hash(),
-                                    entry.equals(starters.get(entry.offer().host())),
-                                    reports));
+    /** Some may have gone elsewhere meanwhile: what was granted to them is given back. */
+    private void onRoomForHomeless(
+            ClusterRun made, RunShares open, Map<Integer, NodeBook.Entry> nodes) {
+        Map<Integer, NodeBook.Entry> wanted = new TreeMap<>(nodes);
+        wanted.keySet().retainAll(homeless);
+        homeless.removeAll(wanted.keySet());
+        expected.addAll(wanted.keySet());
+        open.place(wanted);
+        open.homes()
+                .forEach(
+                        (rank, home) -> {
+                            if (nodes.containsKey(rank) && !wanted.containsKey(rank)) {
+                                seated(made, rank, home);
+                            }
+                        });
+        moved = true;
+        enter(state, "");
+    }
+
+    private void tellNoRoom() {
+        if (supervisor != null && !homeless.isEmpty()) {
+            supervisor.tell(new PipelineSupervisor.NoRoom(detail));
         }
+    }
+
+    private void seated(ClusterRun made, int rank, NodeBook.Entry entry) {
+        cluster.accept(
+                new ClusterRuns.Seated(
+                        made.name(), rank, entry.offer().address(), made.plannedBytes().get(rank)));
+    }
+
+    private void tellPlaces(ClusterRun made, RunShares open) {
+        followers.tell(new RunNews.Told(PlacementText.placed(open.homes(), made.plannedBytes())));
+        PlacementText.betweenHosts(open.homes().values(), open.isSealed())
+                .ifPresent(line -> followers.tell(new RunNews.Told(line)));
     }
 
     private void onReport(ClusterNode.Report report) {
+        ClusterRun made = run;
+        RunShares open = shares;
+        if (made == null || open == null || !open.isAt(report.node())) {
+            return;
+        }
         switch (report) {
-            case ClusterNode.RunOpened opened -> onOpened(opened);
-            case ClusterNode.RunRefused(String node, String reason) ->
-                    fail("node %s cannot take part: %s".formatted(name(node), reason));
+            case ClusterNode.RunOpened opened -> {
+                open.opened(opened);
+                if (state == RunState.OPENING && open.opening().isEmpty()) {
+                    supervise(made, open);
+                }
+            }
+            case ClusterNode.RunRefused refused -> onRefused(open, refused);
+            case ClusterNode.DriverStarted(String node, String driver) -> {
+                open.driverStarted(node, driver)
+                        .ifPresent(moved -> linkRestarted(moved.former(), moved.directory()));
+            }
             case ClusterNode.DriverDied(String node, String how) -> {
                 if (supervisor == null) {
-                    fail("the media driver of node %s died: %s".formatted(name(node), how));
-                } else {
+                    fail("the media driver of node %s died: %s".formatted(open.name(node), how));
+                } else if (open.hasDriver(node)) {
+                    open.driverDied(node);
                     supervisor.tell(new PipelineSupervisor.LinkDied(how));
                 }
             }
         }
     }
 
-    private String name(String address) {
-        return placed.stream()
-                .map(NodeBook.Entry::offer)
-                .filter(offer -> offer.address().equals(address))
-                .map(NodeOffer::text)
-                .findFirst()
-                .orElse(address);
-    }
-
-    private void onOpened(ClusterNode.RunOpened opened) {
-        NodeBook.Entry entry = opening.remove(opened.node());
-        ClusterRun made = run;
-        if (entry == null || made == null || state != RunState.OPENING) {
-            return;
-        }
-        if (!opened.driverDirectory().isEmpty()) {
-            driverByHost.put(entry.offer().host(), opened.driverDirectory());
-        }
-        if (opening.isEmpty()) {
-            supervise(made);
-        }
-    }
-
-    private void supervise(ClusterRun made) {
+    private void supervise(ClusterRun made, RunShares open) {
         enter(RunState.RUNNING, "");
         ActorRef<Command> self = getContext().getSelf();
         RunListener listener = made.listener(new NewsWriter(news -> self.tell(new NewsCame(news))));
@@ -316,7 +314,7 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
                 getContext()
                         .spawn(
                                 PipelineSupervisor.create(
-                                        made.plan(), listener, made.services(), outcome),
+                                        made.plan(), listener, made.services(supply()), outcome),
                                 "supervisor");
         getContext()
                 .pipeToSelf(
@@ -326,40 +324,137 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
                                         ended != null
                                                 ? ended
                                                 : new RunOutcome.Failed(step, "" + error)));
-        hostAll(made);
+        open.beginHosting();
     }
 
-    private void hostAll(ClusterRun made) {
-        for (NodeBook.Entry entry : placed.stream().distinct().toList()) {
-            List<Integer> ranks =
-                    IntStream.range(0, placed.size())
-                            .filter(rank -> placed.get(rank).equals(entry))
-                            .boxed()
-                            .toList();
-            String driver = driverByHost.getOrDefault(entry.offer().host(), "");
-            entry.node().tell(new ClusterNode.HostRanks(made.plan().runId(), ranks, driver, key));
-        }
+    private ProcessSupply supply() {
+        ActorRef<Command> self = getContext().getSelf();
+        return new ProcessSupply() {
+            @Override
+            public void start(Optional<Integer> rank) {
+                rank.ifPresent(one -> self.tell(new StartRank(one)));
+            }
+
+            @Override
+            public void placed(int rank, String node, long pid) {
+                self.tell(new RankPlaced(rank, node, pid));
+            }
+
+            @Override
+            public void restartLink() {
+                self.tell(new RestartLink());
+            }
+        };
     }
+
+    // ---- losses -----------------------------------------------------------------------------
 
     private void onNodeLost(NodeOffer node, String how) {
-        List<Integer> ranks =
-                IntStream.range(0, placed.size())
-                        .filter(rank -> placed.get(rank).offer().address().equals(node.address()))
-                        .boxed()
-                        .toList();
         ClusterRun made = run;
-        if (made == null || ranks.isEmpty()) {
+        RunShares open = shares;
+        String address = node.address();
+        if (made == null || open == null) {
             return;
         }
-        if (state == RunState.OPENING) {
-            closeShares(made);
+        avoided.remove(address); // what comes back there is another
+        if (!open.isAt(address)) {
+            return;
+        }
+        if (supervisor == null) {
+            open.close();
             enter(RunState.WAITING, "");
             followers.tell(new RunNews.Told("node %s is gone: %s".formatted(node.text(), how)));
-            wantRoom(made);
-        } else if (supervisor != null) {
-            for (int rank : ranks) {
-                supervisor.tell(new PipelineSupervisor.RankDied(rank, how));
-            }
+            wantRoom(made, wish(made));
+            return;
+        }
+        boolean hadDriver = open.hasDriver(address);
+        forget(open, address);
+        String process = new NodeInfo(node.name(), node.pid(), Optional.empty()).process();
+        supervisor.tell(
+                new PipelineSupervisor.NodeDied(process, hadDriver && open.isAnywhere(), how));
+        if (!open.isAnywhere()) {
+            linkRestarted("", ""); // the next node starts a driver before it hosts
+        }
+    }
+
+    /** Nothing of the run is at this node any more, and what was to come there needs room again. */
+    private void forget(RunShares open, String address) {
+        Set<Integer> lost = open.ranksAt(address);
+        lost.retainAll(expected);
+        open.lost(address);
+        expected.removeAll(lost);
+        homeless.addAll(lost);
+        askSoon();
+    }
+
+    private void onRefused(RunShares open, ClusterNode.RunRefused refused) {
+        String address = refused.node();
+        String text =
+                "node %s cannot take part: %s".formatted(open.name(address), refused.reason());
+        if (supervisor == null) {
+            fail(text);
+            return;
+        }
+        followers.tell(new RunNews.Told(text));
+        avoided.add(address);
+        boolean hadDriver = open.hasDriver(address);
+        forget(open, address);
+        if (hadDriver) {
+            onRestartLink();
+        }
+    }
+
+    private void onStartRank(int rank) {
+        RunShares open = shares;
+        if (open == null || expected.contains(rank)) {
+            return; // asked for in an earlier epoch, and on its way
+        }
+        NodeBook.Entry home = open.homes().get(rank);
+        if (home != null) {
+            avoided.add(home.offer().address()); // it lives, and yet the rank there is no more
+        }
+        homeless.add(rank);
+        askSoon();
+    }
+
+    private void askSoon() {
+        timers.startSingleTimer(new AskForRoom(), GATHERING);
+    }
+
+    private void askForRoom() {
+        ClusterRun made = run;
+        if (made != null && supervisor != null && !homeless.isEmpty()) {
+            wantRoom(made, wish(made).of(homeless, avoided));
+        }
+    }
+
+    private void onRankPlaced(int rank, String name, long pid) {
+        ClusterRun made = run;
+        RunShares open = shares;
+        if (made == null || open == null) {
+            return;
+        }
+        expected.remove(rank);
+        homeless.remove(rank);
+        open.node(name, pid)
+                .filter(entry -> !entry.equals(open.homes().get(rank)))
+                .ifPresent(
+                        entry -> {
+                            moved = true;
+                            open.moved(rank, entry);
+                            seated(made, rank, entry);
+                        });
+    }
+
+    private void onRestartLink() {
+        if (shares != null && !shares.restartDrivers()) {
+            linkRestarted("", ""); // nobody needs one
+        }
+    }
+
+    private void linkRestarted(String former, String directory) {
+        if (supervisor != null) {
+            supervisor.tell(new PipelineSupervisor.LinkRestarted(former, directory));
         }
     }
 
@@ -384,11 +479,23 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
     }
 
     private void onNews(RunNews news) {
+        followers.tell(news);
+        if (state.hasEnded()) {
+            return;
+        }
         if (news instanceof RunNews.Step committed) {
             step = committed.step();
             enter(state, detail);
+        } else if (news instanceof RunNews.Recovering(int epoch, String cause)) {
+            enter(RunState.RECOVERING, "in epoch %d: %s".formatted(epoch, cause));
+        } else if (news instanceof RunNews.Recovery(RecoveryReport report)) {
+            step = report.fromStep();
+            enter(RunState.RUNNING, "");
+            if (moved && run != null && shares != null) {
+                moved = false;
+                tellPlaces(run, shares);
+            }
         }
-        followers.tell(news);
     }
 
     // ---- the end ----------------------------------------------------------------------------
@@ -416,7 +523,9 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
             return;
         }
         supervisor = null;
-        closeShares(made);
+        if (shares != null) {
+            shares.close();
+        }
         switch (outcome) {
             case RunOutcome.Completed(long last) -> end(RunState.COMPLETED, last, "");
             case RunOutcome.Interrupted(long last) -> end(RunState.STOPPED, last, "");
@@ -447,25 +556,22 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
         followers.tell(new RunNews.Ended(outcome, summary));
     }
 
-    private void closeShares(ClusterRun made) {
-        placed.stream()
-                .distinct()
-                .forEach(entry -> entry.node().tell(new ClusterNode.CloseRun(made.plan().runId())));
-        placed = List.of();
-        opening.clear();
-    }
-
     private void onTick() {
         followers.sweep();
         ClusterRun made = run;
-        if (state == RunState.OPENING && made != null) {
+        RunShares open = shares;
+        if (made == null || open == null) {
+            return;
+        }
+        if (state == RunState.OPENING) {
             Duration limit = made.plan().timeouts().start();
             if (System.nanoTime() - openingSinceNanos > limit.toNanos()) {
                 fail(
                         "expected all nodes to build their share within %d s, but %s did not; see timeouts.start"
-                                .formatted(limit.toSeconds(), opening.keySet()));
+                                .formatted(limit.toSeconds(), open.opening()));
             }
         }
+        tellNoRoom(); // else the supervisor takes the ranks for lost
     }
 
     private Behavior<Command> onPostStop() {
@@ -481,17 +587,18 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
         detail = why;
         ClusterRun made = run;
         if (made != null) {
-            stands.accept(
-                    new RunStanding(
-                            made.name(),
-                            state,
-                            step,
-                            made.plan().steps().last(),
-                            (int) placed.stream().distinct().count(),
-                            (System.nanoTime() - submittedNanos) / 1_000_000,
-                            made.directory().toString(),
-                            detail),
-                    getContext().getSelf());
+            cluster.accept(
+                    new ClusterRuns.Stands(
+                            new RunStanding(
+                                    made.name(),
+                                    state,
+                                    step,
+                                    made.plan().steps().last(),
+                                    shares == null ? 0 : shares.nodes(),
+                                    (System.nanoTime() - submittedNanos) / 1_000_000,
+                                    made.directory().toString(),
+                                    detail),
+                            getContext().getSelf()));
         }
     }
 }

@@ -41,6 +41,9 @@ public sealed interface RunNews extends WireMessage {
     /** See {@link dev.penstock.actors.spi.RunListener#onCheckpointFailed}. */
     record CheckpointFailed(long step, String reason) implements RunNews {}
 
+    /** See {@link dev.penstock.actors.spi.RunListener#onRecovering}. */
+    record Recovering(int epoch, String cause) implements RunNews {}
+
     /** See {@link dev.penstock.actors.spi.RunListener#onRecovery}. */
     record Recovery(RecoveryReport report) implements RunNews {}
 

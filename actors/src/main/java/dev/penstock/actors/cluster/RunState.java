@@ -8,6 +8,8 @@ public enum RunState {
     OPENING,
     /** It has a supervisor. */
     RUNNING,
+    /** A part of it died; see what it waits for. */
+    RECOVERING,
     /** All steps done. */
     COMPLETED,
     /** Stopped on request. */
@@ -18,7 +20,7 @@ public enum RunState {
     /** Whether it goes no further. */
     public boolean hasEnded() {
         return switch (this) {
-            case WAITING, OPENING, RUNNING -> false;
+            case WAITING, OPENING, RUNNING, RECOVERING -> false;
             case COMPLETED, STOPPED, FAILED -> true;
         };
     }

@@ -25,4 +25,9 @@ public record NodeInfo(
     public NodeInfo(String name, long pid, Optional<Integer> rank) {
         this(name, pid, rank, false);
     }
+
+    /** Names the process: nodes with equal ones live and die together. */
+    public String process() {
+        return name + '/' + pid;
+    }
 }

@@ -21,6 +21,13 @@ public interface ProcessSupply {
      */
     void start(Optional<Integer> rank);
 
+    /**
+     * Told where a rank goes.
+     *
+     * @param node name of the node
+     */
+    default void placed(int rank, String node, long pid) {}
+
     /** Starts another media driver and tells the supervisor its directory. */
     void restartLink();
 }

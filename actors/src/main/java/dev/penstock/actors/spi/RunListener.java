@@ -27,6 +27,9 @@ public interface RunListener {
     /** A checkpoint could not be written; training goes on and the previous one is intact. */
     default void onCheckpointFailed(long step, String reason) {}
 
+    /** Something died or broke: the run recovers in this epoch. {@link #onRecovery} follows. */
+    default void onRecovering(int epoch, String cause) {}
+
     /** The run came back from a death or a broken link; steps after its {@code fromStep} follow. */
     default void onRecovery(RecoveryReport report) {}
 

@@ -50,14 +50,29 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     public record ProcessDied(long pid, Optional<Integer> startedFor, String how)
             implements Command {}
 
-    /** Proof that a rank is gone, such as a closed connection. */
-    public record RankDied(int rank, String how) implements Command {}
+    /**
+     * Proof that a process of any host is gone, with every rank that lives there.
+     *
+     * @param process as its {@link NodeInfo#process} says
+     * @param withLink whether the media driver went with it
+     */
+    public record NodeDied(String process, boolean withLink, String how) implements Command {}
+
+    /**
+     * There is no room yet for ranks that are to be started: a line that says what is waited for.
+     */
+    public record NoRoom(String line) implements Command {}
 
     /** Proof that the media driver is gone, and with it every link. */
     public record LinkDied(String how) implements Command {}
 
-    /** Another media driver serves this directory. */
-    public record LinkRestarted(String directory) implements Command {}
+    /**
+     * Another media driver serves this directory.
+     *
+     * @param former directory of the driver whose place it takes; empty where all processes of the
+     *     run use one
+     */
+    public record LinkRestarted(String former, String directory) implements Command {}
 
     private record NodesListed(Receptionist.Listing listing) implements Command {}
 
@@ -184,9 +199,12 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
                 leaveCluster(pid);
                 yield coordinator.onProcessDied(pid, startedFor, how, now);
             }
-            case RankDied(int rank, String how) -> coordinator.onRankDied(rank, how, now);
+            case NodeDied(String process, boolean withLink, String how) ->
+                    coordinator.onNodeDied(process, withLink, how, now);
+            case NoRoom(String line) -> coordinator.onNoRoom(line, now);
             case LinkDied(String how) -> coordinator.onLinkDied(how, now);
-            case LinkRestarted(String directory) -> coordinator.onLinkRestarted(directory, now);
+            case LinkRestarted(String former, String directory) ->
+                    coordinator.onLinkRestarted(former, directory, now);
             case Tick _ -> coordinator.onTick(now);
         };
     }
@@ -237,11 +255,14 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
 
     private void perform(Effect effect) {
         switch (effect) {
-            case Effect.HostRank host ->
-                    Objects.requireNonNull(nodes.get(host.node()))
-                            .tell(
-                                    new NodeActor.HostRank(
-                                            host.birth(), plan.hash(), events, hostAnswers));
+            case Effect.HostRank host -> {
+                NodeInfo node = host.node();
+                services.processes().placed(host.birth().rank(), node.name(), node.pid());
+                Objects.requireNonNull(nodes.get(node))
+                        .tell(
+                                new NodeActor.HostRank(
+                                        host.birth(), plan.hash(), events, hostAnswers));
+            }
             case Effect.TellRank(int rank, var order) ->
                     Objects.requireNonNull(stages.get(rank))
                             .ref()

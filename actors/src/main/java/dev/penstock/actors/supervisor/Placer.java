@@ -32,6 +32,11 @@ final class Placer {
         return first(node -> node.pid() == pid);
     }
 
+    /** All nodes of a process, of whatever host: each was started for another rank. */
+    List<NodeInfo> of(String process) {
+        return nodes.stream().filter(node -> node.process().equals(process)).toList();
+    }
+
     /** The node that was started for this rank, or one that takes any. */
     Optional<NodeInfo> nodeFor(int rank) {
         return first(node -> node.rank().filter(own -> own == rank).isPresent())

@@ -46,6 +46,9 @@ final class RecoveryAttempt {
     long nextParkReportNanos;
     int sparesUsed;
 
+    /** Since when ranks wait for room; -1 if none ever did. */
+    long noRoomSinceNanos = -1;
+
     /** Whether all are to go back to the checkpoint although nobody died. */
     boolean wantsBack;
 

@@ -40,13 +40,14 @@ final class RecoveryDriver {
     private final Placer placer;
     private final Outbox out;
     private final StepDriver driver;
+    private final RecoveryPolicy policy;
     private final RecoveryBudget budget;
     private final NotFiniteSteps notFinite;
 
     /** The recovery under way; null between two. */
     private @Nullable RecoveryAttempt attempt;
 
-    private String link = "";
+    private final Links links = new Links();
     private boolean linkIsDown;
 
     RecoveryDriver(
@@ -61,6 +62,7 @@ final class RecoveryDriver {
         this.placer = placer;
         this.out = out;
         this.driver = driver;
+        this.policy = policy;
         this.budget = new RecoveryBudget(policy);
         this.notFinite = new NotFiniteSteps(policy);
     }
@@ -112,6 +114,16 @@ final class RecoveryDriver {
     Turn onLinkDied(String cause, long now) {
         linkIsDown = true;
         Turn turn = onLinkLost(cause, now);
+        if (turn instanceof Turn.GoOn) {
+            out.add(new Effect.RestartLink());
+        }
+        return turn;
+    }
+
+    /** Ranks are gone, and the media driver with them. */
+    Turn onDeadWithLink(List<Integer> gone, String cause, long now) {
+        linkIsDown = true;
+        Turn turn = onDead(gone, cause, now);
         if (turn instanceof Turn.GoOn) {
             out.add(new Effect.RestartLink());
         }
@@ -188,6 +200,7 @@ final class RecoveryDriver {
         LOG.warn("run {}: {}; recovering in epoch {}", plan.runId(), cause, epoch);
         ranks.enter(epoch);
         out.add(new Effect.Journal(new JournalRecord.EpochRaised(epoch, cause)));
+        out.notify(listener -> listener.onRecovering(epoch, cause));
         driver.halt();
         under.startOver();
         under.raisedNanos = now;
@@ -221,9 +234,9 @@ final class RecoveryDriver {
         return decideIfReady(under, now);
     }
 
-    /** A new driver serves this directory. */
-    Turn onLinkRestarted(String directory, long now) {
-        link = directory;
+    /** A new driver serves this directory instead of its former one. */
+    Turn onLinkRestarted(String former, String directory, long now) {
+        links.moved(former, directory);
         linkIsDown = false;
         return retry(now);
     }
@@ -318,7 +331,11 @@ final class RecoveryDriver {
             out.tell(
                     rank,
                     new RankOrder.Resume(
-                            ranks.epoch(), under.start, under.mirrors, link, ranks.addresses()));
+                            ranks.epoch(),
+                            under.start,
+                            under.mirrors,
+                            links.of(ranks.node(rank).orElseThrow()),
+                            links.now(ranks.addresses())));
         }
         for (int rank : missing) {
             if (ranks.hasNode(rank)) {
@@ -385,7 +402,7 @@ final class RecoveryDriver {
         if (node.isEmpty() && under.restart == Restart.MIRROR) {
             node = holderNode(under, rank);
         }
-        return node.isPresent() ? node.get() : rank;
+        return node.isPresent() ? node.get().process() : rank;
     }
 
     private Optional<NodeInfo> holderNode(RecoveryAttempt under, int rank) {
@@ -412,9 +429,16 @@ final class RecoveryDriver {
             int holder = under.holder(rank, driver.lastCommit()).orElseThrow();
             start = new RankStart.FromMirror(holder, driver.lastCommit());
         }
+        NodeInfo node = ranks.node(rank).orElseThrow();
         var birth =
-                new RankBirth(rank, ranks.epoch(), start, under.mirrors, link, ranks.addresses());
-        out.add(new Effect.HostRank(ranks.node(rank).orElseThrow(), birth));
+                new RankBirth(
+                        rank,
+                        ranks.epoch(),
+                        start,
+                        under.mirrors,
+                        links.of(node),
+                        links.now(ranks.addresses()));
+        out.add(new Effect.HostRank(node, birth));
     }
 
     // ---- resuming -------------------------------------------------------------------------------
@@ -432,6 +456,22 @@ final class RecoveryDriver {
             }
         }
         return Turn.GO_ON;
+    }
+
+    /** What a rank's start waits for; the time until it is back counts from when there is room. */
+    Turn onNoRoom(String line, long now) {
+        RecoveryAttempt under = attempt;
+        if (under == null) {
+            return Turn.GO_ON;
+        }
+        under.raisedNanos = now;
+        under.decidedNanos = now;
+        under.noRoomSinceNanos = under.noRoomSinceNanos < 0 ? now : under.noRoomSinceNanos;
+        return now - under.noRoomSinceNanos > policy.window().toNanos()
+                ? new Turn.Broken(
+                        "%s; for recovery.window = %d s the run %s"
+                                .formatted(under.cause, policy.window().toSeconds(), line))
+                : Turn.GO_ON;
     }
 
     /** A rank was hosted; if the epoch has moved on since it was asked for, it is told. */
@@ -487,7 +527,10 @@ final class RecoveryDriver {
 
     /** A rank may live and renew its lease, and yet hang in what it does. */
     private Turn unlessTooLate(RecoveryAttempt under, long now) {
-        Duration limit = plan.timeouts().stallLimit();
+        Duration limit =
+                under.askedFor.isEmpty()
+                        ? plan.timeouts().stallLimit()
+                        : plan.timeouts().stallLimit().plus(plan.timeouts().start());
         if (driver.publishing() || now - under.raisedNanos <= limit.toNanos()) {
             return Turn.GO_ON;
         }

@@ -19,6 +19,7 @@ import java.util.Optional;
 import java.util.TreeMap;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -156,7 +157,7 @@ public final class RunCoordinator {
         return out.drain();
     }
 
-    /** Each rank as soon as it has a node; where addresses matter, all at once. */
+    /** Each rank as soon as it has a node; where addresses or processes matter, all at once. */
     private void place(long now) {
         Map<Integer, NodeInfo> chosen = new TreeMap<>();
         for (int rank = 0; rank < ranks.size(); rank++) {
@@ -165,21 +166,30 @@ public final class RunCoordinator {
                 placer.nodeFor(rank).ifPresent(node -> chosen.put(missing, node));
             }
         }
-        if (placer.addressesMatter() && chosen.size() < ranks.size()) {
+        boolean together = placer.addressesMatter() || plan.mirrors();
+        if (together && chosen.size() < ranks.size()) {
             return;
         }
         chosen.forEach((rank, node) -> ranks.placed(rank, node, now));
         chosen.forEach((rank, node) -> out.add(new Effect.HostRank(node, birth(rank))));
     }
 
+    /** No mirror lives in the process of its rank, unless there is but one. */
+    private MirrorLayout firstMirrors() {
+        if (!plan.mirrors()) {
+            return MirrorLayout.none(ranks.size());
+        }
+        List<String> processes =
+                IntStream.range(0, ranks.size())
+                        .mapToObj(rank -> ranks.node(rank).orElseThrow().process())
+                        .toList();
+        boolean apart = processes.stream().distinct().count() > 1;
+        return apart ? MirrorLayout.across(processes) : MirrorLayout.of(plan);
+    }
+
     private RankBirth birth(int rank) {
         return new RankBirth(
-                rank,
-                ranks.epoch(),
-                new RankStart.Fresh(),
-                MirrorLayout.of(plan),
-                "",
-                ranks.addresses());
+                rank, ranks.epoch(), new RankStart.Fresh(), firstMirrors(), "", ranks.addresses());
     }
 
     /** Whether this one, of all that there may be of a rank, is the run's. */
@@ -339,14 +349,38 @@ public final class RunCoordinator {
         return out.drain();
     }
 
-    /** Proof that a rank is gone, such as a closed connection. */
-    public List<Effect> onRankDied(int rank, String how, long now) {
-        ranks.node(rank).ifPresent(placer::remove);
-        onDead(List.of(rank), how, now);
+    /**
+     * Proof that a process of any host is gone, such as a closed connection.
+     *
+     * @param process as its node says
+     * @param withLink whether the media driver went with it
+     */
+    public List<Effect> onNodeDied(String process, boolean withLink, String how, long now) {
+        List<NodeInfo> nodes = placer.of(process);
+        nodes.forEach(placer::remove);
+        List<Integer> gone = nodes.stream().flatMap(node -> ranks.on(node).stream()).toList();
+        if (gone.isEmpty() && withLink) {
+            return onLinkDied(how, now);
+        }
+        if (!gone.isEmpty()) {
+            onDead(gone, withLink, how, now);
+        }
+        return out.drain();
+    }
+
+    /** Ranks that are to be started wait for room: so far it is nobody's fault. */
+    public List<Effect> onNoRoom(String line, long now) {
+        if (phase == Phase.RECOVERING) {
+            follow(recovery.onNoRoom(line, now), now);
+        }
         return out.drain();
     }
 
     private void onDead(List<Integer> gone, String how, long now) {
+        onDead(gone, false, how, now);
+    }
+
+    private void onDead(List<Integer> gone, boolean withLink, String how, long now) {
         String names = gone.stream().map(ranks::name).collect(Collectors.joining(" and "));
         String cause = "%s died: %s, after step %d".formatted(names, how, driver.completed());
         switch (phase) {
@@ -358,7 +392,11 @@ public final class RunCoordinator {
                 if (driver.onlyPublishes()) {
                     gone.forEach(ranks::vacate);
                 } else {
-                    follow(recovery.onDead(gone, cause, now), now);
+                    follow(
+                            withLink
+                                    ? recovery.onDeadWithLink(gone, cause, now)
+                                    : recovery.onDead(gone, cause, now),
+                            now);
                 }
             }
             case STOPPING -> {
@@ -410,10 +448,15 @@ public final class RunCoordinator {
         return out.drain();
     }
 
-    /** Another media driver serves this directory. */
-    public List<Effect> onLinkRestarted(String directory, long now) {
+    /**
+     * Another media driver serves this directory.
+     *
+     * @param former directory of the driver whose place it takes; empty where all processes of the
+     *     run use one
+     */
+    public List<Effect> onLinkRestarted(String former, String directory, long now) {
         if (phase == Phase.RECOVERING) {
-            follow(recovery.onLinkRestarted(directory, now), now);
+            follow(recovery.onLinkRestarted(former, directory, now), now);
         }
         return out.drain();
     }

@@ -60,6 +60,7 @@ class NewsTest {
         writer.onEvaluation(3, 1.5);
         writer.onCheckpoint(3, 4, 5);
         writer.onCheckpointFailed(3, "disk full");
+        writer.onRecovering(2, "rank 1 died");
         writer.onRecovery(RECOVERY);
         writer.onStraggler(1, 20, 1.75);
         writer.onStall("rank 0 waits");
@@ -71,6 +72,7 @@ class NewsTest {
                         "onEvaluation[3, 1.5]",
                         "onCheckpoint[3, 4, 5]",
                         "onCheckpointFailed[3, disk full]",
+                        "onRecovering[2, rank 1 died]",
                         "onRecovery[" + RECOVERY + "]",
                         "onStraggler[1, 20, 1.75]",
                         "onStall[rank 0 waits]");

@@ -4,7 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import akka.actor.testkit.typed.javadsl.ActorTestKit;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -52,7 +55,7 @@ class NodeBookTest {
 
         NodeBook.Answer.Granted granted = (NodeBook.Answer.Granted) book.take("run", wish);
 
-        assertThat(NodeBook.placed(granted.nodes(), wish))
+        assertThat(PlacementText.placed(granted.nodes(), wish.bytes()))
                 .isEqualTo(
                         "placed: ranks 0-1 on a (a:1, pid 7), 2.0 MiB\n        rank 2 on b (b:1, pid 7), 1.0 MiB");
     }
@@ -72,7 +75,7 @@ class NodeBookTest {
                 .isInstanceOfSatisfying(
                         NodeBook.Answer.Granted.class,
                         granted ->
-                                assertThat(granted.nodes())
+                                assertThat(granted.nodes().values())
                                         .extracting(entry -> entry.offer().name())
                                         .containsExactly("b", "c"));
         assertThat(nowhere)
@@ -84,6 +87,83 @@ class NodeBookTest {
                                                 "waits for 1 more node with 1.0 MiB free on one host"));
     }
 
+    @Test
+    void aRankThatLostItsNodeGoesToAnEmptyOneBeforeItDoublesUp() {
+        add("a", 100);
+        add("b", 100);
+        book.take("run", wish(Optional.of(2), MIB, MIB));
+        add("c", 100);
+        book.remove(address("b"));
+
+        assertThat(again(1)).isEqualTo(Map.of(1, "c"));
+    }
+
+    @Test
+    void withoutAnEmptyNodeASurvivorTakesOneMoreIfItsLimitAllows() {
+        add("a", 100);
+        add("b", 100);
+        book.take("run", wish(Optional.of(2), MIB, MIB));
+        book.take("strict", wish(Optional.of(1), MIB, MIB));
+        book.remove(address("b"));
+
+        assertThat(again(1)).isEqualTo(Map.of(1, "a"));
+        assertThat(book.take("strict", wish(Optional.of(1), MIB, MIB).of(Set.of(1), Set.of())))
+                .isEqualTo(
+                        new NodeBook.Answer.Wanting(
+                                "waits for 1 more node with 1.0 MiB free: 1 rank holds 1.0 MiB, at most 1 on a node; the 1 node here has 97.0 MiB left"));
+    }
+
+    @Test
+    void amongEqualNodesTheOneNearItsNeighboursIsTaken() {
+        add("a", 100);
+        add("b", 100);
+        add("c", 100);
+        book.take("run", wish(Optional.empty(), MIB, MIB, MIB));
+        book.seat("run", 3, address("b"), MIB);
+        book.remove(address("c"));
+
+        // a and b have a rank each but for the extra one on b; rank 2's neighbours are 1 and 3
+        book.seat("run", 4, address("a"), MIB);
+        assertThat(again(2)).isEqualTo(Map.of(2, "b"));
+    }
+
+    @Test
+    void anAvoidedNodeIsNotTakenThoughItIsEmpty() {
+        add("a", 100);
+        add("b", 100);
+        add("c", 100);
+        book.take("run", wish(Optional.of(1), MIB, MIB));
+
+        assertThat(
+                        names(
+                                book.take(
+                                        "run",
+                                        wish(Optional.of(1), MIB, MIB)
+                                                .of(Set.of(1), Set.of(address("b"))))))
+                .isEqualTo(Map.of(1, "c"));
+    }
+
+    private Map<Integer, String> again(int rank) {
+        NodeBook.Wish all = wish(Optional.of(3), MIB, MIB, MIB, MIB, MIB);
+        return names(book.take("run", all.of(Set.of(rank), Set.of())));
+    }
+
+    private static NodeBook.Wish wish(Optional<Integer> most, Long... bytes) {
+        return new NodeBook.Wish(List.of(bytes), most, false);
+    }
+
+    private static Map<Integer, String> names(NodeBook.Answer answer) {
+        Map<Integer, String> names = new TreeMap<>();
+        ((NodeBook.Answer.Granted) answer)
+                .nodes()
+                .forEach((rank, entry) -> names.put(rank, entry.offer().name()));
+        return names;
+    }
+
+    private static String address(String name) {
+        return "akka://penstock@" + name + ":1";
+    }
+
     private void add(String name, long mebibytes) {
         add(name, mebibytes, "host");
     }
@@ -92,13 +172,7 @@ class NodeBookTest {
         book.add(
                 new NodeBook.Entry(
                         new NodeOffer(
-                                name,
-                                "akka://penstock@" + name + ":1",
-                                host,
-                                7,
-                                List.of("cpu"),
-                                mebibytes * MIB,
-                                2),
+                                name, address(name), host, 7, List.of("cpu"), mebibytes * MIB, 2),
                         kit.<ClusterNode.Command>createTestProbe().ref()));
     }
 }

@@ -155,7 +155,7 @@ final class Simulation {
             driverDied();
         } else {
             String directory = wire.driver();
-            supervisor.hear(it -> it.onLinkRestarted(directory, world.now()));
+            supervisor.hear(it -> it.onLinkRestarted("", directory, world.now()));
         }
     }
 
@@ -175,7 +175,7 @@ final class Simulation {
             wire.driverStarts("driver-" + ++drivers);
         }
         String directory = wire.driver();
-        supervisor.hear(it -> it.onLinkRestarted(directory, world.now()));
+        supervisor.hear(it -> it.onLinkRestarted("", directory, world.now()));
     }
 
     /** Why it could not be published, if it could not. */

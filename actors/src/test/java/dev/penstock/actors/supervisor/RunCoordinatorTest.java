@@ -107,7 +107,7 @@ class RunCoordinatorTest {
         run.prepared(0, 1, 2, 3);
         assertThat(run.told(RankOrder.Resume.class)).isEmpty();
 
-        run.take(run.coordinator.onLinkRestarted("/dev/shm/other", run.now));
+        run.take(run.coordinator.onLinkRestarted("", "/dev/shm/other", run.now));
 
         assertThat(run.told(RankOrder.Resume.class))
                 .hasSize(4)

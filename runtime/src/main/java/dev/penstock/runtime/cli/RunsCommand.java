@@ -38,7 +38,7 @@ final class RunsCommand extends PenstockCommand {
     private void print(ClusterRuns.RunList list) {
         for (RunStanding run : list.runs()) {
             out().printf(
-                            "%-24s %-9s step %d/%d  %s  %s%s%n",
+                            "%-24s %-10s step %d/%d  %s  %s%s%n",
                             run.run(),
                             run.state().name().toLowerCase(Locale.ROOT),
                             run.step(),

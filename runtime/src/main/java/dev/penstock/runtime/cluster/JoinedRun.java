@@ -35,6 +35,9 @@ final class JoinedRun implements HostedRun {
 
     @Override
     public Path startDriver(Consumer<String> onDeath) {
+        if (driver != null) {
+            driver.close();
+        }
         MediaDriverProcess started =
                 MediaDriverProcess.start(
                         assembly.driverSettingsOfHost(),

@@ -1,6 +1,8 @@
 package dev.penstock.runtime.cluster;
 
 import dev.penstock.actors.cluster.ClusterRun;
+import dev.penstock.actors.journal.JournalFile;
+import dev.penstock.actors.spi.ProcessSupply;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunPlan;
@@ -14,6 +16,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -25,6 +28,7 @@ final class SubmittedRun implements ClusterRun {
     private final RunAssembly assembly;
     private final FileChannel lock;
     private final RunRecord record;
+    private @Nullable JournalFile journal;
 
     /**
      * @param lock of the directory; closed with this run, as is the assembly
@@ -82,8 +86,11 @@ final class SubmittedRun implements ClusterRun {
     }
 
     @Override
-    public SupervisorServices services() {
-        return SupervisorServices.plain(assembly.checkpoints());
+    public SupervisorServices services(ProcessSupply processes) {
+        JournalFile opened = JournalFile.open(directory.path().resolve(JournalFile.NAME));
+        journal = opened;
+        return new SupervisorServices(
+                assembly.checkpoints(), assembly.recoveryPolicy(), opened, processes);
     }
 
     @Override
@@ -95,6 +102,9 @@ final class SubmittedRun implements ClusterRun {
     @Override
     public void close() {
         record.close();
+        if (journal != null) {
+            journal.close();
+        }
         assembly.close();
         try {
             lock.close();

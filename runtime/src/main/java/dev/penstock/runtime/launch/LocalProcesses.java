@@ -90,7 +90,7 @@ final class LocalProcesses implements ProcessSupply, AutoCloseable {
                 driver.close();
             }
             driver = startDriver();
-            supervisor.join().tell(new LinkRestarted(driver.directory().toString()));
+            supervisor.join().tell(new LinkRestarted("", driver.directory().toString()));
         } catch (DataPlaneException e) {
             LOG.error("no other media driver", e);
             supervisor.join().tell(new LinkDied("" + e.getMessage()));

@@ -91,10 +91,7 @@ public final class PipelineRun {
                                 assembly.options().directory().resolve(JournalFile.NAME))) {
             var services =
                     new SupervisorServices(
-                            assembly.checkpoints(),
-                            ConfiguredRecovery.of(assembly.config().recovery()),
-                            journal,
-                            processes);
+                            assembly.checkpoints(), assembly.recoveryPolicy(), journal, processes);
             ActorSystem<Command> system =
                     ActorSystems.clustered(
                             PipelineSupervisor.create(

@@ -4,6 +4,7 @@ import dev.penstock.actors.dataplane.DataPlane;
 import dev.penstock.actors.dataplane.aeron.DriverSettings;
 import dev.penstock.actors.dataplane.aeron.MediaDriverHandle;
 import dev.penstock.actors.fault.FaultInjector;
+import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.mirror.MirrorMemory;
 import dev.penstock.actors.shard.BoundaryMemory;
@@ -246,6 +247,11 @@ public final class RunAssembly implements AutoCloseable {
         return checkpoints;
     }
 
+    /** How deaths are to be met. */
+    public RecoveryPolicy recoveryPolicy() {
+        return ConfiguredRecovery.of(config().recovery());
+    }
+
     /** Settings for this run's media driver. */
     public DriverSettings driverSettings() {
         return dataPlane.driver(plan.ranks(), false);
@@ -277,7 +283,8 @@ public final class RunAssembly implements AutoCloseable {
      * @param key of the run, for frames over UDP
      */
     public DataPlane openDataPlane(Path driverDirectory, Optional<SecretKey> key) {
-        return dataPlane.open(driverDirectory, key);
+        return new RestartableDataPlane(
+                driverDirectory, directory -> dataPlane.open(directory, key));
     }
 
     /**
@@ -288,7 +295,8 @@ public final class RunAssembly implements AutoCloseable {
      */
     public DataPlane openDataPlaneBetweenHosts(
             Path driverDirectory, NodeInterface here, Optional<SecretKey> key) {
-        return dataPlane.openBetweenHosts(driverDirectory, here, key);
+        return new RestartableDataPlane(
+                driverDirectory, directory -> dataPlane.openBetweenHosts(directory, here, key));
     }
 
     private DeviceFactory devices() {

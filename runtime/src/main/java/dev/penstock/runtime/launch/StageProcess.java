@@ -45,7 +45,7 @@ public final class StageProcess {
                 ConfigLoader.loadWithOrigins(
                         directory.resolve(RunAssembly.LAUNCH_CONFIG), List.of());
         RunAssembly assembly = RunAssembly.of(config, RunOptions.read(directory));
-        DataPlane dataPlane = new RestartableDataPlane(driverDirectory, assembly::openDataPlane);
+        DataPlane dataPlane = assembly.openDataPlane(driverDirectory);
         var info =
                 new NodeInfo(
                         rank.map(r -> "stage process " + r).orElse("spare process"),

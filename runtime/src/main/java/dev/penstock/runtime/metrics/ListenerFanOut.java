@@ -51,6 +51,11 @@ public final class ListenerFanOut implements RunListener {
     }
 
     @Override
+    public void onRecovering(int epoch, String cause) {
+        each(listener -> listener.onRecovering(epoch, cause));
+    }
+
+    @Override
     public void onRecovery(RecoveryReport report) {
         each(listener -> listener.onRecovery(report));
     }
