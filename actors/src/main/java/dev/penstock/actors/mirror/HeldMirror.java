@@ -3,7 +3,7 @@ package dev.penstock.actors.mirror;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StageMirror;
-import dev.penstock.actors.spi.StageProgramFactory;
+import dev.penstock.actors.spi.StageBuilder;
 import dev.penstock.actors.spi.TrainedState;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.Kernels;
@@ -46,7 +46,7 @@ public final class HeldMirror implements AutoCloseable {
      * @param step that these values are after; {@link #NOTHING} for a mirror to be filled
      */
     public static HeldMirror build(
-            int rank, RunPlan plan, StageProgramFactory programs, Device device, long step) {
+            int rank, RunPlan plan, StageBuilder programs, Device device, long step) {
         List<StageMirror> stages = new ArrayList<>();
         try {
             for (int stage : plan.training().placement().stagesOf(rank)) {

@@ -2,7 +2,7 @@ package dev.penstock.actors.mirror;
 
 import dev.penstock.actors.dataplane.Endpoint;
 import dev.penstock.actors.spi.RunPlan;
-import dev.penstock.actors.spi.StageProgramFactory;
+import dev.penstock.actors.spi.StageBuilder;
 import dev.penstock.actors.spi.TrainedState;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceScope;
@@ -48,7 +48,7 @@ public final class RankMirrors implements AutoCloseable {
      * @param programs builds them
      * @param step that these values are after
      */
-    public void build(MirrorLayout layout, StageProgramFactory programs, long step) {
+    public void build(MirrorLayout layout, StageBuilder programs, long step) {
         close();
         for (int other : layout.heldBy(rank)) {
             hold(HeldMirror.build(other, plan, programs, device, step));
@@ -61,7 +61,7 @@ public final class RankMirrors implements AutoCloseable {
      *
      * @param programs builds empty ones, to be filled
      */
-    public void keep(MirrorLayout layout, StageProgramFactory programs) {
+    public void keep(MirrorLayout layout, StageBuilder programs) {
         List<Integer> wanted = layout.heldBy(rank);
         for (int other : List.copyOf(held.keySet())) {
             if (!wanted.contains(other)) {
@@ -70,7 +70,7 @@ public final class RankMirrors implements AutoCloseable {
         }
         for (int other : wanted) {
             if (!held.containsKey(other)) {
-                hold(HeldMirror.build(other, plan, programs.blank(), device, HeldMirror.NOTHING));
+                hold(HeldMirror.build(other, plan, programs, device, HeldMirror.NOTHING));
             }
         }
     }

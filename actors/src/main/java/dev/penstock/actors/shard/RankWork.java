@@ -10,6 +10,7 @@ import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.mirror.MirrorProgress;
 import dev.penstock.actors.mirror.RankMirrors;
 import dev.penstock.actors.spi.CheckpointStore;
+import dev.penstock.actors.spi.StageBuilder;
 import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StageProgramFactory;
 import dev.penstock.actors.spi.StepKind;
@@ -86,7 +87,7 @@ final class RankWork implements AutoCloseable {
     void restore(RankStart start, MirrorLayout layout) {
         StageProgramFactory programs = resources.programs();
         switch (start) {
-            case RankStart.Kept _ -> mirrors.keep(layout, programs);
+            case RankStart.Kept _ -> mirrors.keep(layout, programs.blank());
             case RankStart.Fresh _ -> build(layout, programs, resources.plan().steps().completed());
             case RankStart.FromCheckpoint(long from) ->
                     build(layout, programs.startingAt(from), from);
@@ -95,12 +96,12 @@ final class RankWork implements AutoCloseable {
                 HeldMirror mirror = resources.mirrors().find(holder, rank);
                 restoredStep = mirror.copyInto(from, trained(), device.kernels());
                 readyStep = restoredStep < from ? from : NOTHING;
-                mirrors.keep(layout, programs);
+                mirrors.keep(layout, programs.blank());
             }
         }
     }
 
-    private void build(MirrorLayout layout, StageProgramFactory programs, long from) {
+    private void build(MirrorLayout layout, StageBuilder programs, long from) {
         restoredStep = from;
         readyStep = NOTHING;
         mirrors.close(); // before the stages, in the order of allocation
@@ -108,7 +109,7 @@ final class RankWork implements AutoCloseable {
         mirrors.build(layout, programs, from);
     }
 
-    private void buildStages(StageProgramFactory programs) {
+    private void buildStages(StageBuilder programs) {
         closeStages();
         for (int stage : ownStages()) {
             stages.put(stage, programs.create(stage, device));

@@ -1,40 +1,17 @@
 package dev.penstock.actors.spi;
 
-import dev.penstock.cuda.device.Device;
-
-/** Builds the computation of a stage: allocates its memory and fills its parameters. */
-@FunctionalInterface
-public interface StageProgramFactory {
+/** Builds the stages of a run as it begins, and as a recovery wants them. */
+public interface StageProgramFactory extends StageBuilder {
     /**
-     * @param stage global stage index
-     * @param device the device that the shard actor owns; the program allocates in its memory
+     * Builds the same stages and mirrors without first values: the caller gives them all of their
+     * state. May be this one, which only takes longer.
      */
-    StageProgram create(int stage, Device device);
+    StageBuilder blank();
 
     /**
-     * Builds a mirror of a stage, from the same first values.
+     * Builds the same stages and mirrors as the run's checkpoint after {@code step} has them.
      *
-     * @param stage global stage index
-     * @param device of the rank that holds the mirror
+     * @throws RuntimeException there or when building, if that checkpoint cannot be read
      */
-    default StageMirror mirror(int stage, Device device) {
-        throw new UnsupportedOperationException("these stages cannot be mirrored");
-    }
-
-    /**
-     * A factory of the same stages and mirrors without first values: the caller gives them all of
-     * their state. May be the same factory, which only takes longer.
-     */
-    default StageProgramFactory blank() {
-        return this;
-    }
-
-    /**
-     * A factory of the same stages and mirrors as the run's checkpoint after {@code step} has them.
-     *
-     * @throws RuntimeException there or from {@link #create} if that checkpoint cannot be read
-     */
-    default StageProgramFactory startingAt(long step) {
-        throw new UnsupportedOperationException("these stages have no checkpoints");
-    }
+    StageBuilder startingAt(long step);
 }

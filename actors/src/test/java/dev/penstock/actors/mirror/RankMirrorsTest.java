@@ -17,7 +17,7 @@ import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.RunSteps;
 import dev.penstock.actors.spi.StageMirror;
 import dev.penstock.actors.spi.StageProgram;
-import dev.penstock.actors.spi.StageProgramFactory;
+import dev.penstock.actors.spi.StageBuilder;
 import dev.penstock.actors.spi.Timeouts;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.Device;
@@ -251,8 +251,8 @@ class RankMirrorsTest {
         }
     }
 
-    private static StageProgramFactory programs(boolean filled) {
-        return new StageProgramFactory() {
+    private static StageBuilder programs(boolean filled) {
+        return new StageBuilder() {
             @Override
             public StageProgram create(int stage, Device device) {
                 throw new AssertionError("only mirrors are built here");

@@ -1,5 +1,6 @@
 package dev.penstock.actors.simulation;
 
+import dev.penstock.actors.spi.StageBuilder;
 import dev.penstock.actors.spi.StageMirror;
 import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StageProgramFactory;
@@ -36,7 +37,12 @@ record SimStages(Simulation simulation, long from) implements StageProgramFactor
     }
 
     @Override
-    public StageProgramFactory startingAt(long step) {
+    public StageBuilder blank() {
+        return this;
+    }
+
+    @Override
+    public StageBuilder startingAt(long step) {
         return new SimStages(simulation, step);
     }
 }

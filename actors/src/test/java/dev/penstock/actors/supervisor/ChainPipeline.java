@@ -20,7 +20,6 @@ import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.RunSteps;
-import dev.penstock.actors.spi.StageProgramFactory;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.actors.spi.Timeouts;
 import dev.penstock.cuda.Devices;
@@ -58,7 +57,7 @@ final class ChainPipeline implements RunListener, CheckpointStore {
     final List<String> failedCheckpoints = Collections.synchronizedList(new ArrayList<>());
 
     /** Builds the stages. */
-    StageProgramFactory programs;
+    ChainStages programs;
 
     /** What stands between the ranks and the real data plane. */
     UnaryOperator<DataPlane> dataPlane = UnaryOperator.identity();

@@ -8,7 +8,6 @@ import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunSteps;
 import dev.penstock.actors.spi.StageMirror;
 import dev.penstock.actors.spi.StageProgram;
-import dev.penstock.actors.spi.StageProgramFactory;
 import dev.penstock.actors.spi.TrainedState;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.schedules.ir.Schedule;
@@ -74,7 +73,7 @@ class MirroredPipelineTest {
     }
 
     /** Notes the weights of stages and mirrors when they are closed. */
-    private static final class Kept implements StageProgramFactory {
+    private static final class Kept implements ChainStages {
         private final ChainStage.Settings settings;
         private final Map<Integer, Float> stages = new ConcurrentHashMap<>();
         private final Map<Integer, Float> mirrors = new ConcurrentHashMap<>();

@@ -73,9 +73,17 @@ record ConfiguredDataPlane(DataPlaneSection section, String runId, FrameFaults f
 
     /** Whether ranks keep sent tensors until they are verified. */
     boolean keepsSentTensors(boolean betweenHosts) {
-        return betweenHosts
+        return betweenHosts || keepsSentTensors(section, !faults.equals(FrameFaults.NONE));
+    }
+
+    /**
+     * The same for ranks of one host.
+     *
+     * @param harmed whether frames are harmed on purpose
+     */
+    static boolean keepsSentTensors(DataPlaneSection section, boolean harmed) {
+        return harmed
                 || section.crc()
-                || !faults.equals(FrameFaults.NONE)
                 || section.transport() == DataPlaneSection.Transport.UDP;
     }
 

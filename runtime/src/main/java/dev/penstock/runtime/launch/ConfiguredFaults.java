@@ -58,6 +58,27 @@ public final class ConfiguredFaults {
                 ownProcess ? ProcessHarm.WHOLE_PROCESS : ProcessHarm.ONE_THREAD);
     }
 
+    /** Whether frames of the data plane are harmed. */
+    static boolean harmFrames(RunConfig config) {
+        return config.fault().stream()
+                .anyMatch(
+                        entry ->
+                                switch (entry) {
+                                    case FaultEntry.DropFrames _,
+                                            FaultEntry.DelayFrames _,
+                                            FaultEntry.DuplicateFrames _,
+                                            FaultEntry.CorruptFrames _ ->
+                                            true;
+                                    case FaultEntry.KillRank _,
+                                            FaultEntry.PauseRank _,
+                                            FaultEntry.FailDisk _,
+                                            FaultEntry.TearCheckpoint _,
+                                            FaultEntry.InjectNan _,
+                                            FaultEntry.SlowStage _ ->
+                                            false;
+                                });
+    }
+
     /** Faults at ops that their rank does not have. */
     static List<Problem> problems(LoadedConfig loaded, Schedule training) {
         List<FaultEntry> entries = loaded.config().fault();

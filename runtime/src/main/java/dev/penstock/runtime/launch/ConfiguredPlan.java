@@ -38,6 +38,19 @@ final class ConfiguredPlan {
         return new ConfiguredPlan(parts, options).plan();
     }
 
+    /** All that the memory of a run depends on, before it is known where the run begins. */
+    static RunPlan forMemory(RunConfig config, ProvedSchedule schedule, boolean evaluateOnly) {
+        return new RunPlan(
+                "planned",
+                "",
+                schedule.training(),
+                schedule.evaluation(),
+                inFlight(schedule),
+                new RunSteps(0, 1, 0, 0, 0, 0),
+                Timeouts.DEFAULT,
+                config.recovery().mirror() && !evaluateOnly);
+    }
+
     private RunPlan plan() {
         var timeouts = config.timeouts();
         return new RunPlan(
@@ -45,7 +58,7 @@ final class ConfiguredPlan {
                 hash(),
                 schedule.training(),
                 schedule.evaluation(),
-                inFlight(),
+                inFlight(schedule),
                 steps(),
                 new Timeouts(
                         timeouts.lease(),
@@ -75,7 +88,7 @@ final class ConfiguredPlan {
         return every == 0 ? Integer.MAX_VALUE : every;
     }
 
-    private Map<ChannelKey, Integer> inFlight() {
+    private static Map<ChannelKey, Integer> inFlight(ProvedSchedule schedule) {
         Map<ChannelKey, Integer> capacities = new HashMap<>();
         for (int stage = 1; stage < schedule.training().shape().stages(); stage++) {
             var forward = new Channel(stage - 1, stage);

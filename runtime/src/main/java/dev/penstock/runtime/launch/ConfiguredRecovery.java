@@ -1,7 +1,9 @@
 package dev.penstock.runtime.launch;
 
 import dev.penstock.actors.fault.RecoveryPolicy;
+import dev.penstock.runtime.config.PipelineSection;
 import dev.penstock.runtime.config.RecoverySection;
+import dev.penstock.runtime.config.RunConfig;
 
 /** How a configuration wants deaths to be met. */
 final class ConfiguredRecovery {
@@ -14,6 +16,12 @@ final class ConfiguredRecovery {
     /** Where no part can die alone; what is not finite is met all the same. */
     static RecoveryPolicy inOneProcess(RecoverySection section) {
         return of(section, false);
+    }
+
+    /** Whether a dead process's rank may come to live beside another. */
+    static boolean replacesDeadProcesses(RunConfig config) {
+        return config.recovery().enabled()
+                && config.pipeline().processes() == PipelineSection.Processes.PER_STAGE;
     }
 
     private static RecoveryPolicy of(RecoverySection section, boolean afterDeaths) {

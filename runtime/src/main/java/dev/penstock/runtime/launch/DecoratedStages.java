@@ -1,5 +1,6 @@
 package dev.penstock.runtime.launch;
 
+import dev.penstock.actors.spi.StageBuilder;
 import dev.penstock.actors.spi.StageMirror;
 import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StageProgramFactory;
@@ -20,12 +21,25 @@ record DecoratedStages(StageProgramFactory stages, UnaryOperator<StageProgram> d
     }
 
     @Override
-    public StageProgramFactory blank() {
-        return new DecoratedStages(stages.blank(), decorator);
+    public StageBuilder blank() {
+        return new Decorated(stages.blank(), decorator);
     }
 
     @Override
-    public StageProgramFactory startingAt(long step) {
-        return new DecoratedStages(stages.startingAt(step), decorator);
+    public StageBuilder startingAt(long step) {
+        return new Decorated(stages.startingAt(step), decorator);
+    }
+
+    private record Decorated(StageBuilder stages, UnaryOperator<StageProgram> decorator)
+            implements StageBuilder {
+        @Override
+        public StageProgram create(int stage, Device device) {
+            return decorator.apply(stages.create(stage, device));
+        }
+
+        @Override
+        public StageMirror mirror(int stage, Device device) {
+            return stages.mirror(stage, device);
+        }
     }
 }

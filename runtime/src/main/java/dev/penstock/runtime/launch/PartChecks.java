@@ -158,23 +158,49 @@ final class PartChecks {
             return;
         }
         long limit = config.device().memoryLimit().map(Bytes::bytes).orElse(Long.MAX_VALUE);
-        var stages =
-                new GptStageFactory(
-                        sizes.get(),
-                        schedule.orElseThrow().budgets(),
-                        (_, _, _, _) -> {},
-                        ParameterSource.none());
-        for (int stage = 0; stage < sizes.get().partition().stages(); stage++) {
-            long wanted = stages.predictedMemory(stage).total();
-            if (wanted > limit) {
+        PlannedMemory planned = plannedMemory(sizes.get(), schedule.orElseThrow());
+        List<Long> calm = planned.ofAllRanks();
+        boolean mayDie = ConfiguredRecovery.replacesDeadProcesses(config);
+        for (int rank = 0; rank < calm.size(); rank++) {
+            long most = mayDie ? planned.afterADeath(rank) : calm.get(rank);
+            if (most > limit) {
                 problems.add(
                         loaded.problem(
                                 "device.memory-limit",
-                                "at least %,d bytes for stage %d".formatted(wanted, stage),
+                                wantedMemory(rank, calm.get(rank), most),
                                 "%,d bytes".formatted(limit),
-                                "use more stages, smaller micro-batches or another schedule"));
+                                most > calm.get(rank)
+                                        ? "use more stages, smaller micro-batches, another schedule, or recovery.mirror = off"
+                                        : "use more stages, smaller micro-batches or another schedule"));
             }
         }
+    }
+
+    private PlannedMemory plannedMemory(GptSettings settings, ProvedSchedule proved) {
+        var stages =
+                new GptStageFactory(
+                        settings, proved.budgets(), (_, _, _, _) -> {}, ParameterSource.none());
+        boolean keepsSent =
+                ConfiguredDataPlane.keepsSentTensors(
+                        config.dataPlane(), ConfiguredFaults.harmFrames(config));
+        return new PlannedMemory(
+                ConfiguredPlan.forMemory(config, proved, asked.evaluateOnly()),
+                settings,
+                stages,
+                keepsSent);
+    }
+
+    private String wantedMemory(int rank, long calm, long most) {
+        List<Integer> stages =
+                schedule.orElseThrow().training().placement().stagesOf(rank);
+        String of =
+                stages.size() == 1
+                        ? "rank %d with stage %d".formatted(rank, stages.getFirst())
+                        : "rank %d with stages %s".formatted(rank, stages);
+        return most > calm
+                ? "at least %,d bytes for %s, of them %,d for one more mirror after a neighbour's death"
+                        .formatted(most, of, most - calm)
+                : "at least %,d bytes for %s".formatted(calm, of);
     }
 
     private void requireHeldOut() {

@@ -5,9 +5,6 @@ import dev.penstock.actors.dataplane.aeron.DriverSettings;
 import dev.penstock.actors.dataplane.aeron.MediaDriverHandle;
 import dev.penstock.actors.fault.FaultInjector;
 import dev.penstock.actors.fault.RecoveryPolicy;
-import dev.penstock.actors.mirror.MirrorLayout;
-import dev.penstock.actors.mirror.MirrorMemory;
-import dev.penstock.actors.shard.BoundaryMemory;
 import dev.penstock.actors.shard.RankResources;
 import dev.penstock.actors.spi.DeviceFactory;
 import dev.penstock.actors.spi.RunPlan;
@@ -21,7 +18,6 @@ import dev.penstock.runtime.config.LoadedConfig;
 import dev.penstock.runtime.config.RunConfig;
 import dev.penstock.runtime.data.TrainingData;
 import dev.penstock.runtime.model.GptSettings;
-import dev.penstock.runtime.model.GptShape;
 import dev.penstock.runtime.model.GptStageFactory;
 import dev.penstock.runtime.model.StageMemory;
 import dev.penstock.runtime.tokenizer.Tokenizer;
@@ -29,10 +25,8 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.function.ToLongFunction;
 import javax.crypto.SecretKey;
 
 /**
@@ -144,45 +138,9 @@ public final class RunAssembly implements AutoCloseable {
     }
 
     private List<Long> plannedBytes(boolean betweenHosts) {
-        GptShape shape = model().shape();
-        long boundaryBytes = (long) model().batch().largestRows() * shape.width() * Float.BYTES;
-        long sharedGradientElements = shape.tied() ? (long) shape.vocabulary() * shape.width() : 0;
-        List<Long> planned = new ArrayList<>();
-        for (int rank = 0; rank < plan.ranks(); rank++) {
-            long bytes =
-                    BoundaryMemory.bytes(
-                            rank,
-                            plan,
-                            boundaryBytes,
-                            sharedGradientElements,
-                            dataPlane.keepsSentTensors(betweenHosts));
-            for (int stage : plan.training().placement().stagesOf(rank)) {
-                bytes += predictedMemory(stage).total();
-            }
-            planned.add(bytes + plannedMirrorBytes(rank));
-        }
-        return planned;
-    }
-
-    /** The mirrors that a rank holds, and the blocks in which they and its own gradients travel. */
-    private long plannedMirrorBytes(int rank) {
-        MirrorLayout layout = MirrorLayout.of(plan);
-        long bytes =
-                MirrorMemory.blockBytes(
-                        rank,
-                        layout,
-                        other -> mirrorBytes(other, StageMemory::gradients) / Float.BYTES);
-        for (int mirrored : layout.heldBy(rank)) {
-            bytes += mirrorBytes(mirrored, StageMemory::total);
-        }
-        return bytes;
-    }
-
-    private long mirrorBytes(int rank, ToLongFunction<StageMemory> use) {
-        return plan.training().placement().stagesOf(rank).stream()
-                .map(stages::predictedMirrorMemory)
-                .mapToLong(use)
-                .sum();
+        return new PlannedMemory(
+                        plan, model(), stages, dataPlane.keepsSentTensors(betweenHosts))
+                .ofAllRanks();
     }
 
     /** FLOPs of each rank's stages per token: its share of the model's work. */

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.launch;
 
+import dev.penstock.actors.spi.StageBuilder;
 import dev.penstock.actors.spi.StageMirror;
 import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StageProgramFactory;
@@ -27,18 +28,18 @@ record RunStages(GptStageFactory stages, Path checkpoints) implements StageProgr
     }
 
     @Override
-    public StageProgramFactory blank() {
+    public StageBuilder blank() {
         return stages.blank();
     }
 
     @Override
-    public StageProgramFactory startingAt(long step) {
+    public StageBuilder startingAt(long step) {
         return new Restored(stages, CheckpointFolders.of(checkpoints, step));
     }
 
     /** A checkpoint's files are open while a stage is built, no longer. */
     private record Restored(GptStageFactory stages, Path checkpoint)
-            implements StageProgramFactory {
+            implements StageBuilder {
         @Override
         public StageProgram create(int stage, Device device) {
             try (CheckpointReader reader = SavedCheckpoint.open(checkpoint).read()) {

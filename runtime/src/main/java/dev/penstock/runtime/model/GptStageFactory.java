@@ -1,13 +1,13 @@
 package dev.penstock.runtime.model;
 
 import dev.penstock.actors.spi.StageMirror;
-import dev.penstock.actors.spi.StageProgramFactory;
+import dev.penstock.actors.spi.StageBuilder;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.runtime.data.BatchSource;
 import java.util.List;
 
 /** Builds the stages of a run. Safe to use from any thread; each stage belongs to its caller's. */
-public final class GptStageFactory implements StageProgramFactory {
+public final class GptStageFactory implements StageBuilder {
     private final GptSettings settings;
     private final List<StageBudget> budgets;
     private final BatchSource batches;
@@ -44,7 +44,7 @@ public final class GptStageFactory implements StageProgramFactory {
         return GptMirror.build(settings, stage, device, source);
     }
 
-    @Override
+    /** The same stages without first values. */
     public GptStageFactory blank() {
         return startingFrom((_, _, _) -> true);
     }

@@ -7,10 +7,16 @@ import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.launch.RunOptions;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.assertj.core.data.Percentage;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
@@ -82,6 +88,44 @@ class PlannedMemoryIT {
                     .as("peak bytes of rank %d", rank)
                     .isCloseTo(planned.get(rank), Percentage.withPercentage(5));
         }
+    }
+
+    /** Rank 2's process takes over rank 1, so rank 3 keeps the mirrors of both. */
+    @Test
+    @EnabledOnOs(OS.LINUX)
+    void theMirrorsAfterADeathAreCountedBeforeTheStart() throws Exception {
+        Training training =
+                Training.onText(folder)
+                        .set("run.steps=8", "model.layers=4", "model.width=64")
+                        .set("pipeline.stages=4", "pipeline.processes=per-stage")
+                        .set("recovery.mirror=on", "evaluation.every=0")
+                        .set("fault=[{kill-rank=1, step=3, op=1F1}]");
+        List<Long> calm = planned(training);
+        Matcher refused =
+                Pattern.compile("at least ([0-9,]+) bytes for rank 3 with stage 3, of them ([0-9,]+)")
+                        .matcher(
+                                Training.onText(folder.resolve("refused"))
+                                        .set(training.settings().toArray(String[]::new))
+                                        .set("device.memory-limit=1 MiB")
+                                        .run()
+                                        .err());
+        assertThat(refused.find()).isTrue();
+
+        List<Long> measured;
+        try (ForkedTraining run = ForkedTraining.start(training)) {
+            Trained ended = run.awaitEnd(Duration.ofSeconds(120));
+            assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.OK);
+            measured = ended.peakBytes();
+        }
+
+        long most = number(refused.group(1));
+        assertThat(most - number(refused.group(2))).isEqualTo(calm.get(3));
+        assertThat(measured.get(3)).isCloseTo(most, Percentage.withPercentage(5));
+        assertThat(measured.get(0)).isCloseTo(calm.get(0), Percentage.withPercentage(5));
+    }
+
+    private static long number(String text) {
+        return Long.parseLong(text.replace(",", ""));
     }
 
     private List<Long> planned(Training training) throws Exception {

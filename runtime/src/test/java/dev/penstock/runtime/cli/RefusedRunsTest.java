@@ -105,7 +105,7 @@ class RefusedRunsTest {
 
         assertThat(refused.err())
                 .startsWith("penstock: 6 problems")
-                .contains("for stage 0", "for stage 1")
+                .contains("rank 0 with stage 0", "rank 1 with stage 1")
                 .contains("data.source: expected a safetensors file")
                 .contains("run.steps: expected an integer, at least 1")
                 .contains("garbage.safetensors: not a safetensors file")

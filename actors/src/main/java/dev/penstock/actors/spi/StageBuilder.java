@@ -1,0 +1,24 @@
+package dev.penstock.actors.spi;
+
+import dev.penstock.cuda.device.Device;
+
+/** Builds stages and their mirrors, all from first values of one place. */
+public interface StageBuilder {
+    /**
+     * Builds the computation of a stage: allocates its memory and fills its parameters.
+     *
+     * @param stage global stage index
+     * @param device the device that the shard actor owns; the program allocates in its memory
+     * @throws RuntimeException if the first values cannot be read
+     */
+    StageProgram create(int stage, Device device);
+
+    /**
+     * Builds a mirror of a stage, from the same first values.
+     *
+     * @param stage global stage index
+     * @param device of the rank that holds the mirror
+     * @throws RuntimeException if the first values cannot be read
+     */
+    StageMirror mirror(int stage, Device device);
+}

@@ -1,0 +1,88 @@
+package dev.penstock.runtime.launch;
+
+import dev.penstock.actors.mirror.MirrorLayout;
+import dev.penstock.actors.mirror.MirrorMemory;
+import dev.penstock.actors.shard.BoundaryMemory;
+import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.runtime.model.GptSettings;
+import dev.penstock.runtime.model.GptShape;
+import dev.penstock.runtime.model.GptStageFactory;
+import dev.penstock.runtime.model.StageMemory;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.function.ToLongFunction;
+import java.util.stream.IntStream;
+
+/**
+ * Device memory that the ranks of a run hold: stages, boundary tensors, and mirrors with the blocks
+ * in which gradients travel to them. Nothing is allocated.
+ *
+ * @param plan of which only programs, numbers in flight and mirrors matter
+ * @param keepsSent whether sent tensors are kept until they are verified
+ */
+record PlannedMemory(
+        RunPlan plan, GptSettings model, GptStageFactory stages, boolean keepsSent) {
+
+    /** Bytes as the run begins; entry r is rank r's. */
+    List<Long> ofAllRanks() {
+        MirrorLayout layout = MirrorLayout.of(plan);
+        return IntStream.range(0, plan.ranks())
+                .mapToObj(rank -> bytes(rank, layout, layout.heldBy(rank)))
+                .toList();
+    }
+
+    /**
+     * Most bytes of a rank after the death of any one process, whose rank then lives beside its
+     * mirror's holder. Mirrors move such that no second death takes a rank with its mirror, and
+     * those that a rank gives up stay until the next pass.
+     *
+     * <pre>
+     *   of ranks 0 1 2 3, with mirrors at 1 2 3 0, the second dies and lives again beside rank 2:
+     *   mirrors are at 1 3 3 0, so rank 3 holds two
+     * </pre>
+     */
+    long afterADeath(int rank) {
+        MirrorLayout before = MirrorLayout.of(plan);
+        long most = bytes(rank, before, before.heldBy(rank));
+        for (int dead = 0; dead < plan.ranks() && plan.mirrors(); dead++) {
+            List<Integer> places = new ArrayList<>(IntStream.range(0, plan.ranks()).boxed().toList());
+            places.set(dead, before.holderOf(dead));
+            MirrorLayout after = MirrorLayout.across(places);
+            Set<Integer> held = new TreeSet<>(after.heldBy(rank));
+            if (rank != dead) {
+                held.addAll(before.heldBy(rank));
+            }
+            most = Math.max(most, bytes(rank, after, held));
+        }
+        return most;
+    }
+
+    private long bytes(int rank, MirrorLayout layout, Iterable<Integer> mirrored) {
+        GptShape shape = model.shape();
+        long boundaryBytes = (long) model.batch().largestRows() * shape.width() * Float.BYTES;
+        long sharedGradientElements = shape.tied() ? (long) shape.vocabulary() * shape.width() : 0;
+        long bytes =
+                BoundaryMemory.bytes(rank, plan, boundaryBytes, sharedGradientElements, keepsSent);
+        for (int stage : plan.training().placement().stagesOf(rank)) {
+            bytes += stages.predictedMemory(stage).total();
+        }
+        bytes +=
+                MirrorMemory.blockBytes(
+                        rank,
+                        layout,
+                        other -> mirrorBytes(other, StageMemory::gradients) / Float.BYTES);
+        for (int other : mirrored) {
+            bytes += mirrorBytes(other, StageMemory::total);
+        }
+        return bytes;
+    }
+
+    private long mirrorBytes(int rank, ToLongFunction<StageMemory> use) {
+        return plan.training().placement().stagesOf(rank).stream()
+                .map(stages::predictedMirrorMemory)
+                .mapToLong(use)
+                .sum();
+    }
+}
