@@ -9,49 +9,83 @@ import java.util.Locale;
  * Kills the processes of a training's ranks, one after the other, and prints how long it takes from
  * {@code kill -9} to the next committed step, and how many committed steps are done again.
  *
- * <p>Arguments: {@code --kills N} and names of rows to run; 20 kills of each row without any.
+ * <p>Arguments: {@code --kills N}, 20 without; names of rows to run, all without; {@code --goodput
+ * SECONDS} measures instead what a kill every so many seconds leaves of the training's speed.
  */
 public final class RecoveryBenchmark {
     /**
      * A way to come back.
      *
      * @param settings of section {@code recovery}
-     * @param killsPerRun after so many, ranks live in processes that were not started for them
      * @param goalMedian and {@code goalMost}: seconds, 0 for none
      */
-    record Row(String name, String settings, int killsPerRun, double goalMedian, double goalMost) {}
+    record Row(String name, String settings, double goalMedian, double goalMost) {}
 
     private static final List<Row> ROWS =
             List.of(
-                    new Row("mirror+survivor", "mirror = on", 2, 1.5, 3),
-                    new Row("checkpoint+spare", "mirror = off, spares = 1", 2, 4, 0),
-                    new Row("checkpoint+fresh", "mirror = off", 2, 4, 0));
+                    new Row("mirror+survivor", "mirror = on", 1.5, 3),
+                    new Row("mirror+spare", "mirror = on, spares = 1", 1.5, 3),
+                    new Row("checkpoint+spare", "mirror = off, spares = 1", 4, 0),
+                    new Row("checkpoint+fresh", "mirror = off", 4, 0));
 
     private RecoveryBenchmark() {}
 
     public static void main(String[] arguments) {
         PrintStream out = System.out;
         List<String> words = Arrays.asList(arguments);
-        int at = words.indexOf("--kills");
-        int kills = at < 0 ? 20 : Integer.parseInt(words.get(at + 1));
+        List<Row> named = ROWS.stream().filter(row -> words.contains(row.name())).toList();
+        List<Row> rows = named.isEmpty() ? ROWS : named;
+        int at = words.indexOf("--goodput");
+        if (at < 0) {
+            printTimes(out, rows, number(words, "--kills", 20));
+        } else {
+            printGoodput(out, rows, number(words, "--goodput", 60));
+        }
+    }
+
+    private static int number(List<String> words, String option, int otherwise) {
+        int at = words.indexOf(option) + 1;
+        return at == 0 || at == words.size() ? otherwise : Integer.parseInt(words.get(at));
+    }
+
+    private static void printTimes(PrintStream out, List<Row> rows, int kills) {
         out.printf(
                 "4 stage processes on %d cores, seconds from kill -9 to the next committed step%n%n",
                 Runtime.getRuntime().availableProcessors());
         out.printf(
                 "%-18s %6s %7s %7s %10s %8s %9s %9s %11s%n",
                 "from", "kills", "p50", "max", "goal p50", "max", "detect", "resume", "steps lost");
-        boolean all = ROWS.stream().noneMatch(row -> words.contains(row.name()));
-        for (Row row : ROWS) {
-            if (all || words.contains(row.name())) {
-                print(out, row, RecoveryMeasurement.of(row, kills));
-            }
+        for (Row row : rows) {
+            print(out, row, RecoveryMeasurement.of(row, kills));
         }
         out.printf(
                 """
+                %-18s      - 1.2 to 5.2 s to the first step                          6 to 7
 
                 detect: from the last sign of life to the decision to recover; resume: until every rank is open again
                 (medians); the rest is the step itself. steps lost: most committed steps that were done again.
-                """);
+                A mirror's rank goes on where its mirror is, so a spare process changes nothing there.
+                torchrun: PyTorch's elastic launcher with 2 workers on such a machine, measured elsewhere.
+                """,
+                "torchrun");
+    }
+
+    private static void printGoodput(PrintStream out, List<Row> rows, int seconds) {
+        out.printf(
+                "4 stage processes on %d cores, one of them killed every %d s, %d times%n%n",
+                Runtime.getRuntime().availableProcessors(), seconds, KilledTraining.MOST_KILLS);
+        out.printf("%-18s %12s %14s %9s%n", "from", "calm steps/s", "killed steps/s", "goodput");
+        for (Row row : rows) {
+            RecoveryGoodput goodput = RecoveryGoodput.of(row, seconds);
+            out.printf(
+                    Locale.ROOT,
+                    "%-18s %12.2f %14.2f %7.1f %%%n",
+                    row.name(),
+                    goodput.calm(),
+                    goodput.killed(),
+                    100 * goodput.share());
+            out.flush();
+        }
     }
 
     private static void print(PrintStream out, Row row, List<RecoveryMeasurement> kills) {

@@ -23,12 +23,14 @@ final class RecoverySteps implements RunListener {
     private final List<Recovery> recoveries = new ArrayList<>();
     private @Nullable RecoveryReport pending;
     private long steps;
+    private long newest;
     private boolean ended;
 
     @Override
     public synchronized void onStep(StepReport report) {
         long now = System.nanoTime();
         steps++;
+        newest = report.step();
         durations.add(report.endNanos() - report.startNanos());
         RecoveryReport recovery = pending;
         if (recovery != null) {
@@ -51,6 +53,27 @@ final class RecoverySteps implements RunListener {
 
     synchronized long recoveries() {
         return recoveries.size();
+    }
+
+    /** Number of the step that was committed last; goes back with the run. */
+    synchronized long newest() {
+        return newest;
+    }
+
+    /** Lets the run go on for so long; fails if it ends before. */
+    synchronized void pause(double seconds) {
+        long end = System.nanoTime() + (long) (seconds * 1e9);
+        try {
+            for (long left = end - System.nanoTime(); left > 0; left = end - System.nanoTime()) {
+                if (ended) {
+                    throw new IllegalStateException("the run ended by itself");
+                }
+                wait(left / 1_000_000, (int) (left % 1_000_000));
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException("interrupted", e);
+        }
     }
 
     synchronized double medianStepNanos() {

@@ -2,8 +2,8 @@ package dev.penstock.actors.mirror;
 
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.RunPlan;
-import dev.penstock.actors.spi.StageMirror;
 import dev.penstock.actors.spi.StageBuilder;
+import dev.penstock.actors.spi.StageMirror;
 import dev.penstock.actors.spi.TrainedState;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.Kernels;

@@ -18,6 +18,7 @@ import dev.penstock.actors.shard.RankResources;
 import dev.penstock.actors.shard.RankStatus;
 import dev.penstock.actors.shard.TensorShardActor;
 import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.Timeouts;
 import java.time.Duration;
 import java.util.function.Consumer;
 
@@ -67,8 +68,14 @@ public final class StageActor extends AbstractBehavior<StageActor.Command> {
                         "shard-0",
                         DispatcherSelector.fromConfig("penstock.shard-dispatcher"));
         context.watch(shard);
-        Duration renewal = plan.timeouts().lease().dividedBy(RENEWALS_PER_LEASE);
-        timers.startTimerWithFixedDelay(new RenewLease(), Duration.ZERO, renewal);
+        timers.startTimerWithFixedDelay(new RenewLease(), Duration.ZERO, renewal(plan.timeouts()));
+    }
+
+    /** A lease may be long, and yet a stall is to be told of in time. */
+    private static Duration renewal(Timeouts timeouts) {
+        Duration forLease = timeouts.lease().dividedBy(RENEWALS_PER_LEASE);
+        Duration forStalls = timeouts.stallReport().dividedBy(RENEWALS_PER_LEASE);
+        return forLease.compareTo(forStalls) < 0 ? forLease : forStalls;
     }
 
     /** A rank of the plan in this process. */

@@ -40,6 +40,7 @@ final class RankTable {
         private int born;
 
         private long heardNanos;
+        private long activityNanos;
 
         private Row(int rank) {
             this.rank = rank;
@@ -51,6 +52,11 @@ final class RankTable {
 
         @Nullable RankActivity activity() {
             return activity;
+        }
+
+        /** For how long the rank has been at its activity, as far as is known. */
+        long sinceNanos(RankActivity at, long now) {
+            return at.sinceNanos() + Math.max(0, now - activityNanos);
         }
     }
 
@@ -127,8 +133,9 @@ final class RankTable {
         }
     }
 
-    void activity(int rank, RankActivity activity) {
+    void activity(int rank, RankActivity activity, long now) {
         rows[rank].activity = activity;
+        rows[rank].activityNanos = now;
     }
 
     void silent(int rank) {

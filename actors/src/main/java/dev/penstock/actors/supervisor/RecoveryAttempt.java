@@ -43,7 +43,7 @@ final class RecoveryAttempt {
     long detectNanos;
     long skippedStep = -1;
     long parkedSinceNanos = -1;
-    long nextParkReportNanos;
+    long nextParkReportNanos = Long.MIN_VALUE;
     int sparesUsed;
 
     /** Since when ranks wait for room; -1 if none ever did. */
@@ -81,6 +81,11 @@ final class RecoveryAttempt {
         prepared.clear();
         askedFor.clear();
         back.clear();
+    }
+
+    /** Whether a rank did what it was asked last: to prepare, or to come back. */
+    boolean hasAnswered(int rank) {
+        return restart == null ? prepared.containsKey(rank) : back.get(rank);
     }
 
     /** The prepared rank that holds a mirror of this one which reaches the step. */

@@ -534,17 +534,34 @@ final class RecoveryDriver {
         if (driver.publishing() || now - under.raisedNanos <= limit.toNanos()) {
             return Turn.GO_ON;
         }
-        String waits =
-                linkIsDown
-                        ? "another media driver"
-                        : ranks.rows().stream()
-                                .map(RankTable.Row::rank)
-                                .filter(rank -> !under.prepared.containsKey(rank))
-                                .map(ranks::name)
-                                .collect(Collectors.joining(", "));
         return new Turn.Broken(
                 "%s; the run waits for more than %d s for %s"
-                        .formatted(under.cause, limit.toSeconds(), waits));
+                        .formatted(under.cause, limit.toSeconds(), awaited(under)));
+    }
+
+    private String awaited(RecoveryAttempt under) {
+        if (linkIsDown) {
+            return "another media driver";
+        }
+        return ranks.rows().stream()
+                .map(RankTable.Row::rank)
+                .filter(rank -> !under.hasAnswered(rank))
+                .map(ranks::name)
+                .collect(Collectors.joining(", "));
+    }
+
+    /** Says whom the recovery waits for, once that takes long. */
+    private void explain(RecoveryAttempt under, long now) {
+        long patience = plan.timeouts().stallReport().toNanos();
+        long waiting = now - (under.restart == null ? under.raisedNanos : under.decidedNanos);
+        if (waiting < patience || now < under.nextParkReportNanos) {
+            return;
+        }
+        under.nextParkReportNanos = now + patience;
+        String text =
+                "recovering in epoch %d: waits for %s since %.1f s"
+                        .formatted(ranks.epoch(), awaited(under), waiting / 1e9);
+        out.notify(listener -> listener.onStall(text));
     }
 
     /** Whether ranks are on their way back; the run goes on when they are. */
@@ -557,6 +574,7 @@ final class RecoveryDriver {
         if (under == null) {
             return Turn.GO_ON;
         }
+        explain(under, now);
         if (under.restart == null) {
             Turn turn = decideIfReady(under, now);
             return turn == Turn.GO_ON && under.restart == null ? unlessTooLate(under, now) : turn;

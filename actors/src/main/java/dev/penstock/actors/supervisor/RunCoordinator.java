@@ -256,7 +256,7 @@ public final class RunCoordinator {
         ranks.heardFrom(rank, now);
         recovery.onHeard(rank, wasSilent);
         switch (event) {
-            case RankEvent.Lease lease -> ranks.activity(rank, lease.activity());
+            case RankEvent.Lease lease -> ranks.activity(rank, lease.activity(), now);
             case RankEvent.Failed failed -> onFailed(failed, now);
             case RankEvent.Stopped _ -> onStopped(rank, now);
             case RankEvent.Opened opened -> {
@@ -568,6 +568,6 @@ public final class RunCoordinator {
         boolean waiting = driver.waitsForRanks();
         stalls.report(rows, waiting, now)
                 .ifPresent(text -> out.notify(listener -> listener.onStall(text)));
-        stalls.hopeless(rows, waiting).ifPresent(reason -> fail(reason, now));
+        stalls.hopeless(rows, waiting, now).ifPresent(reason -> fail(reason, now));
     }
 }

@@ -52,7 +52,7 @@ final class StallWatch {
 
     /** A report, if nothing has moved for long enough; again each time that span has passed. */
     Optional<String> report(List<RankTable.Row> rows, boolean roundOpen, long now) {
-        OptionalLong still = stillNanos(rows, roundOpen);
+        OptionalLong still = stillNanos(rows, roundOpen, now);
         long limit = plan.timeouts().stallReport().toNanos();
         if (still.isEmpty() || still.getAsLong() < limit) {
             nextReportNanos = now;
@@ -62,16 +62,16 @@ final class StallWatch {
             return Optional.empty();
         }
         nextReportNanos = now + limit;
-        return Optional.of(text(rows, still.getAsLong()));
+        return Optional.of(text(rows, still.getAsLong(), now));
     }
 
     /** The reason to give up, if nothing has moved for the stall limit. */
-    Optional<String> hopeless(List<RankTable.Row> rows, boolean roundOpen) {
-        OptionalLong still = stillNanos(rows, roundOpen);
+    Optional<String> hopeless(List<RankTable.Row> rows, boolean roundOpen, long now) {
+        OptionalLong still = stillNanos(rows, roundOpen, now);
         if (still.isEmpty() || still.getAsLong() < plan.timeouts().stallLimit().toNanos()) {
             return Optional.empty();
         }
-        return Optional.of(text(rows, still.getAsLong()));
+        return Optional.of(text(rows, still.getAsLong(), now));
     }
 
     /**
@@ -80,7 +80,7 @@ final class StallWatch {
      * @param roundOpen whether the supervisor waits for the ranks; without one, idle ranks are no
      *     stall
      */
-    private OptionalLong stillNanos(List<RankTable.Row> rows, boolean roundOpen) {
+    private OptionalLong stillNanos(List<RankTable.Row> rows, boolean roundOpen, long now) {
         if (!roundOpen) {
             return OptionalLong.empty();
         }
@@ -96,18 +96,18 @@ final class StallWatch {
                     return OptionalLong.empty(); // a disk may be slow; its errors are its own
                 }
                 case COMPUTING, UPDATING -> {
-                    if (activity.sinceNanos() < opLimit) {
+                    if (row.sinceNanos(activity, now) < opLimit) {
                         return OptionalLong.empty();
                     }
                 }
                 case IDLE, WAITING_FOR_FRAME, WAITING_FOR_CREDIT, WAITING_FOR_LINK -> {}
             }
-            youngest = Math.min(youngest, activity.sinceNanos());
+            youngest = Math.min(youngest, row.sinceNanos(activity, now));
         }
         return OptionalLong.of(youngest);
     }
 
-    private String text(List<RankTable.Row> rows, long stillNanos) {
+    private String text(List<RankTable.Row> rows, long stillNanos, long now) {
         var text =
                 new StringBuilder(
                         "stall: nothing has moved for %.1f s".formatted(stillNanos / 1e9));
@@ -119,7 +119,7 @@ final class StallWatch {
                                 .formatted(
                                         row.rank(),
                                         activity.text(),
-                                        activity.sinceNanos() / 1e9,
+                                        row.sinceNanos(activity, now) / 1e9,
                                         excerpt(row.rank(), activity)));
             }
         }

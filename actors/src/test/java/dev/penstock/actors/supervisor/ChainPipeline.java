@@ -62,6 +62,9 @@ final class ChainPipeline implements RunListener, CheckpointStore {
     /** What stands between the ranks and the real data plane. */
     UnaryOperator<DataPlane> dataPlane = UnaryOperator.identity();
 
+    /** What the node built of the same configuration. */
+    UnaryOperator<RunPlan> planOfTheNode = UnaryOperator.identity();
+
     RunSteps runSteps = new RunSteps(0, 5, 0, 0, 0, 0);
     Timeouts timeouts = Timeouts.DEFAULT;
 
@@ -132,7 +135,7 @@ final class ChainPipeline implements RunListener, CheckpointStore {
                                                 .withTermLength(term)))) {
             var resources =
                     new RankResources(
-                            plan,
+                            planOfTheNode.apply(plan),
                             _ ->
                                     Devices.open(
                                             DeviceSettings.DEFAULTS.withKind(

@@ -19,6 +19,8 @@ import dev.penstock.actors.spi.RunSteps;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.actors.spi.StepResult;
+import dev.penstock.actors.spi.Timeouts;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -42,6 +44,7 @@ final class CoordinatedRun implements RunListener {
     private final List<RecoveryReport> recoveries = new ArrayList<>();
     private final Map<Integer, Integer> births = new HashMap<>();
     private final Map<Integer, Long> pids = new HashMap<>();
+    private Timeouts timeouts = Timeouts.DEFAULT;
     private RunSteps steps = new RunSteps(0, 4, 0, 0, 0, 0);
     private RunPlan plan;
     private RankOrder.@Nullable BeginPass pass;
@@ -63,7 +66,22 @@ final class CoordinatedRun implements RunListener {
     private RunPlan plan() {
         var pipeline = new ChainPipeline("1f1b", new ChainStage.Settings(ranks, 2, 1, false, 0.01));
         pipeline.runSteps = steps;
+        pipeline.timeouts = timeouts;
         return pipeline.plan();
+    }
+
+    /** Leases that run out long after a stall is to be told of. */
+    CoordinatedRun withLongLeases() {
+        timeouts =
+                new Timeouts(
+                        Duration.ofMinutes(10),
+                        Duration.ofSeconds(5),
+                        Duration.ofMinutes(1),
+                        Duration.ofMinutes(1),
+                        Duration.ofSeconds(10));
+        plan = plan();
+        coordinator = new RunCoordinator(plan, policy, now);
+        return this;
     }
 
     CoordinatedRun saveEvery(int every) {

@@ -16,6 +16,7 @@ import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.spi.ForwardingStage;
 import dev.penstock.actors.spi.NonFiniteException;
 import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.RunSteps;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.Timeouts;
@@ -248,6 +249,34 @@ class PipelineSupervisorTest {
                 .isInstanceOfSatisfying(
                         RunOutcome.Failed.class,
                         failed -> assertThat(failed.reason()).contains("rank 1", "no room"));
+    }
+
+    @Test
+    void aNodeThatBuiltAnotherPlanIsRefusedWithBothHashes() throws Exception {
+        var pipeline = new ChainPipeline("1f1b", settings(2, 2, 1));
+        pipeline.planOfTheNode =
+                plan ->
+                        new RunPlan(
+                                plan.runId(),
+                                "another-model",
+                                plan.training(),
+                                plan.evaluation(),
+                                plan.inFlight(),
+                                plan.steps(),
+                                plan.timeouts(),
+                                plan.mirrors());
+
+        RunOutcome outcome = pipeline.run();
+
+        assertThat(outcome)
+                .isInstanceOfSatisfying(
+                        RunOutcome.Failed.class,
+                        failed ->
+                                assertThat(failed.reason())
+                                        .contains("node test built another plan")
+                                        .contains("supervisor's hash " + pipeline.plan().hash())
+                                        .contains("own another-model"));
+        assertThat(pipeline.steps).isEmpty();
     }
 
     @Test

@@ -12,6 +12,7 @@ import dev.penstock.actors.spi.RunOutcome;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import org.assertj.core.api.InstanceOfAssertFactories;
 import org.junit.jupiter.api.Test;
 
 /** Every decision of a recovery, in virtual time. */
@@ -296,6 +297,38 @@ class RunCoordinatorTest {
                 .isInstanceOfSatisfying(
                         RunOutcome.Failed.class,
                         failed -> assertThat(failed.reason()).contains("again, after"));
+    }
+
+    @Test
+    void whoStandsStillWithinItsLeaseIsNamed() {
+        run.withLongLeases().open();
+        for (int rank = 0; rank < run.ranks; rank++) {
+            run.lease(rank, 1);
+        }
+        for (int second = 0; second < 4; second++) {
+            run.now += 1_000_000_000;
+            run.take(run.coordinator.onTick(run.now));
+        }
+        assertThat(run.stalls()).isEmpty();
+
+        run.now += 2_000_000_000;
+        run.take(run.coordinator.onTick(run.now));
+
+        assertThat(run.stalls())
+                .singleElement(InstanceOfAssertFactories.STRING)
+                .contains("nothing has moved for 6.", "rank 1: ");
+    }
+
+    @Test
+    void aRecoveryThatWaitsSaysForWhom() {
+        run.withLongLeases().open().step().linkLost(1).prepared(0, 2, 3);
+        run.now += 6_000_000_000L;
+        run.take(run.coordinator.onTick(run.now));
+
+        assertThat(run.stalls())
+                .singleElement(InstanceOfAssertFactories.STRING)
+                .contains("recovering in epoch 2: waits for rank 1 (node")
+                .doesNotContain("rank 0", "rank 2", "rank 3");
     }
 
     @Test

@@ -82,9 +82,7 @@ record ConfiguredDataPlane(DataPlaneSection section, String runId, FrameFaults f
      * @param harmed whether frames are harmed on purpose
      */
     static boolean keepsSentTensors(DataPlaneSection section, boolean harmed) {
-        return harmed
-                || section.crc()
-                || section.transport() == DataPlaneSection.Transport.UDP;
+        return harmed || section.crc() || section.transport() == DataPlaneSection.Transport.UDP;
     }
 
     private AeronSettings settings(Path driverDirectory, NodeInterface here) {

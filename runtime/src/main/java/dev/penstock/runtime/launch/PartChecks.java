@@ -191,8 +191,7 @@ final class PartChecks {
     }
 
     private String wantedMemory(int rank, long calm, long most) {
-        List<Integer> stages =
-                schedule.orElseThrow().training().placement().stagesOf(rank);
+        List<Integer> stages = schedule.orElseThrow().training().placement().stagesOf(rank);
         String of =
                 stages.size() == 1
                         ? "rank %d with stage %d".formatted(rank, stages.getFirst())

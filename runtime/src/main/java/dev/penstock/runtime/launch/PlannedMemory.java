@@ -22,8 +22,7 @@ import java.util.stream.IntStream;
  * @param plan of which only programs, numbers in flight and mirrors matter
  * @param keepsSent whether sent tensors are kept until they are verified
  */
-record PlannedMemory(
-        RunPlan plan, GptSettings model, GptStageFactory stages, boolean keepsSent) {
+record PlannedMemory(RunPlan plan, GptSettings model, GptStageFactory stages, boolean keepsSent) {
 
     /** Bytes as the run begins; entry r is rank r's. */
     List<Long> ofAllRanks() {
@@ -47,7 +46,8 @@ record PlannedMemory(
         MirrorLayout before = MirrorLayout.of(plan);
         long most = bytes(rank, before, before.heldBy(rank));
         for (int dead = 0; dead < plan.ranks() && plan.mirrors(); dead++) {
-            List<Integer> places = new ArrayList<>(IntStream.range(0, plan.ranks()).boxed().toList());
+            List<Integer> places =
+                    new ArrayList<>(IntStream.range(0, plan.ranks()).boxed().toList());
             places.set(dead, before.holderOf(dead));
             MirrorLayout after = MirrorLayout.across(places);
             Set<Integer> held = new TreeSet<>(after.heldBy(rank));

@@ -138,8 +138,7 @@ public final class RunAssembly implements AutoCloseable {
     }
 
     private List<Long> plannedBytes(boolean betweenHosts) {
-        return new PlannedMemory(
-                        plan, model(), stages, dataPlane.keepsSentTensors(betweenHosts))
+        return new PlannedMemory(plan, model(), stages, dataPlane.keepsSentTensors(betweenHosts))
                 .ofAllRanks();
     }
 

@@ -38,8 +38,7 @@ record RunStages(GptStageFactory stages, Path checkpoints) implements StageProgr
     }
 
     /** A checkpoint's files are open while a stage is built, no longer. */
-    private record Restored(GptStageFactory stages, Path checkpoint)
-            implements StageBuilder {
+    private record Restored(GptStageFactory stages, Path checkpoint) implements StageBuilder {
         @Override
         public StageProgram create(int stage, Device device) {
             try (CheckpointReader reader = SavedCheckpoint.open(checkpoint).read()) {

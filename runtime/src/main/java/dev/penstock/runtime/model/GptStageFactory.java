@@ -1,7 +1,7 @@
 package dev.penstock.runtime.model;
 
-import dev.penstock.actors.spi.StageMirror;
 import dev.penstock.actors.spi.StageBuilder;
+import dev.penstock.actors.spi.StageMirror;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.runtime.data.BatchSource;
 import java.util.List;

@@ -8,6 +8,7 @@ import dev.penstock.runtime.launch.RunOptions;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
 import java.util.regex.Matcher;
@@ -90,6 +91,22 @@ class PlannedMemoryIT {
         }
     }
 
+    /** The plan leaves out a few KiB that a rank takes when it computes. */
+    @Test
+    void memoryThatEndsWhileTheRunGoesOnEndsItInWords() throws Exception {
+        Training training =
+                Training.onText(folder)
+                        .set("model.layers=3", "model.width=64", "pipeline.stages=2");
+        long limit = Collections.max(planned(training)) + 64;
+
+        Trained ended = training.set("device.memory-limit=%d B".formatted(limit)).run();
+
+        assertThat(ended.exitCode()).isEqualTo(ExitCode.FAILURE);
+        assertThat(ended.err())
+                .contains("rank ", "stage ", "wanted", "bytes", "left; raise the limit")
+                .doesNotContain("\tat ");
+    }
+
     /** Rank 2's process takes over rank 1, so rank 3 keeps the mirrors of both. */
     @Test
     @EnabledOnOs(OS.LINUX)
@@ -102,7 +119,8 @@ class PlannedMemoryIT {
                         .set("fault=[{kill-rank=1, step=3, op=1F1}]");
         List<Long> calm = planned(training);
         Matcher refused =
-                Pattern.compile("at least ([0-9,]+) bytes for rank 3 with stage 3, of them ([0-9,]+)")
+                Pattern.compile(
+                                "at least ([0-9,]+) bytes for rank 3 with stage 3, of them ([0-9,]+)")
                         .matcher(
                                 Training.onText(folder.resolve("refused"))
                                         .set(training.settings().toArray(String[]::new))

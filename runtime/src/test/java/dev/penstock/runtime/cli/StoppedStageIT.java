@@ -39,6 +39,27 @@ class StoppedStageIT {
         expectToWait(Duration.ofSeconds(15));
     }
 
+    @Test
+    void whoWaitsForASleeperIsSaidLongBeforeItIsGivenUp() throws Exception {
+        Training training = perStage(2).set("timeouts.lease=60 s");
+
+        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(25)) {
+            ProcessHandle sleeper = run.ofRank(1);
+            ForkedTraining.signal("STOP", sleeper);
+            await().atMost(Duration.ofSeconds(40)) // 4 s until the links break, and then 5 s
+                    .until(() -> run.output().contains("waits for rank 1 (node"));
+            ForkedTraining.signal("CONT", sleeper);
+            run.awaitSteps(Trained.lossBits(training.directory()).size() + 5);
+            run.signal("INT");
+            Trained ended = run.awaitEnd(LIMIT);
+
+            assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.INTERRUPTED);
+            assertThat(ended.recoveries())
+                    .isNotEmpty()
+                    .allMatch(recovery -> recovery.get("replaced").isEmpty());
+        }
+    }
+
     @ParameterizedTest
     @CsvSource({"15, off", "60, on", "60, off"})
     @EnabledIfSystemProperty(named = "penstock.long-pauses", matches = "true")
