@@ -11,7 +11,9 @@ import dev.penstock.schedules.plan.SlicePlanner;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
@@ -163,13 +165,16 @@ final class ScheduleSlicesCommand extends PenstockCommand {
         out().printf(
                         "predicted step of terapipe: %s on %d stages%n",
                         PlanAnswer.time(joint.makespanNanos()), joint.stages());
-        for (BatchSlicePlan.Part part : joint.parts()) {
-            out().printf(
-                            "  a micro-batch of %d %s, slices of %s tokens%n",
-                            part.sequences(),
-                            part.sequences() == 1 ? "sequence" : "sequences",
-                            part.slices().lengths());
-        }
+        Map<BatchSlicePlan.Part, Integer> counts = new LinkedHashMap<>();
+        joint.parts().forEach(part -> counts.merge(part, 1, Integer::sum));
+        counts.forEach(
+                (part, count) ->
+                        out().printf(
+                                        "  %d x %d %s, in slices of %s tokens%n",
+                                        count,
+                                        part.sequences(),
+                                        part.sequences() == 1 ? "sequence" : "sequences",
+                                        part.slices().lengths()));
         out().printf(
                         "with equal micro-batches: %s; to run it:%n"
                                 + "batch { sequences = %d, micro-batches = %d }%n"
