@@ -271,9 +271,12 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
     }
 
     private void tellPlaces(ClusterRun made, RunShares open) {
-        followers.tell(new RunNews.Told(PlacementText.placed(open.homes(), made.plannedBytes())));
-        PlacementText.betweenHosts(open.homes().values(), open.isSealed())
-                .ifPresent(line -> followers.tell(new RunNews.Told(line)));
+        String places = PlacementText.placed(open.homes(), made.plannedBytes());
+        String ways =
+                PlacementText.betweenHosts(open.homes().values(), open.isSealed())
+                        .map(line -> "\n        " + line)
+                        .orElse("");
+        followers.tell(new RunNews.Told(places + ways));
     }
 
     private void onReport(ClusterNode.Report report) {

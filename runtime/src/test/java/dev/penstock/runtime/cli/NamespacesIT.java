@@ -1,6 +1,7 @@
 package dev.penstock.runtime.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import java.nio.file.Path;
 import java.time.Duration;
@@ -26,6 +27,8 @@ import org.slf4j.LoggerFactory;
 class NamespacesIT {
     private static final Logger LOG = LoggerFactory.getLogger(NamespacesIT.class);
     private static final Duration PATIENCE = Duration.ofSeconds(150);
+
+    private static final String[] THREE_STAGES = {"model.layers=3", "pipeline.stages=3"};
 
     @TempDir Path folder;
     private @Nullable TwoNamespaces network;
@@ -77,6 +80,45 @@ class NamespacesIT {
             assertThat(new Trained(run, 0, "", "").validationBits())
                     .isEqualTo(alone.validationBits());
         }
+    }
+
+    /** Two of three ranks are with the seed: they go on without the third, which stops. */
+    @Test
+    void onlyTheMajorityGoesOnWhenTheCableIsCut() throws Exception {
+        Training training = SteadyTraining.on(folder.resolve("text")).set(THREE_STAGES);
+        Path run = folder.resolve("runs/tiny-1");
+        try (ForkedCli seed = seed();
+                ForkedCli _ = worker(TwoNamespaces.EAST, seed);
+                ForkedCli _ = worker(TwoNamespaces.EAST, seed);
+                ForkedCli west = worker(TwoNamespaces.WEST, seed);
+                ForkedCli train =
+                        train(
+                                seed,
+                                training.configuration(),
+                                training.settings().toArray(String[]::new))) {
+            train.awaitOutput("rank . on \\S+ \\(" + TwoNamespaces.WEST);
+            awaitSteps(run, 30);
+
+            network().cut();
+            train.awaitOutput("recovered: ");
+            int recovered = Trained.lossBits(run).size();
+            west.awaitOutput("taken for dead and is out of the cluster");
+            awaitSteps(run, recovered + 5);
+            train.signal("INT"); // stops following
+            seed.signal("TERM"); // the run finishes its step
+            assertThat(seed.awaitEnd(PATIENCE)).as(seed.output()).isZero();
+        }
+
+        Trained whole = new Trained(run, 0, "", "");
+        assertThat(whole.lossBits())
+                .isEqualTo(SteadyTraining.calmBits(folder.resolve("calm"), whole, THREE_STAGES));
+        assertThat(whole.recoveries()).hasSize(1);
+    }
+
+    private static void awaitSteps(Path run, int steps) {
+        await().atMost(PATIENCE)
+                .pollInterval(Duration.ofMillis(50))
+                .until(() -> Trained.lossBits(run).size() >= steps);
     }
 
     // ---- processes --------------------------------------------------------------------------
