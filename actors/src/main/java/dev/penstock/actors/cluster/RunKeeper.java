@@ -373,8 +373,8 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
         boolean hadDriver = open.hasDriver(address);
         forget(open, address);
         String process = new NodeInfo(node.name(), node.pid(), Optional.empty()).process();
-        supervisor.tell(
-                new PipelineSupervisor.NodeDied(process, hadDriver && open.isAnywhere(), how));
+        boolean othersUsedIt = open.isOn(node.host()); // else nobody misses the host's driver
+        supervisor.tell(new PipelineSupervisor.NodeDied(process, hadDriver && othersUsedIt, how));
         if (!open.isAnywhere()) {
             linkRestarted("", ""); // the next node starts a driver before it hosts
         }

@@ -96,6 +96,11 @@ final class RunShares {
         return key.isPresent();
     }
 
+    /** Whether nodes of this host have shares. */
+    boolean isOn(String host) {
+        return shares.values().stream().anyMatch(share -> share.entry.offer().host().equals(host));
+    }
+
     boolean isAnywhere() {
         return !shares.isEmpty();
     }
