@@ -1,6 +1,7 @@
 package dev.penstock.runtime.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import java.nio.file.Path;
 import java.time.Duration;
@@ -55,6 +56,53 @@ class HostsIT {
             assertThat(new Trained(run, 0, "", "").validationBits())
                     .isEqualTo(alone.validationBits());
         }
+    }
+
+    /** A host dies, and nothing there can say so; a third one has room. */
+    @Test
+    void theRanksOfADeadHostGoOnOnAThirdOne() throws Exception {
+        Training training = SteadyTraining.on(folder.resolve("text"));
+        List<String> settings = new ArrayList<>(training.settings());
+        settings.add("pipeline.ranks-per-node=1");
+        Path run = folder.resolve("runs/tiny-1");
+        try (ForkedCli seed = seed();
+                ForkedCli east = worker(seed, "east");
+                ForkedCli west = worker(seed, "west")) {
+            east.awaitOutput("joined");
+            west.awaitOutput("joined");
+            try (ForkedCli train =
+                    ForkedCli.start(
+                            List.of(
+                                    "train",
+                                    training.configuration().toString(),
+                                    "--seed",
+                                    address(seed)),
+                            settings.toArray(String[]::new))) {
+                awaitSteps(run, 10);
+                try (ForkedCli north = worker(seed, "north")) {
+                    north.awaitOutput("joined");
+                    west.signal("KILL");
+                    train.awaitOutput("recovered: ");
+                    awaitSteps(run, Trained.lossBits(run).size() + 5);
+                    assertThat(Cli.run("stop", "tiny-1", "--seed", address(seed)).exitCode())
+                            .isZero();
+                    assertThat(train.awaitEnd(PATIENCE))
+                            .as(train.output())
+                            .isEqualTo(ExitCode.INTERRUPTED);
+                }
+            }
+        }
+
+        Trained whole = new Trained(run, 0, "", "");
+        assertThat(whole.lossBits())
+                .isEqualTo(SteadyTraining.calmBits(folder.resolve("calm"), whole));
+        assertThat(whole.recoveries()).hasSize(1);
+    }
+
+    private static void awaitSteps(Path run, int steps) {
+        await().atMost(PATIENCE)
+                .pollInterval(Duration.ofMillis(50))
+                .until(() -> Trained.lossBits(run).size() >= steps);
     }
 
     @Test
