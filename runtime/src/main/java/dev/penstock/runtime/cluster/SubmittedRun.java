@@ -37,7 +37,7 @@ final class SubmittedRun implements ClusterRun {
         this.directory = directory;
         this.assembly = assembly;
         this.lock = lock;
-        this.record = new RunRecord(assembly, directory);
+        this.record = new RunRecord(assembly, directory, assembly.plannedBytesBetweenHosts());
     }
 
     @Override

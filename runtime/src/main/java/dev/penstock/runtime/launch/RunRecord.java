@@ -30,6 +30,7 @@ import java.util.Optional;
 public final class RunRecord implements AutoCloseable {
     private final RunDirectory directory;
     private final RunAssembly assembly;
+    private final List<Long> plannedBytes;
     private final RunConfig config;
     private final PipelineMeter meter;
     private final RunRecorder recorder;
@@ -40,10 +41,12 @@ public final class RunRecord implements AutoCloseable {
      * Opens the metrics file.
      *
      * @param assembly stays the caller's
+     * @param plannedBytes device memory that each rank will hold, where this run runs
      */
-    public RunRecord(RunAssembly assembly, RunDirectory directory) {
+    public RunRecord(RunAssembly assembly, RunDirectory directory, List<Long> plannedBytes) {
         this.directory = directory;
         this.assembly = assembly;
+        this.plannedBytes = List.copyOf(plannedBytes);
         this.config = assembly.config();
         this.meter = new PipelineMeter(assembly.plan().training());
         var steps = assembly.plan().steps();
@@ -141,7 +144,7 @@ public final class RunRecord implements AutoCloseable {
                 assembly.plan().steps().last(),
                 tokensPerStep(),
                 assembly.model().shape().parameters(),
-                assembly.plannedBytes(),
+                plannedBytes,
                 this::faults,
                 environment);
     }
