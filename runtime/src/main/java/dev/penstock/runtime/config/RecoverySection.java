@@ -8,7 +8,7 @@ import java.time.Duration;
  *
  * @param enabled whether it goes on; otherwise a dead stage process ends the run
  * @param maxRestarts so many recoveries within {@code window} are borne
- * @param window see {@code maxRestarts}
+ * @param window see {@code maxRestarts}; a run of a cluster waits so long for room
  * @param spares processes that wait, warm, to take a dead one's place
  * @param nonFinite what becomes of a step with a NaN or an infinity
  * @param mirror whether every rank's parameters and optimizer state are kept a second time by the
