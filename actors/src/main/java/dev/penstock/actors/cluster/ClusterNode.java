@@ -62,6 +62,12 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
     /** Start another media driver of your host for an open run. */
     public record StartDriver(String runId) implements Command {}
 
+    /**
+     * The owner of a run is gone, this is the new one: answered by {@link ShareKept}, if there is a
+     * share.
+     */
+    public record AdoptRun(String runId, ActorRef<Report> owner) implements Command {}
+
     /** Let go of a run. */
     public record CloseRun(String runId) implements Command {}
 
@@ -85,6 +91,29 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
 
     /** The answer to {@link StartDriver}, unless that is {@link DriverDied}. */
     public record DriverStarted(String node, String driverDirectory) implements Report {}
+
+    /**
+     * The answer to {@link AdoptRun}: a share waited for another owner.
+     *
+     * @param ranks that the node was told to host
+     * @param firstDriver directory of the driver that the node joined first; empty if it joined
+     *     none
+     * @param driver directory of the one that it uses now
+     * @param ownsDriver whether that one lives with this node
+     * @param key as it was handed to the node
+     */
+    public record ShareKept(
+            String node,
+            List<Integer> ranks,
+            String firstDriver,
+            String driver,
+            boolean ownsDriver,
+            Optional<RunKey> key)
+            implements Report {
+        public ShareKept {
+            ranks = List.copyOf(ranks);
+        }
+    }
 
     /** The media driver of this node's host ended, or none starts. */
     public record DriverDied(String node, String how) implements Report {}
@@ -127,6 +156,7 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
             case HostRanks(String runId, List<Integer> ranks, String driver, var key) ->
                     tell(runId, new NodeRun.Host(ranks, driver, key));
             case StartDriver(String runId) -> tell(runId, new NodeRun.StartDriver());
+            case AdoptRun(String runId, var owner) -> tell(runId, new NodeRun.Adopt(owner));
             case CloseRun(String runId) -> close(runId);
         }
         return this;

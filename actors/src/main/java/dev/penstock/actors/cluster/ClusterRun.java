@@ -4,6 +4,7 @@ import dev.penstock.actors.spi.ProcessSupply;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.supervisor.RunBeginning;
 import dev.penstock.actors.supervisor.SupervisorServices;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -43,6 +44,9 @@ public interface ClusterRun extends AutoCloseable {
      * memory only.
      */
     boolean crossesHosts();
+
+    /** How a supervisor comes to it: it is new, or another seed kept it. */
+    RunBeginning beginning();
 
     /**
      * What its supervisor works with; once.

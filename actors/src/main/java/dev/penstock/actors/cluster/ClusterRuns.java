@@ -3,6 +3,7 @@ package dev.penstock.actors.cluster;
 import akka.actor.AddressFromURIString;
 import akka.actor.typed.ActorRef;
 import akka.actor.typed.Behavior;
+import akka.actor.typed.DispatcherSelector;
 import akka.actor.typed.PostStop;
 import akka.actor.typed.Terminated;
 import akka.actor.typed.javadsl.AbstractBehavior;
@@ -20,6 +21,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -119,6 +121,8 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
 
     private record KeeperSaid(KeeperSays what) implements Command {}
 
+    private record TakenUp(List<ClusterRun> runs) implements Command {}
+
     private record NodesListed(Receptionist.Listing listing) implements Command {}
 
     private record Introduced(ClusterNode.Introduction introduction) implements Command {}
@@ -136,6 +140,9 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
     private final Map<String, ActorRef<RunKeeper.Command>> keepers = new LinkedHashMap<>();
     private final Map<String, WantsRoom> waiting = new LinkedHashMap<>();
 
+    /** Whether runs of a seed that died are looked for: until then, nobody knows what there is. */
+    private boolean looking = true;
+
     private ClusterRuns(ActorContext<Command> context, RunMaker maker, String host) {
         super(context);
         this.maker = maker;
@@ -151,6 +158,15 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
         var listings = context.messageAdapter(Receptionist.Listing.class, NodesListed::new);
         context.getSystem().receptionist().tell(Receptionist.subscribe(ClusterNode.KEY, listings));
         LOG.info("this seed keeps the cluster's runs");
+        var blocking = context.getSystem().dispatchers().lookup(DispatcherSelector.blocking());
+        context.pipeToSelf(
+                CompletableFuture.supplyAsync(maker::unfinished, blocking),
+                (found, error) -> {
+                    if (error != null) {
+                        LOG.error("runs of a seed that died cannot be looked for", error);
+                    }
+                    return new TakenUp(found == null ? List.of() : found);
+                });
     }
 
     /**
@@ -181,6 +197,7 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
             case KeeperSaid(Stands stands) -> onStands(stands);
             case KeeperSaid(Seated(String run, int rank, String address, long bytes)) ->
                     nodes.seat(run, rank, address, bytes);
+            case TakenUp(List<ClusterRun> runs) -> onTakenUp(runs);
             case NodesListed(Receptionist.Listing listing) -> onNodesListed(listing);
             case Introduced(ClusterNode.Introduction introduction) -> onIntroduced(introduction);
             case LineCut(String address) -> onLineCut(address);
@@ -197,6 +214,21 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
                         RunKeeper.create(maker, submit, said -> self.tell(new KeeperSaid(said))));
     }
 
+    private void onTakenUp(List<ClusterRun> runs) {
+        looking = false;
+        ActorRef<Command> self = getContext().getSelf();
+        for (ClusterRun run : runs) {
+            ActorRef<RunKeeper.Command> keeper =
+                    getContext()
+                            .spawnAnonymous(
+                                    RunKeeper.takeUp(
+                                            run,
+                                            nodes.all(),
+                                            said -> self.tell(new KeeperSaid(said))));
+            keepers.put(run.name(), keeper);
+        }
+    }
+
     private void onListRuns(ActorRef<RunList> replyTo) {
         replyTo.tell(
                 new RunList(
@@ -205,6 +237,9 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
     }
 
     private void onFollow(Follow follow) {
+        if (looking) {
+            return; // a follower asks again
+        }
         ActorRef<RunKeeper.Command> keeper = keepers.get(follow.run());
         if (keeper == null) {
             follow.replyTo().tell(notThere(follow.run()));
@@ -278,6 +313,8 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
         lost(offer.address(), "its process was started anew");
         nodes.add(new NodeBook.Entry(offer, introduction.node()));
         getContext().watch(introduction.node());
+        var there = new RunKeeper.NodeThere(nodes.at(offer.address()).orElseThrow());
+        keepers.values().forEach(keeper -> keeper.tell(there));
         serveWaiting();
     }
 

@@ -1,5 +1,6 @@
 package dev.penstock.actors.cluster;
 
+import akka.actor.typed.ActorRef;
 import akka.actor.typed.Behavior;
 import akka.actor.typed.PostStop;
 import akka.actor.typed.Terminated;
@@ -13,8 +14,10 @@ import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.shard.RankResources;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -34,6 +37,11 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
     /** See {@link ClusterNode.StartDriver}. */
     record StartDriver() implements Command {}
 
+    /** See {@link ClusterNode.AdoptRun}. */
+    record Adopt(ActorRef<ClusterNode.Report> owner) implements Command {}
+
+    private record DriverEnded(String how) implements Command {}
+
     /** Let go of everything. */
     record Close() implements Command {}
 
@@ -46,7 +54,13 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
     private final NodeOffer offer;
     private final ClusterNode.OpenRun order;
     private final @Nullable HostedRun run;
+    private final List<Integer> ranks = new ArrayList<>();
+    private ActorRef<ClusterNode.Report> owner;
     private @Nullable RankResources resources;
+    private String firstDriver = "";
+    private boolean ownsDriver;
+    private Optional<String> driverEnded = Optional.empty();
+    private Optional<RunKey> key = Optional.empty();
 
     private NodeRun(
             ActorContext<Command> context,
@@ -58,8 +72,9 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
         this.timers = timers;
         this.offer = offer;
         this.order = order;
+        this.owner = order.owner();
         this.run = open(joiner);
-        context.watch(order.owner());
+        context.watch(owner);
     }
 
     static Behavior<Command> create(NodeOffer offer, RunJoiner joiner, ClusterNode.OpenRun order) {
@@ -80,8 +95,9 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
                                 .formatted(order.planHash(), opened.planHash()));
             }
             String driver =
-                    order.startsDriver() ? opened.startDriver(this::onDriverDeath).toString() : "";
-            order.owner().tell(new ClusterNode.RunOpened(offer.address(), driver));
+                    order.startsDriver() ? opened.startDriver(onDriverDeath()).toString() : "";
+            ownsDriver = order.startsDriver();
+            owner.tell(new ClusterNode.RunOpened(offer.address(), driver));
             return opened;
         } catch (RuntimeException | LinkageError e) {
             LOG.warn("run {} cannot open here", order.runId(), e);
@@ -89,13 +105,21 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
                 opened.close();
             }
             String reason = e.getMessage() == null ? e.toString() : e.getMessage();
-            order.owner().tell(new ClusterNode.RunRefused(offer.address(), reason));
+            owner.tell(new ClusterNode.RunRefused(offer.address(), reason));
             return null;
         }
     }
 
-    private void onDriverDeath(String how) {
-        order.owner().tell(new ClusterNode.DriverDied(offer.address(), how));
+    /** From the thread that watches the driver. */
+    private Consumer<String> onDriverDeath() {
+        ActorRef<Command> self = getContext().getSelf();
+        return how -> self.tell(new DriverEnded(how));
+    }
+
+    private Behavior<Command> onDriverEnded(String how) {
+        driverEnded = Optional.of(how);
+        owner.tell(new ClusterNode.DriverDied(offer.address(), how));
+        return this;
     }
 
     @Override
@@ -111,6 +135,8 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
         return switch (command) {
             case Host host -> onHost(host);
             case StartDriver _ -> onStartDriver();
+            case Adopt(ActorRef<ClusterNode.Report> next) -> onAdopt(next);
+            case DriverEnded(String how) -> onDriverEnded(how);
             case Close _ -> Behaviors.stopped();
             case GiveUp _ -> onGiveUp();
         };
@@ -128,6 +154,8 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
                         open.resources(
                                 Path.of(host.driverDirectory()), host.key().map(RunKey::secret));
                 resources = shared;
+                firstDriver = host.driverDirectory();
+                key = host.key();
             }
             for (int rank : host.ranks()) {
                 var info =
@@ -138,11 +166,12 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
                                 false,
                                 Optional.of(shared.dataPlane().address()));
                 getContext().spawnAnonymous(NodeActor.create(info, shared));
+                ranks.add(rank);
             }
         } catch (RuntimeException e) {
             LOG.warn("ranks {} of run {} cannot be hosted", host.ranks(), order.runId(), e);
             String reason = e.getMessage() == null ? e.toString() : e.getMessage();
-            order.owner().tell(new ClusterNode.RunRefused(offer.address(), reason));
+            owner.tell(new ClusterNode.RunRefused(offer.address(), reason));
         }
         return this;
     }
@@ -153,12 +182,33 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
             return this;
         }
         try {
-            String driver = open.startDriver(this::onDriverDeath).toString();
-            order.owner().tell(new ClusterNode.DriverStarted(offer.address(), driver));
+            String driver = open.startDriver(onDriverDeath()).toString();
+            ownsDriver = true;
+            driverEnded = Optional.empty();
+            owner.tell(new ClusterNode.DriverStarted(offer.address(), driver));
         } catch (RuntimeException e) {
             LOG.warn("run {}: no other media driver starts here", order.runId(), e);
-            onDriverDeath(e.getMessage() == null ? e.toString() : e.getMessage());
+            return onDriverEnded(e.getMessage() == null ? e.toString() : e.getMessage());
         }
+        return this;
+    }
+
+    /** Another seed keeps the run: all is handed over that the old one knew. */
+    private Behavior<Command> onAdopt(ActorRef<ClusterNode.Report> next) {
+        RankResources shared = resources;
+        timers.cancelAll();
+        getContext().unwatch(owner);
+        owner = next;
+        getContext().watch(owner);
+        if (run == null || shared == null) {
+            return Behaviors.stopped(); // nothing was hosted here yet
+        }
+        LOG.info("run {} has a supervisor again", order.runId());
+        String driver = shared.dataPlane().address().driverDirectory();
+        owner.tell(
+                new ClusterNode.ShareKept(
+                        offer.address(), ranks, firstDriver, driver, ownsDriver, key));
+        driverEnded.ifPresent(how -> owner.tell(new ClusterNode.DriverDied(offer.address(), how)));
         return this;
     }
 

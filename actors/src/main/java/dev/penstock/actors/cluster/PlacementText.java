@@ -6,6 +6,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 
 /** What people read of where ranks are, and of what there is too little. */
 final class PlacementText {
@@ -46,7 +47,7 @@ final class PlacementText {
      */
     static String placed(Map<Integer, NodeBook.Entry> nodes, List<Long> bytes) {
         List<String> lines = new ArrayList<>();
-        for (NodeBook.Entry entry : nodes.values().stream().distinct().toList()) {
+        for (NodeBook.Entry entry : new TreeMap<>(nodes).values().stream().distinct().toList()) {
             List<Integer> ranks =
                     nodes.keySet().stream()
                             .filter(rank -> entry.equals(nodes.get(rank)))

@@ -9,14 +9,18 @@ import akka.actor.typed.javadsl.ActorContext;
 import akka.actor.typed.javadsl.Behaviors;
 import akka.actor.typed.javadsl.Receive;
 import akka.actor.typed.javadsl.TimerScheduler;
+import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.spi.ProcessSupply;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.supervisor.PipelineSupervisor;
+import dev.penstock.actors.supervisor.RunBeginning;
 import dev.penstock.schedules.ir.ScheduleText;
 import java.time.Duration;
+import java.util.Collection;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Optional;
@@ -60,6 +64,12 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
     /** A node is gone, with all that it hosted. */
     record NodeLost(NodeOffer node, String how) implements Command {}
 
+    /** A node that there is; a run that was taken up may have a share there. */
+    record NodeThere(NodeBook.Entry node) implements Command {}
+
+    /** Every node that there is has been asked for its share of a run that was taken up. */
+    private record AllAsked() implements Command {}
+
     private record Made(Optional<ClusterRun> run, String refusal) implements Command {}
 
     private record NodeReported(ClusterNode.Report report) implements Command {}
@@ -83,11 +93,17 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
     private static final Logger LOG = LoggerFactory.getLogger(RunKeeper.class);
     private static final Duration TICK = Duration.ofSeconds(1);
 
+    /** By then, a seed knows all members of its cluster, and they have said what they have. */
+    private static final Duration SETTLING = Duration.ofSeconds(5);
+
+    /** For what the ranks of the shares say of themselves. */
+    private static final Duration INTRODUCTIONS = Duration.ofSeconds(2);
+
     /** Ranks that died together are started together. */
     private static final Duration GATHERING = Duration.ofMillis(10);
 
     private final TimerScheduler<Command> timers;
-    private final ActorRef<ClusterRuns.SubmitAnswer> submitter;
+    private final Optional<ActorRef<ClusterRuns.SubmitAnswer>> submitter;
     private final Consumer<ClusterRuns.KeeperSays> cluster;
     private final ActorRef<ClusterNode.Report> reports;
     private final Executor blocking;
@@ -104,6 +120,14 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
     private long openingSinceNanos;
     private boolean moved;
 
+    /** Whether nodes are asked for their shares of a run that was taken up. */
+    private boolean asking;
+
+    private final Map<String, NodeBook.Entry> asked = new HashMap<>();
+
+    /** Drivers that were started again in an earlier owner's time, by the directory before. */
+    private final Map<String, String> movedDrivers = new HashMap<>();
+
     /** Ranks that the supervisor wants started and that have no node yet. */
     private final Set<Integer> homeless = new TreeSet<>();
 
@@ -116,22 +140,14 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
     private RunKeeper(
             ActorContext<Command> context,
             TimerScheduler<Command> timers,
-            RunMaker maker,
-            ClusterRuns.Submit submit,
+            Optional<ActorRef<ClusterRuns.SubmitAnswer>> submitter,
             Consumer<ClusterRuns.KeeperSays> cluster) {
         super(context);
         this.timers = timers;
-        this.submitter = submit.replyTo();
+        this.submitter = submitter;
         this.cluster = cluster;
         this.reports = context.messageAdapter(ClusterNode.Report.class, NodeReported::new);
         this.blocking = context.getSystem().dispatchers().lookup(DispatcherSelector.blocking());
-        ActorRef<Command> self = context.getSelf();
-        context.spawn(
-                RunSubmission.create(
-                        maker,
-                        submit.submission(),
-                        made -> self.tell(new Made(made.run(), made.refusal()))),
-                "submission");
         timers.startTimerWithFixedDelay(new Tick(), TICK);
     }
 
@@ -146,7 +162,44 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
         return Behaviors.setup(
                 context ->
                         Behaviors.withTimers(
-                                timers -> new RunKeeper(context, timers, maker, submit, cluster)));
+                                timers -> {
+                                    var to = Optional.of(submit.replyTo());
+                                    var keeper = new RunKeeper(context, timers, to, cluster);
+                                    ActorRef<Command> self = context.getSelf();
+                                    context.spawn(
+                                            RunSubmission.create(
+                                                    maker,
+                                                    submit.submission(),
+                                                    made ->
+                                                            self.tell(
+                                                                    new Made(
+                                                                            made.run(),
+                                                                            made.refusal()))),
+                                            "submission");
+                                    return keeper;
+                                }));
+    }
+
+    /**
+     * Keeps a run whose keeper is gone.
+     *
+     * @param run with a beginning that takes it up
+     * @param nodes that there are; {@link NodeThere} tells of more
+     */
+    static Behavior<Command> takeUp(
+            ClusterRun run,
+            Collection<NodeBook.Entry> nodes,
+            Consumer<ClusterRuns.KeeperSays> cluster) {
+        return Behaviors.setup(
+                context ->
+                        Behaviors.withTimers(
+                                timers -> {
+                                    var keeper =
+                                            new RunKeeper(
+                                                    context, timers, Optional.empty(), cluster);
+                                    keeper.onTakenUp(run, nodes);
+                                    return keeper;
+                                }));
     }
 
     @Override
@@ -161,7 +214,7 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
         switch (command) {
             case Made(Optional<ClusterRun> made, String refusal) -> {
                 if (made.isEmpty()) {
-                    submitter.tell(new ClusterRuns.Refused(refusal));
+                    submitter.ifPresent(to -> to.tell(new ClusterRuns.Refused(refusal)));
                     return Behaviors.stopped();
                 }
                 onMade(made.get());
@@ -169,6 +222,8 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
             case RoomAnswered(NodeBook.Answer answer) -> onRoom(answer);
             case NodeReported(ClusterNode.Report report) -> onReport(report);
             case NodeLost(NodeOffer node, String how) -> onNodeLost(node, how);
+            case NodeThere(NodeBook.Entry node) -> onNodeThere(node);
+            case AllAsked _ -> onAllAsked();
             case NewsCame(RunNews news) -> onNews(news);
             case StartRank(int rank) -> onStartRank(rank);
             case RankPlaced(int rank, String node, long pid) -> onRankPlaced(rank, node, pid);
@@ -184,6 +239,15 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
     }
 
     private void onMade(ClusterRun made) {
+        opened(made);
+        step = made.plan().steps().completed();
+        LOG.info("run {} is in {}", made.name(), made.directory());
+        enter(RunState.WAITING, "");
+        submitter.ifPresent(to -> to.tell(new ClusterRuns.Accepted(made.name())));
+        wantRoom(made, wish(made));
+    }
+
+    private void opened(ClusterRun made) {
         run = made;
         Optional<RunKey> key =
                 RunKey.mayTravel(getContext().getSystem().settings().config())
@@ -195,11 +259,69 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
                         .spawn(
                                 TextSource.of(ScheduleText.print(made.plan().training())),
                                 "schedule");
-        step = made.plan().steps().completed();
-        LOG.info("run {} is in {}", made.name(), made.directory());
-        enter(RunState.WAITING, "");
-        submitter.tell(new ClusterRuns.Accepted(made.name()));
-        wantRoom(made, wish(made));
+    }
+
+    // ---- taking up --------------------------------------------------------------------------
+
+    /** Nodes keep their shares for a while: whoever has one is found, and the run goes on there. */
+    private void onTakenUp(ClusterRun made, Collection<NodeBook.Entry> nodes) {
+        opened(made);
+        asking = true;
+        if (made.beginning() instanceof RunBeginning.TakenUp(JournalledRun known)) {
+            step = known.completed();
+        }
+        LOG.info("run {} is taken up after step {}", made.name(), step);
+        enter(RunState.RECOVERING, "its seed was gone: looks for its ranks");
+        followers.tell(new RunNews.Told("the run's seed was gone: another looks for its ranks"));
+        timers.startSingleTimer(new AllAsked(), SETTLING);
+        nodes.forEach(this::onNodeThere);
+    }
+
+    private void onNodeThere(NodeBook.Entry node) {
+        ClusterRun made = run;
+        if (made != null && asking) {
+            asked.put(node.offer().address(), node);
+            node.node().tell(new ClusterNode.AdoptRun(made.plan().runId(), reports));
+        }
+    }
+
+    private void onShareKept(ClusterRun made, RunShares open, ClusterNode.ShareKept kept) {
+        NodeBook.Entry entry = asked.get(kept.node());
+        if (entry == null) {
+            return;
+        }
+        open.adopt(entry, kept);
+        kept.ranks().forEach(rank -> seated(made, rank, entry));
+        if (!kept.firstDriver().equals(kept.driver())) {
+            movedDrivers.put(kept.firstDriver(), kept.driver());
+        }
+        if (supervisor == null && open.homes().size() == made.plan().ranks()) {
+            superviseTakenUp(made, open);
+        }
+    }
+
+    private void superviseTakenUp(ClusterRun made, RunShares open) {
+        supervise(made, open);
+        enter(RunState.RECOVERING, "its seed was gone: its ranks are taken up");
+        movedDrivers.forEach(this::linkRestarted);
+        if (open.lacksDriver() && supervisor != null) {
+            supervisor.tell(new PipelineSupervisor.LinkDied("its node is gone"));
+        }
+    }
+
+    private void onAllAsked() {
+        ClusterRun made = run;
+        RunShares open = shares;
+        if (made == null || open == null || state.hasEnded()) {
+            return;
+        }
+        asking = false;
+        if (supervisor == null) {
+            superviseTakenUp(made, open);
+            timers.startSingleTimer(new AllAsked(), INTRODUCTIONS);
+        } else {
+            supervisor.tell(new PipelineSupervisor.AllAsked());
+        }
     }
 
     private void wantRoom(ClusterRun made, NodeBook.Wish wish) {
@@ -282,10 +404,18 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
     private void onReport(ClusterNode.Report report) {
         ClusterRun made = run;
         RunShares open = shares;
-        if (made == null || open == null || !open.isAt(report.node())) {
+        if (made == null || open == null) {
+            return;
+        }
+        if (report instanceof ClusterNode.ShareKept kept) {
+            onShareKept(made, open, kept);
+            return;
+        }
+        if (!open.isAt(report.node())) {
             return;
         }
         switch (report) {
+            case ClusterNode.ShareKept _ -> {} // above
             case ClusterNode.RunOpened opened -> {
                 open.opened(opened);
                 if (state == RunState.OPENING && open.opening().isEmpty()) {
@@ -317,7 +447,11 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
                 getContext()
                         .spawn(
                                 PipelineSupervisor.create(
-                                        made.plan(), listener, made.services(supply()), outcome),
+                                        made.plan(),
+                                        listener,
+                                        made.services(supply()),
+                                        made.beginning(),
+                                        outcome),
                                 "supervisor");
         getContext()
                 .pipeToSelf(
@@ -361,6 +495,10 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
         }
         avoided.remove(address); // what comes back there is another
         if (!open.isAt(address)) {
+            return;
+        }
+        if (supervisor == null && asking) {
+            open.lost(address);
             return;
         }
         if (supervisor == null) {

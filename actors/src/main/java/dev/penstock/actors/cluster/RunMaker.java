@@ -1,7 +1,8 @@
 package dev.penstock.actors.cluster;
 
+import java.util.List;
+
 /** Makes runs of what clients submit; implemented by the application, asked on the seed. */
-@FunctionalInterface
 public interface RunMaker {
     /**
      * Makes a run with a directory of its own. May take as long as reading the data does.
@@ -10,4 +11,10 @@ public interface RunMaker {
      * @throws RunRefusedException with everything that is wrong
      */
     ClusterRun make(String submission);
+
+    /**
+     * Opens all runs that have begun and not ended and that nobody keeps: those of a seed that
+     * died. One that cannot be opened is logged. May take as long as reading the data does.
+     */
+    List<ClusterRun> unfinished();
 }

@@ -54,7 +54,7 @@ final class RunShares {
 
     private final RunPlan plan;
     private final Path directory;
-    private final Optional<RunKey> key;
+    private Optional<RunKey> key;
     private final ActorRef<ClusterNode.Report> reports;
     private final Map<String, Share> shares = new LinkedHashMap<>();
     private final Map<Integer, NodeBook.Entry> homes = new TreeMap<>();
@@ -170,6 +170,26 @@ final class RunShares {
         Share fresh = new Share(entry);
         shares.put(offer.address(), fresh);
         return fresh;
+    }
+
+    /** A share that another owner had opened. */
+    void adopt(NodeBook.Entry entry, ClusterNode.ShareKept kept) {
+        NodeOffer offer = entry.offer();
+        Share share = new Share(entry);
+        share.open = true;
+        shares.put(offer.address(), share);
+        kept.ranks().forEach(rank -> homes.put(rank, entry));
+        kept.key().ifPresent(handed -> key = Optional.of(handed));
+        if (kept.ownsDriver()) {
+            drivers.put(offer.host(), new Driver(offer.address(), Optional.of(kept.driver()), ""));
+        } else {
+            drivers.putIfAbsent(offer.host(), new Driver("", Optional.empty(), kept.driver()));
+        }
+    }
+
+    /** Whether a host's driver went with the node that had started it. */
+    boolean lacksDriver() {
+        return drivers.values().stream().anyMatch(driver -> driver.owner().isEmpty());
     }
 
     /** A rank is where nobody sent it: with the holder of its mirror. */

@@ -23,6 +23,7 @@ import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.stage.StageActor;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -62,6 +63,11 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
      * There is no room yet for ranks that are to be started: a line that says what is waited for.
      */
     public record NoRoom(String line) implements Command {}
+
+    /**
+     * A run was taken up, and every node that there is has been asked: other ranks live nowhere.
+     */
+    public record AllAsked() implements Command {}
 
     /** Proof that the media driver is gone, and with it every link. */
     public record LinkDied(String how) implements Command {}
@@ -201,12 +207,21 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
             }
             case NodeDied(String process, boolean withLink, String how) ->
                     coordinator.onNodeDied(process, withLink, how, now);
+            case AllAsked _ -> onAllAsked(now);
             case NoRoom(String line) -> coordinator.onNoRoom(line, now);
             case LinkDied(String how) -> coordinator.onLinkDied(how, now);
             case LinkRestarted(String former, String directory) ->
                     coordinator.onLinkRestarted(former, directory, now);
             case Tick _ -> coordinator.onTick(now);
         };
+    }
+
+    private List<Effect> onAllAsked(long now) {
+        List<Effect> effects = new ArrayList<>();
+        for (int rank = 0; rank < plan.ranks(); rank++) {
+            effects.addAll(coordinator.onNowhere(rank, now));
+        }
+        return effects;
     }
 
     private List<Effect> onNodesListed(Receptionist.Listing listing) {

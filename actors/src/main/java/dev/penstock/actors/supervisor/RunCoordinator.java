@@ -493,11 +493,15 @@ public final class RunCoordinator {
 
     private void finishIfStopped() {
         if (phase == Phase.STOPPING && ranks.allStopped()) {
-            if (failure == null) {
-                out.add(new Effect.Journal(new JournalRecord.Ended(driver.completed())));
-            }
-            out.add(new Effect.Finish(outcome()));
+            finish();
         }
+    }
+
+    private void finish() {
+        if (failure == null) { // else that is written already
+            out.add(new Effect.Journal(new JournalRecord.Ended(driver.completed())));
+        }
+        out.add(new Effect.Finish(outcome()));
     }
 
     private RunOutcome outcome() {
@@ -542,7 +546,7 @@ public final class RunCoordinator {
             case STOPPING -> {
                 if (now - stoppingSinceNanos > plan.timeouts().stop().toNanos()) {
                     LOG.warn("run {}: not stopped in time: {}", plan.runId(), ranks.missing());
-                    out.add(new Effect.Finish(outcome()));
+                    finish();
                 }
             }
         }

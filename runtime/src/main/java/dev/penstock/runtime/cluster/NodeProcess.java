@@ -254,7 +254,9 @@ public final class NodeProcess {
         Behavior<ClusterRuns.Command> keeping =
                 Behaviors.supervise(
                                 ClusterRuns.create(
-                                        new SubmittedRuns(runs, config.isSecured()), hostId()))
+                                        new SubmittedRuns(
+                                                runs, config.isSecured(), section.clusterId()),
+                                        hostId()))
                         .onFailure(SupervisorStrategy.restart());
         ActorRef<ClusterRuns.Command> proxy =
                 ClusterSingleton.get(system)

@@ -2,11 +2,14 @@ package dev.penstock.runtime.cluster;
 
 import dev.penstock.actors.cluster.ClusterRun;
 import dev.penstock.actors.journal.JournalFile;
+import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.actors.spi.ProcessSupply;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.supervisor.RunBeginning;
 import dev.penstock.actors.supervisor.SupervisorServices;
+import dev.penstock.runtime.launch.EarlierStarts;
 import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.launch.RunRecord;
 import dev.penstock.runtime.metrics.RunDirectory;
@@ -28,6 +31,7 @@ final class SubmittedRun implements ClusterRun {
     private final RunAssembly assembly;
     private final FileChannel lock;
     private final RunRecord record;
+    private final RunBeginning beginning;
     private @Nullable JournalFile journal;
 
     /**
@@ -37,7 +41,19 @@ final class SubmittedRun implements ClusterRun {
         this.directory = directory;
         this.assembly = assembly;
         this.lock = lock;
+        this.beginning = EarlierStarts.in(directory.path()).next();
         this.record = new RunRecord(assembly, directory, assembly.plannedBytesBetweenHosts());
+    }
+
+    /** A run that a seed kept which is gone, as its journal says. */
+    SubmittedRun(
+            RunDirectory directory, RunAssembly assembly, FileChannel lock, JournalledRun known) {
+        this.directory = directory;
+        this.assembly = assembly;
+        this.lock = lock;
+        this.beginning = new RunBeginning.TakenUp(known);
+        List<Long> planned = assembly.plannedBytesBetweenHosts();
+        this.record = new RunRecord(assembly, directory, planned, known.completed());
     }
 
     @Override
@@ -83,6 +99,11 @@ final class SubmittedRun implements ClusterRun {
     @Override
     public boolean crossesHosts() {
         return assembly.mayCrossHosts();
+    }
+
+    @Override
+    public RunBeginning beginning() {
+        return beginning;
     }
 
     @Override

@@ -38,8 +38,9 @@ import org.slf4j.LoggerFactory;
  *
  * @param root where run directories are made, absolute
  * @param secured whether runs may listen where other machines reach them
+ * @param clusterId written into each run's directory: it is this cluster's to take up
  */
-record SubmittedRuns(Path root, boolean secured) implements RunMaker {
+record SubmittedRuns(Path root, boolean secured, String clusterId) implements RunMaker {
     private static final Logger LOG = LoggerFactory.getLogger(SubmittedRuns.class);
 
     @Override
@@ -72,6 +73,11 @@ record SubmittedRuns(Path root, boolean secured) implements RunMaker {
                     "the seed cannot write into %s: %s".formatted(directory.path(), e.getMessage()),
                     e);
         }
+    }
+
+    @Override
+    public List<ClusterRun> unfinished() {
+        return new UnfinishedRuns(root, clusterId).open();
     }
 
     private RunDirectory directory(Submission submission) {
@@ -111,6 +117,7 @@ record SubmittedRuns(Path root, boolean secured) implements RunMaker {
         assembly.writeForStageProcesses();
         Files.writeString(directory.resolvedConfiguration(), assembly.config().resolved());
         assembly.sweepCheckpoints();
+        UnfinishedRuns.mark(directory, clusterId);
         return new SubmittedRun(directory, assembly, lock);
     }
 

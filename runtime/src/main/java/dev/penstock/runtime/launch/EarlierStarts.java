@@ -43,9 +43,14 @@ public final class EarlierStarts {
     }
 
     /** As another start: in an epoch that none of them had. */
-    RunBeginning next() {
+    public RunBeginning next() {
         return run.<RunBeginning>map(known -> new RunBeginning.New(known.epoch() + 1))
                 .orElse(RunBeginning.FIRST);
+    }
+
+    /** The last of them, if it began and did not end. */
+    public Optional<JournalledRun> unfinished() {
+        return run.filter(known -> known.ending().isEmpty());
     }
 
     /**

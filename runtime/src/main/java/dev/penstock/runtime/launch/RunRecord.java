@@ -44,6 +44,16 @@ public final class RunRecord implements AutoCloseable {
      * @param plannedBytes device memory that each rank will hold, where this run runs
      */
     public RunRecord(RunAssembly assembly, RunDirectory directory, List<Long> plannedBytes) {
+        this(assembly, directory, plannedBytes, assembly.plan().steps().completed());
+    }
+
+    /**
+     * Goes on with the metrics of a run that another process recorded before.
+     *
+     * @param recorded the newest step whose line may stay
+     */
+    public RunRecord(
+            RunAssembly assembly, RunDirectory directory, List<Long> plannedBytes, long recorded) {
         this.directory = directory;
         this.assembly = assembly;
         this.plannedBytes = List.copyOf(plannedBytes);
@@ -60,7 +70,7 @@ public final class RunRecord implements AutoCloseable {
         this.metrics =
                 new MetricsWriter(
                         directory.metrics(),
-                        steps.completed(),
+                        recorded,
                         meter,
                         tokensPerStep(),
                         assembly.model().optimizer().learningRate()::at,

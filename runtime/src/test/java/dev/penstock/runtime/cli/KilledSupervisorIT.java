@@ -3,6 +3,8 @@ package dev.penstock.runtime.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import dev.penstock.actors.journal.JournalFile;
+import dev.penstock.actors.journal.JournalRecord;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -28,7 +30,7 @@ class KilledSupervisorIT {
         String name = "dead_supervisor_" + ProcessHandle.current().pid();
         Training training =
                 SteadyTraining.on(folder.resolve("killed"))
-                        .set("run.name=" + name, "run.steps=90")
+                        .set("run.name=" + name, "run.steps=90", "checkpoint.every=40")
                         .set("pipeline.processes=per-stage");
 
         try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(45)) {
@@ -50,9 +52,19 @@ class KilledSupervisorIT {
         }
 
         assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.OK);
+        assertThat(ended.out())
+                .containsPattern("had been committed; (it is|they are) done again from checkpoint");
+        assertThat(epochsOfStarts(training.directory())).containsExactly(1, 2);
         assertThat(ended.lossBits())
                 .hasSize(90)
                 .isEqualTo(SteadyTraining.calmBits(folder.resolve("calm"), ended));
         assertThat(Leftovers.sharedMemory(name)).isEmpty();
+    }
+
+    private static List<Integer> epochsOfStarts(Path run) {
+        return JournalFile.read(run.resolve(JournalFile.NAME)).stream()
+                .filter(JournalRecord.Began.class::isInstance)
+                .map(record -> ((JournalRecord.Began) record).epoch())
+                .toList();
     }
 }

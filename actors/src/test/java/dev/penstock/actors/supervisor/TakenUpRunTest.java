@@ -1,0 +1,206 @@
+package dev.penstock.actors.supervisor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.penstock.actors.fault.RecoveryPolicy;
+import dev.penstock.actors.journal.JournalRecord;
+import dev.penstock.actors.journal.JournalledRun;
+import dev.penstock.actors.node.HostedRank;
+import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.shard.RankEvent;
+import dev.penstock.actors.shard.RankOrder;
+import dev.penstock.actors.shard.RankStart;
+import dev.penstock.actors.spi.RankStep;
+import dev.penstock.actors.spi.RunListener;
+import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.RunSteps;
+import dev.penstock.actors.spi.StepReport;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+
+/** What a coordinator does with a run whose supervisor is gone; the ranks are imagined. */
+class TakenUpRunTest implements RunListener {
+    private static final int RANKS = 3;
+    private static final double LOSS = 3.25;
+
+    private final RunPlan plan = plan();
+    private final List<Effect> effects = new ArrayList<>();
+    private final List<StepReport> steps = new ArrayList<>();
+    private RunCoordinator coordinator = takeUp(began(), committed(1), committed(2));
+    private long now;
+
+    @Test
+    void aCommitThatNobodyHeardOfIsToldAgainAndItsStepReported() {
+        allAreFound();
+        for (int rank = 0; rank < RANKS; rank++) {
+            prepared(rank, 1, 2);
+        }
+        assertThat(orders(RankOrder.Resume.class))
+                .hasSize(RANKS)
+                .allSatisfy(order -> assertThat(order.start()).isEqualTo(new RankStart.Kept()));
+
+        allResume();
+
+        assertThat(orders(RankOrder.Commit.class))
+                .hasSize(RANKS)
+                .containsOnly(new RankOrder.Commit(2, 2, 0.5));
+        for (int rank = 0; rank < RANKS; rank++) {
+            stepDone(rank, 2);
+        }
+        assertThat(steps)
+                .singleElement()
+                .satisfies(
+                        report -> {
+                            assertThat(report.step()).isEqualTo(2);
+                            assertThat(report.loss()).isEqualTo(LOSS);
+                        });
+        assertThat(orders(RankOrder.BeginPass.class))
+                .allSatisfy(begin -> assertThat(begin.step()).isEqualTo(3));
+    }
+
+    @Test
+    void theNextEpochIsWrittenBeforeAnyRankHearsOfIt() {
+        take(coordinator.onTick(now));
+        assertThat(effects.getFirst())
+                .isInstanceOfSatisfying(
+                        Effect.Journal.class,
+                        journal ->
+                                assertThat(journal.entry())
+                                        .isInstanceOfSatisfying(
+                                                JournalRecord.EpochRaised.class,
+                                                raised -> assertThat(raised.epoch()).isEqualTo(2)));
+    }
+
+    @Test
+    void aRankThatLivesNowhereSendsAllBackWhereThereAreNoMirrors() {
+        found(0);
+        found(1);
+        prepared(0, 2, -1);
+        prepared(1, 2, -1);
+        assertThat(orders(RankOrder.Resume.class)).isEmpty();
+
+        take(coordinator.onNowhere(2, now));
+
+        assertThat(orders(RankOrder.Resume.class))
+                .hasSize(2)
+                .allSatisfy(order -> assertThat(order.start()).isEqualTo(new RankStart.Fresh()));
+    }
+
+    @Test
+    void whoIsHeardOfByNobodyIsLeftOutOnlyByAMajority() {
+        found(0);
+        prepared(0, 2, -1);
+
+        afterALease(0);
+
+        assertThat(orders(RankOrder.Resume.class)).isEmpty();
+        found(1);
+        prepared(1, 2, -1);
+        assertThat(orders(RankOrder.Resume.class)).hasSize(2);
+    }
+
+    @Test
+    void aSecondRankOfTheSameNumberIsSentAway() {
+        found(0);
+
+        take(coordinator.onNode(node(9), List.of(new HostedRank(0, 1)), now));
+
+        assertThat(effects)
+                .contains(new Effect.Dismiss(node(9), new HostedRank(0, 1), new RankOrder.Stop(2)));
+    }
+
+    @Test
+    void aRunThatHasEndedIsNotTakenUp() {
+        assertThatThrownBy(() -> takeUp(began(), committed(1), new JournalRecord.Ended(1)))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("under way");
+    }
+
+    // ---- what happens -----------------------------------------------------------------------
+
+    private RunCoordinator takeUp(JournalRecord... journal) {
+        JournalledRun run = JournalledRun.of(List.of(journal)).orElseThrow();
+        return RunCoordinator.resumeFrom(run, plan, RecoveryPolicy.DEFAULT, 0);
+    }
+
+    private JournalRecord began() {
+        return new JournalRecord.Began(plan.runId(), plan.hash(), RANKS, 1, 0);
+    }
+
+    private static JournalRecord committed(long step) {
+        return new JournalRecord.Committed(1, step, 0.5, LOSS, 7);
+    }
+
+    private static RunPlan plan() {
+        var pipeline = new ChainPipeline("1f1b", new ChainStage.Settings(RANKS, 2, 1, false, 0.01));
+        pipeline.runSteps = new RunSteps(0, 9, 0, 0, 0, 0);
+        return pipeline.plan();
+    }
+
+    private static NodeInfo node(int rank) {
+        return new NodeInfo("n" + rank, 100 + rank, Optional.of(rank));
+    }
+
+    private void take(List<Effect> some) {
+        effects.addAll(some);
+        for (Effect effect : some) {
+            if (effect instanceof Effect.Notify(var call)) {
+                call.accept(this);
+            }
+        }
+    }
+
+    private void found(int rank) {
+        take(coordinator.onNode(node(rank), List.of(new HostedRank(rank, 1)), now));
+        assertThat(effects).contains(new Effect.TellRank(rank, new RankOrder.Prepare(2)));
+    }
+
+    private void allAreFound() {
+        for (int rank = 0; rank < RANKS; rank++) {
+            found(rank);
+        }
+    }
+
+    private void prepared(int rank, long committed, long ready) {
+        var state = new RankEvent.HeldState(rank, committed, ready);
+        take(coordinator.onRankEvent(new RankEvent.Prepared(rank, 2, state, List.of()), now));
+    }
+
+    private void allResume() {
+        for (int rank = 0; rank < RANKS; rank++) {
+            take(coordinator.onRankEvent(new RankEvent.Resumed(rank, 2, "device", "f"), now));
+        }
+    }
+
+    private void stepDone(int rank, long step) {
+        int ops = plan.training().program(rank).ops().size();
+        var timings = new RankStep(rank, new long[ops], new long[ops], 0, 0, 0, 0);
+        take(coordinator.onRankEvent(new RankEvent.StepDone(rank, 2, step, timings), now));
+    }
+
+    private void afterALease(int alive) {
+        long lease = plan.timeouts().lease().toNanos();
+        for (int tick = 0; tick < 8; tick++) {
+            now += lease / 7;
+            prepared(alive, 2, -1);
+            take(coordinator.onTick(now));
+        }
+    }
+
+    private <T extends RankOrder> List<T> orders(Class<T> type) {
+        return effects.stream()
+                .filter(Effect.TellRank.class::isInstance)
+                .map(effect -> ((Effect.TellRank) effect).order())
+                .filter(type::isInstance)
+                .map(type::cast)
+                .toList();
+    }
+
+    @Override
+    public void onStep(StepReport report) {
+        steps.add(report);
+    }
+}

@@ -1,0 +1,110 @@
+package dev.penstock.runtime.cluster;
+
+import dev.penstock.actors.cluster.ClusterRun;
+import dev.penstock.actors.journal.JournalledRun;
+import dev.penstock.runtime.checkpoint.CheckpointFolders;
+import dev.penstock.runtime.checkpoint.SavedCheckpoint;
+import dev.penstock.runtime.config.ConfigLoader;
+import dev.penstock.runtime.launch.EarlierStarts;
+import dev.penstock.runtime.launch.RunAssembly;
+import dev.penstock.runtime.launch.RunOptions;
+import dev.penstock.runtime.metrics.RunDirectory;
+import dev.penstock.runtime.metrics.RunDirectoryException;
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Runs of a cluster that began and did not end and whose directory nobody has locked: their seed
+ * died.
+ *
+ * @param root where run directories are
+ */
+record UnfinishedRuns(Path root, String clusterId) {
+    private static final Logger LOG = LoggerFactory.getLogger(UnfinishedRuns.class);
+
+    /** Names the cluster that a run belongs to. */
+    private static final String MARK = "cluster.txt";
+
+    /** Local runs may lie in the same place, and runs of other clusters. */
+    static void mark(RunDirectory directory, String clusterId) throws IOException {
+        Files.writeString(directory.path().resolve(MARK), clusterId);
+    }
+
+    /** Locks and opens all that can be; the others are logged. */
+    List<ClusterRun> open() {
+        List<ClusterRun> opened = new ArrayList<>();
+        for (Path each : mine()) {
+            try {
+                open(new RunDirectory(each)).ifPresent(opened::add);
+            } catch (RuntimeException | IOException e) {
+                LOG.error("run {} has not ended, but cannot be taken up", each.getFileName(), e);
+            }
+        }
+        return opened;
+    }
+
+    private List<Path> mine() {
+        if (!Files.isDirectory(root)) {
+            return List.of();
+        }
+        try (Stream<Path> entries = Files.list(root)) {
+            return entries.filter(this::isMine).sorted().toList();
+        } catch (IOException e) {
+            LOG.error("runs that have not ended cannot be looked for in {}", root, e);
+            return List.of();
+        }
+    }
+
+    private boolean isMine(Path directory) {
+        try {
+            Path mark = directory.resolve(MARK);
+            return Files.exists(mark)
+                    && Files.readString(mark).equals(clusterId)
+                    && EarlierStarts.in(directory).unfinished().isPresent();
+        } catch (IOException e) {
+            LOG.warn("{} cannot be read", directory, e);
+            return false;
+        }
+    }
+
+    private Optional<ClusterRun> open(RunDirectory directory) throws IOException {
+        FileChannel lock;
+        try {
+            lock = directory.lock();
+        } catch (RunDirectoryException e) {
+            LOG.info("{}: somebody keeps it", directory.path());
+            return Optional.empty();
+        }
+        try {
+            var loaded =
+                    ConfigLoader.loadWithOrigins(
+                            directory.path().resolve(RunAssembly.LAUNCH_CONFIG), List.of());
+            RunAssembly assembly = RunAssembly.of(loaded, RunOptions.read(directory.path()));
+            return Optional.of(new SubmittedRun(directory, assembly, lock, known(directory)));
+        } catch (RuntimeException e) {
+            lock.close();
+            throw e;
+        }
+    }
+
+    /** Read behind the lock: nobody writes it any more. */
+    private static JournalledRun known(RunDirectory directory) {
+        JournalledRun journalled =
+                EarlierStarts.in(directory.path())
+                        .unfinished()
+                        .orElseThrow(
+                                () -> new IllegalStateException("it has ended in the meantime"));
+        return CheckpointFolders.newestOf(directory.path(), LOG::warn)
+                .map(SavedCheckpoint::step)
+                .map(journalled::withPublished)
+                .orElse(journalled);
+    }
+}
