@@ -23,7 +23,7 @@ import org.slf4j.LoggerFactory;
 final class StageProcesses implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(StageProcesses.class);
     private static final Duration PATIENCE = Duration.ofSeconds(5);
-    private static final int LAST_WORDS = 300;
+    private static final int LAST_WORDS = 500;
     private static final String EVERY_JVM_SAYS =
             "WARNING: Using incubator modules: jdk.incubator.vector";
 
@@ -132,10 +132,20 @@ final class StageProcesses implements AutoCloseable {
             if (text.isEmpty()) {
                 return "";
             }
-            return ", saying: " + text.substring(Math.max(0, text.length() - LAST_WORDS));
+            return ", saying: " + endOf(text);
         } catch (IOException e) {
             return " (%s cannot be read: %s)".formatted(output, e.getMessage());
         }
+    }
+
+    /** Whole lines as far as they are not too long. */
+    private static String endOf(String text) {
+        if (text.length() <= LAST_WORDS) {
+            return text;
+        }
+        String end = text.substring(text.length() - LAST_WORDS);
+        int line = end.indexOf('\n');
+        return line < 0 ? ".." + end : end.substring(line + 1);
     }
 
     /** Ends all children: politely, then not. */
