@@ -55,6 +55,9 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
     /** Finish the step, save and end. */
     public record StopRun(String run, ActorRef<StopAnswer> replyTo) implements Command {}
 
+    /** Spread a run over all nodes that have room, from the end of its step. */
+    public record RebalanceRun(String run, ActorRef<RebalanceAnswer> replyTo) implements Command {}
+
     /** The answer to {@link Submit}. */
     public sealed interface SubmitAnswer extends WireMessage {}
 
@@ -94,11 +97,22 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
     }
 
     /** There is no such run, but those. */
-    public record NotThere(String run, List<String> others) implements FollowAnswer, StopAnswer {
+    public record NotThere(String run, List<String> others)
+            implements FollowAnswer, StopAnswer, RebalanceAnswer {
         public NotThere {
             others = List.copyOf(others);
         }
     }
+
+    /** The answer to {@link RebalanceRun}. */
+    public sealed interface RebalanceAnswer extends WireMessage {}
+
+    /**
+     * What comes of it.
+     *
+     * @param line for people
+     */
+    public record Rebalancing(String run, String line) implements RebalanceAnswer {}
 
     /** The answer to {@link StopRun}. */
     public sealed interface StopAnswer extends WireMessage {}
@@ -108,6 +122,14 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
 
     /** What keepers say; never leaves its process. */
     sealed interface KeeperSays {}
+
+    /** Which ranks should live elsewhere? Answered by {@link RunKeeper.Crowded}. */
+    record WantsBalance(
+            String run,
+            NodeBook.Wish wish,
+            ActorRef<RebalanceAnswer> replyTo,
+            ActorRef<RunKeeper.Command> keeper)
+            implements KeeperSays {}
 
     /** A keeper asks for room. */
     record WantsRoom(String run, NodeBook.Wish wish, ActorRef<RunKeeper.Command> keeper)
@@ -193,6 +215,13 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
             case ListRuns(ActorRef<RunList> replyTo) -> onListRuns(replyTo);
             case Follow follow -> onFollow(follow);
             case StopRun stop -> onStopRun(stop);
+            case RebalanceRun rebalance -> onRebalanceRun(rebalance);
+            case KeeperSaid(WantsBalance wants) ->
+                    wants.keeper()
+                            .tell(
+                                    new RunKeeper.Crowded(
+                                            nodes.crowded(wants.run(), wants.wish()),
+                                            wants.replyTo()));
             case KeeperSaid(WantsRoom wanted) -> onRoomWanted(wanted);
             case KeeperSaid(Stands stands) -> onStands(stands);
             case KeeperSaid(Seated(String run, int rank, String address, long bytes)) ->
@@ -256,6 +285,15 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
         } else {
             keeper.tell(new RunKeeper.Stop());
             stop.replyTo().tell(new Stopping(standing));
+        }
+    }
+
+    private void onRebalanceRun(RebalanceRun rebalance) {
+        ActorRef<RunKeeper.Command> keeper = keepers.get(rebalance.run());
+        if (keeper == null) {
+            rebalance.replyTo().tell(notThere(rebalance.run()));
+        } else {
+            keeper.tell(new RunKeeper.Rebalance(rebalance.replyTo()));
         }
     }
 

@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -129,6 +130,54 @@ final class NodeBook {
                     granted.put(rank, known(address));
                 });
         return new Answer.Granted(granted);
+    }
+
+    /**
+     * The ranks that have to leave their nodes for a run to be spread over all that have room, as
+     * evenly as they let it; empty if it is.
+     *
+     * @param wish of all its ranks
+     */
+    Set<Integer> crowded(String run, Wish wish) {
+        Map<Integer, Seat> all = new TreeMap<>(seatsOf(run));
+        Set<Integer> moving = new TreeSet<>();
+        Optional<Map.Entry<Integer, Seat>> next;
+        do {
+            next = mover(run, all, moving, wish);
+            next.ifPresent(
+                    rank -> {
+                        all.put(rank.getKey(), rank.getValue());
+                        moving.add(rank.getKey());
+                    });
+        } while (next.isPresent());
+        return moving;
+    }
+
+    /** A rank from where most are, and its seat on a node with at least two fewer. */
+    private Optional<Map.Entry<Integer, Seat>> mover(
+            String run, Map<Integer, Seat> all, Set<Integer> moved, Wish wish) {
+        return all.entrySet().stream()
+                .filter(rank -> !moved.contains(rank.getKey()))
+                .sorted(
+                        Comparator.comparing(
+                                        (Map.Entry<Integer, Seat> rank) ->
+                                                -load(all, rank.getValue().address()))
+                                .thenComparing(rank -> -rank.getKey()))
+                .flatMap(rank -> emptier(run, all, rank, wish).stream())
+                .findFirst();
+    }
+
+    private Optional<Map.Entry<Integer, Seat>> emptier(
+            String run, Map<Integer, Seat> all, Map.Entry<Integer, Seat> rank, Wish wish) {
+        Seat seat = rank.getValue();
+        Map<Integer, Seat> others = new TreeMap<>(all);
+        others.remove(rank.getKey());
+        return rooms(run, others, wish).stream()
+                .filter(room -> room.bytes() >= seat.bytes() && room.ranks() > 0)
+                .map(RankPlacement.Room::node)
+                .filter(at -> load(all, at) + 1 < load(all, seat.address()))
+                .min(Comparator.comparing((String at) -> load(all, at)))
+                .map(at -> Map.entry(rank.getKey(), new Seat(at, seat.bytes())));
     }
 
     /**

@@ -45,6 +45,8 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
     /** Let go of everything. */
     record Close() implements Command {}
 
+    private record RankLeft(Integer rank) implements Command {}
+
     private record GiveUp() implements Command {}
 
     private static final Logger LOG = LoggerFactory.getLogger(NodeRun.class);
@@ -138,6 +140,10 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
             case Adopt(ActorRef<ClusterNode.Report> next) -> onAdopt(next);
             case DriverEnded(String how) -> onDriverEnded(how);
             case Close _ -> Behaviors.stopped();
+            case RankLeft(Integer rank) -> {
+                ranks.remove(rank);
+                yield this;
+            }
             case GiveUp _ -> onGiveUp();
         };
     }
@@ -165,7 +171,10 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
                                 Optional.of(rank),
                                 false,
                                 Optional.of(shared.dataPlane().address()));
-                getContext().spawnAnonymous(NodeActor.create(info, shared));
+                getContext()
+                        .watchWith(
+                                getContext().spawnAnonymous(NodeActor.create(info, shared)),
+                                new RankLeft(rank));
                 ranks.add(rank);
             }
         } catch (RuntimeException e) {

@@ -22,6 +22,7 @@ import java.time.Duration;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -57,6 +58,13 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
 
     /** Finish the step, save and end. */
     record Stop() implements Command {}
+
+    /** Spread the run over all nodes that have room. */
+    record Rebalance(ActorRef<ClusterRuns.RebalanceAnswer> replyTo) implements Command {}
+
+    /** The ranks that would have to leave their nodes for that. */
+    record Crowded(Set<Integer> ranks, ActorRef<ClusterRuns.RebalanceAnswer> replyTo)
+            implements Command {}
 
     /** There is room, or why not. */
     record RoomAnswered(NodeBook.Answer answer) implements Command {}
@@ -133,6 +141,9 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
 
     /** Ranks whose node was told, but not seen by the supervisor yet. */
     private final Set<Integer> expected = new TreeSet<>();
+
+    /** Ranks that were told to leave a node that may have them again. */
+    private final Set<Integer> moving = new TreeSet<>();
 
     /** Addresses of nodes that live, but where a rank of this run fell silent or cannot start. */
     private final Set<String> avoided = new HashSet<>();
@@ -231,6 +242,8 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
             case AskForRoom _ -> askForRoom();
             case Followed(ClusterRuns.Follow follow) -> onFollowed(follow);
             case Stop _ -> onStop();
+            case Rebalance(var replyTo) -> onRebalance(replyTo);
+            case Crowded(Set<Integer> ranks, var replyTo) -> onCrowded(ranks, replyTo);
             case Ended(RunOutcome outcome) -> onEnded(outcome);
             case Finished(RunOutcome outcome, String summary) -> onFinished(outcome, summary);
             case Tick _ -> onTick();
@@ -551,11 +564,41 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
             return; // asked for in an earlier epoch, and on its way
         }
         NodeBook.Entry home = open.homes().get(rank);
-        if (home != null) {
+        if (!moving.remove(rank) && home != null) {
             avoided.add(home.offer().address()); // it lives, and yet the rank there is no more
         }
         homeless.add(rank);
         askSoon();
+    }
+
+    private void onRebalance(ActorRef<ClusterRuns.RebalanceAnswer> replyTo) {
+        ClusterRun made = run;
+        if (made == null || state != RunState.RUNNING) {
+            String name = made == null ? "" : made.name();
+            replyTo.tell(
+                    new ClusterRuns.Rebalancing(
+                            name,
+                            "it is %s: only ranks of a run that trains move"
+                                    .formatted(state.name().toLowerCase(Locale.ROOT))));
+        } else {
+            cluster.accept(
+                    new ClusterRuns.WantsBalance(
+                            made.name(), wish(made), replyTo, getContext().getSelf()));
+        }
+    }
+
+    private void onCrowded(Set<Integer> ranks, ActorRef<ClusterRuns.RebalanceAnswer> replyTo) {
+        if (run == null || supervisor == null) {
+            return;
+        }
+        String line = "its ranks are spread over all nodes that have room";
+        if (!ranks.isEmpty()) {
+            moving.addAll(ranks);
+            supervisor.tell(new PipelineSupervisor.Move(ranks));
+            line = "ranks %s go to emptier nodes when the step under way is saved".formatted(ranks);
+        }
+        followers.tell(new RunNews.Told("rebalance: " + line));
+        replyTo.tell(new ClusterRuns.Rebalancing(run.name(), line));
     }
 
     private void askSoon() {

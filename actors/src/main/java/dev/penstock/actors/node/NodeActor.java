@@ -35,6 +35,9 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
     /** End a rank that was born in this epoch: another has its place. */
     public record Dismiss(HostedRank stray, RankOrder.Stop order) implements Command {}
 
+    /** End: the rank that this node is for lives elsewhere from now on. */
+    public record Leave() implements Command {}
+
     /** Open a rank of the plan with this hash. */
     public record HostRank(
             RankBirth birth,
@@ -109,6 +112,9 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
             }
             case HostRank host -> onHostRank(host);
             case Dismiss(HostedRank stray, RankOrder.Stop order) -> dismiss(stray, order);
+            case Leave _ -> {
+                return Behaviors.stopped();
+            }
         }
         return this;
     }

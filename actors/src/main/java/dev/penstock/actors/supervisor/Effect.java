@@ -23,6 +23,9 @@ public sealed interface Effect {
     /** End a rank on this node that is not where the run has it. */
     record Dismiss(NodeInfo node, HostedRank stray, RankOrder.Stop order) implements Effect {}
 
+    /** A node whose rank goes elsewhere ends, and is listened to no more. */
+    record Leave(NodeInfo node) implements Effect {}
+
     /** Hand an order to a hosted rank. */
     record TellRank(int rank, RankOrder order) implements Effect {}
 

@@ -25,10 +25,12 @@ import dev.penstock.actors.stage.StageActor;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 
@@ -80,6 +82,13 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
      */
     public record LinkRestarted(String former, String directory) implements Command {}
 
+    /** These ranks are to live on other nodes, from the end of the step under way. */
+    public record Move(Set<Integer> ranks) implements Command {
+        public Move {
+            ranks = Set.copyOf(ranks);
+        }
+    }
+
     private record NodesListed(Receptionist.Listing listing) implements Command {}
 
     private record Introduced(NodeActor.Introduction introduction) implements Command {}
@@ -106,6 +115,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     private final ActorRef<NodeActor.HostAnswer> hostAnswers;
     private final ActorRef<NodeActor.Introduction> introductions;
     private final Map<NodeInfo, ActorRef<NodeActor.Command>> nodes = new HashMap<>();
+    private final Set<ActorRef<NodeActor.Command>> left = new HashSet<>();
     private final Map<Integer, Stage> stages = new HashMap<>();
     private final RunCoordinator coordinator;
 
@@ -212,6 +222,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
             case LinkDied(String how) -> coordinator.onLinkDied(how, now);
             case LinkRestarted(String former, String directory) ->
                     coordinator.onLinkRestarted(former, directory, now);
+            case Move(Set<Integer> ranks) -> coordinator.onMove(ranks, now);
             case Tick _ -> coordinator.onTick(now);
         };
     }
@@ -236,6 +247,9 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
 
     private List<Effect> onNode(NodeActor.Introduction introduction, long now) {
         NodeInfo node = introduction.info();
+        if (left.contains(introduction.node())) {
+            return List.of(); // it said so before it heard that it is to leave
+        }
         nodes.put(node, introduction.node());
         List<Effect> effects =
                 coordinator.onNode(
@@ -285,6 +299,11 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
             case Effect.Dismiss(NodeInfo node, HostedRank stray, var order) ->
                     Objects.requireNonNull(nodes.get(node))
                             .tell(new NodeActor.Dismiss(stray, order));
+            case Effect.Leave(NodeInfo node) -> {
+                ActorRef<NodeActor.Command> leaving = Objects.requireNonNull(nodes.remove(node));
+                left.add(leaving);
+                leaving.tell(new NodeActor.Leave());
+            }
             case Effect.Journal(JournalRecord entry) -> services.journal().append(entry);
             case Effect.StartProcess(var rank) -> services.processes().start(rank);
             case Effect.RestartLink _ -> services.processes().restartLink();

@@ -15,6 +15,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -143,6 +144,42 @@ final class RecoveryDriver {
         under.skippedStep = policy == RecoveryPolicy.NonFinite.SKIP ? step : -1;
         under.wantsBack = policy == RecoveryPolicy.NonFinite.ROLLBACK;
         return raise(under, cause, now);
+    }
+
+    /**
+     * Ranks leave their nodes, and all go on from the checkpoint that has their last step. One
+     * whose node hosts others for their dead nodes' sake stays.
+     */
+    Turn onMove(Set<Integer> wanted, long now) {
+        List<Integer> moving = wanted.stream().filter(this::mayLeave).sorted().toList();
+        if (moving.isEmpty()) {
+            return driver.resume(now);
+        }
+        String names = moving.stream().map(ranks::name).collect(Collectors.joining(" and "));
+        String cause = "%s: on the way to other nodes".formatted(names);
+        RecoveryAttempt under = attempt(cause, now);
+        under.wantsBack = true;
+        for (int rank : moving) {
+            NodeInfo node = ranks.node(rank).orElseThrow();
+            out.tell(rank, new RankOrder.Stop(ranks.epoch()));
+            if (isFor(node, rank)) {
+                placer.remove(node);
+                out.add(new Effect.Leave(node));
+            }
+            ranks.vacate(rank);
+            under.dead.set(rank);
+        }
+        return raise(under, cause, now);
+    }
+
+    private boolean mayLeave(int rank) {
+        return ranks.node(rank)
+                .filter(node -> !isFor(node, rank) || ranks.on(node).size() == 1)
+                .isPresent();
+    }
+
+    private static boolean isFor(NodeInfo node, int rank) {
+        return node.rank().equals(Optional.of(rank));
     }
 
     // ---- after a supervisor's death -------------------------------------------------------------

@@ -16,6 +16,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
@@ -305,7 +306,16 @@ public final class RunCoordinator {
             case Turn.Finished _ -> stop(now);
             case Turn.Broken(String reason) -> fail(reason, now);
             case Turn.NotFinite(long step, String reason) -> onNotFinite(step, reason, now);
+            case Turn.Move(Set<Integer> moving) -> follow(recovery.onMove(moving, now), now);
         }
+    }
+
+    /** These ranks are to live on other nodes; no step is lost or done again. */
+    public List<Effect> onMove(Set<Integer> moving, long now) {
+        if (phase == Phase.RUNNING || phase == Phase.RECOVERING) {
+            driver.move(moving);
+        }
+        return out.drain();
     }
 
     private void onNotFinite(long step, String reason, long now) {

@@ -10,6 +10,7 @@ import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepReport;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -29,6 +30,7 @@ final class StepDriver {
     private @Nullable SaveRound save;
     private @Nullable Evaluation evaluation;
     private boolean publishing;
+    private Set<Integer> moving = Set.of();
     private boolean interrupted;
     private long passes;
     private long completed;
@@ -94,9 +96,17 @@ final class StepDriver {
         return pass != null || commit != null || save != null;
     }
 
+    /** These ranks leave their nodes between two steps. */
+    void move(Set<Integer> ranks) {
+        moving = Set.copyOf(ranks);
+    }
+
     /** Starts whatever is due next. */
     Turn proceed(long now) {
         var steps = plan.steps();
+        if (!moving.isEmpty() && !interrupted && completed < steps.last()) {
+            return moveWhenSaved(now);
+        }
         if (!interrupted && steps.evaluatesAfter(completed) && evaluatedAfter != completed) {
             evaluation = new Evaluation(steps.evaluationBatches());
             beginPass(StepKind.EVALUATE, 0);
@@ -108,6 +118,24 @@ final class StepDriver {
             stepStartNanos = now;
             beginPass(StepKind.TRAIN, completed + 1);
         }
+        return Turn.GO_ON;
+    }
+
+    /** All wait until a checkpoint has the last step: then a move costs none. */
+    private Turn moveWhenSaved(long now) {
+        if (publishing) {
+            return Turn.GO_ON; // onPublished goes on
+        }
+        if (published == completed || completed == plan.steps().completed()) {
+            var move = new Turn.Move(moving);
+            moving = Set.of();
+            return move;
+        }
+        if (savedAfter == completed) {
+            moving = Set.of(); // it could not be written, as the listener knows
+            return proceed(now);
+        }
+        beginSave(now);
         return Turn.GO_ON;
     }
 

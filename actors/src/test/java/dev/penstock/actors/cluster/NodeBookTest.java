@@ -3,6 +3,7 @@ package dev.penstock.actors.cluster;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import akka.actor.testkit.typed.javadsl.ActorTestKit;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -45,6 +46,36 @@ class NodeBookTest {
                 .isEqualTo(
                         new NodeBook.Answer.Wanting(
                                 "waits for 1 more node with 1.0 MiB free: 2 ranks hold 2.0 MiB, at most 1 on a node; the 1 node here has 100.0 MiB left"));
+    }
+
+    @Test
+    void aRunIsCrowdedWhileANodeHasTwoMoreRanksThanOneWithRoom() {
+        add("a", 100);
+        NodeBook.Wish wish = wishFor(5, Optional.empty());
+        book.take("run", wish);
+
+        assertThat(book.crowded("run", wish)).as("nowhere else to go").isEmpty();
+        add("b", 100);
+        assertThat(book.crowded("run", wish)).containsExactlyInAnyOrder(3, 4);
+        add("c", 100);
+        assertThat(book.crowded("run", wish)).containsExactlyInAnyOrder(2, 3, 4);
+        assertThat(book.crowded("run", wishFor(5, Optional.of(1))))
+                .as("no other node takes a second rank")
+                .containsExactlyInAnyOrder(3, 4);
+    }
+
+    @Test
+    void aNodeWithoutMemoryForARankMakesNoRunCrowded() {
+        add("a", 100);
+        NodeBook.Wish wish = wishFor(3, Optional.empty());
+        book.take("run", wish);
+        add("b", 0);
+
+        assertThat(book.crowded("run", wish)).isEmpty();
+    }
+
+    private static NodeBook.Wish wishFor(int ranks, Optional<Integer> perNode) {
+        return new NodeBook.Wish(Collections.nCopies(ranks, MIB), perNode, true);
     }
 
     @Test

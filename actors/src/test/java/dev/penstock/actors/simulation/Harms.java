@@ -49,6 +49,7 @@ final class Harms {
                             world.between(0, 2 * World.SECOND), simulation.checks::tellAnOldOrder);
                 }
             }
+            case MOVE -> simulation.moveSomeRanks();
             case INTERRUPT -> simulation.interrupt();
         }
     }

@@ -60,6 +60,7 @@ record Scenario(
         TORN_CHECKPOINT,
         STUCK,
         OLD_ORDERS,
+        MOVE,
         INTERRUPT
     }
 

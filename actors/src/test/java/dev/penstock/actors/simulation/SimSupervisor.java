@@ -12,10 +12,12 @@ import dev.penstock.actors.supervisor.Publication;
 import dev.penstock.actors.supervisor.RunCoordinator;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.Function;
 
@@ -41,6 +43,8 @@ final class SimSupervisor {
 
     /** One object, by which a rank knows whom it obeys. */
     private final Consumer<RankEvent> ears = this::hear;
+
+    private final Set<SimProcess> left = new HashSet<>();
 
     private int effectsToLive = Integer.MAX_VALUE;
 
@@ -137,6 +141,7 @@ final class SimSupervisor {
             case Effect.HostRank(NodeInfo node, RankBirth birth) -> host(node, birth);
             case Effect.Dismiss(NodeInfo node, HostedRank stray, RankOrder.Stop order) ->
                     dismiss(simulation.process(node), stray, order);
+            case Effect.Leave(NodeInfo node) -> leave(simulation.process(node));
             case Effect.TellRank(int rank, RankOrder order) -> tell(rank, order);
             case Effect.Journal(JournalRecord entry) -> simulation.journal(entry);
             case Effect.StartProcess(var rank) ->
@@ -198,7 +203,9 @@ final class SimSupervisor {
     /** A node says who it is and what it hosts. */
     void introduced(SimProcess node) {
         List<SimRank> living = node.ranks.stream().filter(each -> !each.hasEnded()).toList();
-        node.send(new Line(this, "node"), () -> hear(it -> introduced(it, node, living)));
+        if (!left.contains(node)) {
+            node.send(new Line(this, "node"), () -> hear(it -> introduced(it, node, living)));
+        }
     }
 
     private List<Effect> introduced(RunCoordinator it, SimProcess node, List<SimRank> living) {
@@ -239,6 +246,17 @@ final class SimSupervisor {
                 new Stage(birth.epoch(), hosted),
                 (old, young) -> young.epoch() > old.epoch() ? young : old);
         return it.onHosted(birth.rank(), birth.epoch(), world.now());
+    }
+
+    /** Its process ends with it: it was for this rank alone. */
+    private void leave(SimProcess node) {
+        left.add(node);
+        node.receive(
+                new Line(this, "node"),
+                () -> {
+                    node.kill();
+                    simulation.wire.gone(node);
+                });
     }
 
     private void dismiss(SimProcess on, HostedRank stray, RankOrder.Stop order) {

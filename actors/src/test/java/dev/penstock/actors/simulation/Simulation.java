@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.TreeSet;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -117,6 +118,14 @@ final class Simulation {
 
     void interrupt() {
         supervisor.hear(it -> it.onInterrupt(world.now()));
+    }
+
+    void moveSomeRanks() {
+        var ranks = new TreeSet<Integer>();
+        for (int i = 0; i < 1 + world.random.nextInt(2); i++) {
+            ranks.add(world.random.nextInt(scenario.ranks()));
+        }
+        supervisor.hear(it -> it.onMove(ranks, world.now()));
     }
 
     void stopSupervisorFor(long nanos) {

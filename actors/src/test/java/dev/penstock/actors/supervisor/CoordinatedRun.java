@@ -112,6 +112,7 @@ final class CoordinatedRun implements RunListener {
                         Effect.Publish _,
                         Effect.Abandon _,
                         Effect.Dismiss _,
+                        Effect.Leave _,
                         Effect.StartProcess _,
                         Effect.RestartLink _ -> {}
             }

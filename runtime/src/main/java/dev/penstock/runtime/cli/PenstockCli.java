@@ -22,6 +22,7 @@ import picocli.CommandLine.Option;
             RunsCommand.class,
             AttachCommand.class,
             StopCommand.class,
+            RebalanceCommand.class,
             CertsCommand.class,
             DoctorCommand.class,
             CompletionCommand.class,

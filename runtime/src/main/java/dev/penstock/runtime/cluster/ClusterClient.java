@@ -199,6 +199,11 @@ public final class ClusterClient implements AutoCloseable {
         return ask(replyTo -> new ClusterRuns.StopRun(run, replyTo), ANSWER);
     }
 
+    /** Asks for a run to be spread over all nodes that have room. */
+    public ClusterRuns.RebalanceAnswer rebalance(String run) {
+        return ask(replyTo -> new ClusterRuns.RebalanceRun(run, replyTo), ANSWER);
+    }
+
     /**
      * Follows a run until this client is closed.
      *

@@ -92,6 +92,37 @@ class ClusterRecoveryIT {
                 .containsOnly(0L);
     }
 
+    /** Nobody dies: a rank moves between two steps, to a node that came later. */
+    @Test
+    void rebalancingMovesARankToANodeThatJoinedAndCostsNoStep() throws Exception {
+        try (ForkedCli seed = seed();
+                ForkedCli one = worker(seed)) {
+            one.awaitOutput("joined");
+            try (ForkedCli train = train(seed)) {
+                awaitSteps(10);
+                assertThat(rebalance(seed)).contains("spread over all nodes that have room");
+                try (ForkedCli _ = worker(seed)) {
+                    awaitNodes(seed, 2);
+                    assertThat(rebalance(seed)).contains("ranks [1] go to emptier nodes");
+                    train.awaitOutput("recovered: ");
+                    assertThat(runs(seed).at("/runs/0/nodes").asInt()).isEqualTo(2);
+                    stopAfterMoreSteps(seed, train);
+                }
+            }
+        }
+
+        assertThat(run().lossBits()).isEqualTo(SteadyTraining.calmBits(folder, run()));
+        assertThat(run().recoveries())
+                .singleElement()
+                .satisfies(recovery -> assertThat(recovery.get("stepsLost").asLong()).isZero());
+    }
+
+    private static String rebalance(ForkedCli seed) throws Exception {
+        Cli moved = Cli.run("rebalance", "tiny-1", "--seed", address(seed));
+        assertThat(moved.exitCode()).as(moved.err()).isZero();
+        return moved.out();
+    }
+
     private Trained run() {
         return new Trained(folder.resolve("runs/tiny-1"), 0, "", "");
     }

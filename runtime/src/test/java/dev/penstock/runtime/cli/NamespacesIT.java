@@ -88,14 +88,10 @@ class NamespacesIT {
         Training training = SteadyTraining.on(folder.resolve("text")).set(THREE_STAGES);
         Path run = folder.resolve("runs/tiny-1");
         try (ForkedCli seed = seed();
-                ForkedCli _ = worker(TwoNamespaces.EAST, seed);
-                ForkedCli _ = worker(TwoNamespaces.EAST, seed);
+                ForkedCli one = worker(TwoNamespaces.EAST, seed);
+                ForkedCli two = worker(TwoNamespaces.EAST, seed);
                 ForkedCli west = worker(TwoNamespaces.WEST, seed);
-                ForkedCli train =
-                        train(
-                                seed,
-                                training.configuration(),
-                                training.settings().toArray(String[]::new))) {
+                ForkedCli train = trainWhenJoined(List.of(one, two, west), seed, training)) {
             train.awaitOutput("rank . on \\S+ \\(" + TwoNamespaces.WEST);
             awaitSteps(run, 30);
 
@@ -113,6 +109,14 @@ class NamespacesIT {
         assertThat(whole.lossBits())
                 .isEqualTo(SteadyTraining.calmBits(folder.resolve("calm"), whole, THREE_STAGES));
         assertThat(whole.recoveries()).hasSize(1);
+    }
+
+    /** A run takes the nodes that there are. */
+    private ForkedCli trainWhenJoined(List<ForkedCli> workers, ForkedCli seed, Training training)
+            throws Exception {
+        workers.forEach(worker -> worker.awaitOutput("joined"));
+        return train(
+                seed, training.configuration(), training.settings().toArray(String[]::new));
     }
 
     private static void awaitSteps(Path run, int steps) {

@@ -1,0 +1,37 @@
+package dev.penstock.runtime.cli;
+
+import dev.penstock.actors.cluster.ClusterRuns;
+import dev.penstock.runtime.cluster.ClusterClient;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Parameters;
+
+/** Has a run of a cluster use nodes that joined after its start. */
+@Command(
+        name = "rebalance",
+        description = {
+            "Spreads a run's ranks over all nodes that have room now.",
+            "It saves its step first, so that no step is lost or done again."
+        },
+        footer = "  penstock rebalance quickstart-1 --seed 127.0.0.1:2551")
+final class RebalanceCommand extends PenstockCommand {
+    @Parameters(index = "0", paramLabel = "RUN", description = "See penstock runs.")
+    @SuppressWarnings("NullAway.Init") // required: set by picocli
+    private String run;
+
+    @Mixin private SeedArguments seeds = new SeedArguments();
+
+    @Override
+    public Integer call() {
+        try (ClusterClient client = seeds.connect()) {
+            return switch (client.rebalance(run)) {
+                case ClusterRuns.NotThere notThere ->
+                        throw new BadInputException(FollowRun.notThere(notThere));
+                case ClusterRuns.Rebalancing(String name, String line) -> {
+                    out().printf("%s: %s%n", name, line);
+                    yield ExitCode.OK;
+                }
+            };
+        }
+    }
+}
