@@ -115,8 +115,7 @@ class NamespacesIT {
     private ForkedCli trainWhenJoined(List<ForkedCli> workers, ForkedCli seed, Training training)
             throws Exception {
         workers.forEach(worker -> worker.awaitOutput("joined"));
-        return train(
-                seed, training.configuration(), training.settings().toArray(String[]::new));
+        return train(seed, training.configuration(), training.settings().toArray(String[]::new));
     }
 
     private static void awaitSteps(Path run, int steps) {
