@@ -49,8 +49,8 @@ public final class HeldMirror implements AutoCloseable {
             int rank, RunPlan plan, StageBuilder programs, Device device, long step) {
         List<StageMirror> stages = new ArrayList<>();
         try {
-            for (int stage : plan.training().placement().stagesOf(rank)) {
-                stages.add(programs.mirror(stage, device));
+            for (int stage : plan.stagesOf(rank)) {
+                stages.add(programs.mirror(stage, plan.grid().placeOf(rank), device));
             }
             return new HeldMirror(rank, stages, step);
         } catch (RuntimeException e) {

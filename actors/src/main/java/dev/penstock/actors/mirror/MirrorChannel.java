@@ -29,7 +29,7 @@ final class MirrorChannel {
      * @param states of its stages or of their mirrors, rising
      */
     MirrorChannel(int rank, RunPlan plan, List<TrainedState> states, Kernels kernels) {
-        int lowest = Collections.min(plan.training().placement().stagesOf(rank));
+        int lowest = Collections.min(plan.stagesOf(rank));
         this.key = new ChannelKey(FrameKind.MIRROR, lowest, lowest);
         long elements =
                 states.stream()

@@ -27,6 +27,7 @@ import java.util.Objects;
  * channel has credits, so it is never empty when the program takes one.
  */
 final class BoundaryBuffers {
+    private final int rank;
     private final Map<Integer, StageProgram> programs;
     private final int slices;
     private final Map<ChannelKey, List<DeviceBuffer>> slots = new HashMap<>();
@@ -47,9 +48,10 @@ final class BoundaryBuffers {
             Map<Integer, StageProgram> programs,
             DeviceScope scope,
             boolean keepsSent) {
+        this.rank = rank;
         this.programs = programs;
         this.slices = plan.training().shape().slices();
-        var needs = BufferNeeds.of(rank, plan.training(), plan.evaluation());
+        var needs = BufferNeeds.of(rank, plan);
         var topology = new Topology(plan.training());
         for (StageProgram program : programs.values()) {
             int stage = program.stage();
@@ -145,7 +147,7 @@ final class BoundaryBuffers {
         int count = needs.slots(channel.stage(), use, credits);
         var buffers = List.copyOf(pool(scope, "slot of " + channel, program, count));
         slots.put(channel, buffers);
-        int from = plan.training().placement().rankOf(channel.fromStage());
+        int from = plan.holderOf(channel.fromStage(), rank);
         inbound.add(
                 new Inbound(
                         channel,
@@ -156,7 +158,7 @@ final class BoundaryBuffers {
 
     /** Returns how many of the channel's tensors are kept at most. */
     private int send(RunPlan plan, ChannelKey channel, boolean keepsSent) {
-        int to = plan.training().placement().rankOf(channel.stage());
+        int to = plan.holderOf(channel.stage(), rank);
         int credits = credits(plan, channel);
         outbound.add(new Outbound(channel, to, credits));
         sent.put(channel, new SentTensors(channel));

@@ -25,10 +25,10 @@ public final class BoundaryMemory {
             long tensorBytes,
             long sharedGradientElements,
             boolean keepsSent) {
-        var needs = BufferNeeds.of(rank, plan.training(), plan.evaluation());
+        var needs = BufferNeeds.of(rank, plan);
         var topology = new Topology(plan.training());
         long tensors = 0;
-        for (int stage : plan.training().placement().stagesOf(rank)) {
+        for (int stage : plan.stagesOf(rank)) {
             tensors += needs.peak(stage, Use.OUTPUT) + needs.peak(stage, Use.INPUT_GRADIENT);
             if (stage > 0 && !topology.isLocal(stage - 1, stage)) {
                 tensors +=
@@ -48,7 +48,7 @@ public final class BoundaryMemory {
             }
         }
         return tensors * tensorBytes
-                + exchanges(rank, plan.training())
+                + exchanges(plan.grid().placeOf(rank).pipeline(), plan.training())
                         * SharedGradientExchange.slotBytes(sharedGradientElements);
     }
 

@@ -1,5 +1,6 @@
 package dev.penstock.actors.shard;
 
+import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
@@ -35,7 +36,12 @@ final class BufferNeeds {
     /** By what is received: for each schedule, how many are held right after each receive. */
     private final Map<Key, List<List<Integer>>> heldAfterReceive = new HashMap<>();
 
-    /** Walks the program of this rank in every schedule and keeps the larger counts. */
+    /** Of a rank, in passes of every kind. */
+    static BufferNeeds of(int rank, RunPlan plan) {
+        return of(plan.grid().placeOf(rank).pipeline(), plan.training(), plan.evaluation());
+    }
+
+    /** Walks this program of every schedule and keeps the larger counts. */
     static BufferNeeds of(int rank, Schedule... schedules) {
         var needs = new BufferNeeds();
         for (Schedule schedule : schedules) {

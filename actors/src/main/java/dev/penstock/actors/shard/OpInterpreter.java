@@ -60,13 +60,13 @@ final class OpInterpreter {
 
     OpInterpreter(
             Schedule schedule,
-            int rank,
+            RankProgram program,
             Map<Integer, StageProgram> stages,
             Map<Integer, List<GradientExchange>> exchanges,
             BoundaryBuffers buffers,
             Endpoint endpoint,
             RankFaults faults) {
-        this.program = schedule.program(rank);
+        this.program = program;
         this.topology = new Topology(schedule);
         this.trains = BufferNeeds.trains(program);
         this.recomputed =

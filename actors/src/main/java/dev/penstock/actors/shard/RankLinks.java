@@ -28,6 +28,7 @@ import java.util.function.Function;
  * Closed and built anew by a recovery, while device and stages stay. The rank's thread only.
  */
 final class RankLinks implements AutoCloseable {
+    private final int rank;
     private final RunPlan plan;
     private final Device device;
     private final Map<Integer, StageProgram> stages;
@@ -49,6 +50,7 @@ final class RankLinks implements AutoCloseable {
             DataPlane dataPlane,
             List<PeerAddress> peers,
             FrameListener listener) {
+        this.rank = rank;
         this.plan = plan;
         this.device = device;
         this.stages = stages;
@@ -70,7 +72,7 @@ final class RankLinks implements AutoCloseable {
                         kind,
                         new OpInterpreter(
                                 plan.schedule(kind),
-                                rank,
+                                plan.program(kind, rank),
                                 stages,
                                 exchanges,
                                 buffers,
@@ -114,7 +116,11 @@ final class RankLinks implements AutoCloseable {
                 if (here == null) {
                     var exchange =
                             new SharedGradientExchange(
-                                    stage.stage(), shared, plan, boundary, device.kernels());
+                                    stage.stage(),
+                                    shared,
+                                    plan.holderOf(peer, rank),
+                                    boundary,
+                                    device.kernels());
                     inbound.add(exchange.inbound());
                     outbound.add(exchange.outbound());
                     add(exchanges, stage.stage(), exchange);

@@ -69,7 +69,7 @@ final class RankWork implements AutoCloseable {
     }
 
     private List<Integer> ownStages() {
-        return resources.plan().training().placement().stagesOf(rank);
+        return resources.plan().stagesOf(rank);
     }
 
     private void closeAfter(Throwable e) {
@@ -112,7 +112,8 @@ final class RankWork implements AutoCloseable {
     private void buildStages(StageBuilder programs) {
         closeStages();
         for (int stage : ownStages()) {
-            stages.put(stage, programs.create(stage, device));
+            stages.put(
+                    stage, programs.create(stage, resources.plan().grid().placeOf(rank), device));
         }
     }
 

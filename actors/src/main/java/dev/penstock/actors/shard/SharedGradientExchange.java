@@ -7,7 +7,6 @@ import dev.penstock.actors.dataplane.FrameKind;
 import dev.penstock.actors.dataplane.Inbound;
 import dev.penstock.actors.dataplane.OfferResult;
 import dev.penstock.actors.dataplane.Outbound;
-import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.SharedGradient;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceBuffer;
@@ -44,11 +43,10 @@ final class SharedGradientExchange implements GradientExchange {
     private long sentBefore;
 
     SharedGradientExchange(
-            int stage, SharedGradient shared, RunPlan plan, DeviceScope scope, Kernels kernels) {
+            int stage, SharedGradient shared, int peerRank, DeviceScope scope, Kernels kernels) {
         this.shared = shared;
         this.kernels = kernels;
         int peer = peerOf(stage, shared);
-        int peerRank = plan.training().placement().rankOf(peer);
         long elements = shared.gradient().elements();
         this.blocks = Math.toIntExact((elements + BLOCK_ELEMENTS - 1) / BLOCK_ELEMENTS);
         long bytes = Math.min(elements, BLOCK_ELEMENTS) * DType.F32.bytes();

@@ -35,6 +35,11 @@ public abstract class ForwardingStage implements StageProgram {
     }
 
     @Override
+    public void connect(StageGroups groups) {
+        stage.connect(groups);
+    }
+
+    @Override
     public void beginStep(StepKind kind, long step) {
         stage.beginStep(kind, step);
     }

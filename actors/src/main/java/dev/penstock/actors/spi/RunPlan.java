@@ -1,7 +1,9 @@
 package dev.penstock.actors.spi;
 
 import dev.penstock.actors.dataplane.ChannelKey;
+import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -12,6 +14,7 @@ import java.util.Map;
  * @param hash over the resolved configuration and both programs
  * @param training the lowered, proved schedule of a training step
  * @param evaluation the lowered, proved forward-only schedule
+ * @param grid how the ranks divide the work; programs are those of its pipeline
  * @param inFlight the proved capacity of every channel between ranks, in tensors
  * @param mirrors whether every rank's state is kept a second time by another rank
  */
@@ -20,16 +23,59 @@ public record RunPlan(
         String hash,
         Schedule training,
         Schedule evaluation,
+        RankGrid grid,
         Map<ChannelKey, Integer> inFlight,
         RunSteps steps,
         Timeouts timeouts,
         boolean mirrors) {
     public RunPlan {
         inFlight = Map.copyOf(inFlight);
+        if (grid.pipeline() != training.shape().ranks()) {
+            throw new IllegalArgumentException(
+                    "a pipeline of %d ranks cannot run an order for %d"
+                            .formatted(grid.pipeline(), training.shape().ranks()));
+        }
+    }
+
+    /** Of a pipeline alone. */
+    public RunPlan(
+            String runId,
+            String hash,
+            Schedule training,
+            Schedule evaluation,
+            Map<ChannelKey, Integer> inFlight,
+            RunSteps steps,
+            Timeouts timeouts,
+            boolean mirrors) {
+        this(
+                runId,
+                hash,
+                training,
+                evaluation,
+                RankGrid.pipeline(training.shape().ranks()),
+                inFlight,
+                steps,
+                timeouts,
+                mirrors);
     }
 
     public int ranks() {
-        return training.shape().ranks();
+        return grid.ranks();
+    }
+
+    /** The stages that a rank holds, rising. */
+    public List<Integer> stagesOf(int rank) {
+        return training.placement().stagesOf(grid.placeOf(rank).pipeline());
+    }
+
+    /** What a rank runs in a pass of this kind. */
+    public RankProgram program(StepKind kind, int rank) {
+        return schedule(kind).program(grid.placeOf(rank).pipeline());
+    }
+
+    /** Who holds a stage in the pipeline that this rank belongs to. */
+    public int holderOf(int stage, int rank) {
+        return grid.sibling(rank, training.placement().rankOf(stage));
     }
 
     /** The program that a pass of this kind follows. */

@@ -8,17 +8,19 @@ public interface StageBuilder {
      * Builds the computation of a stage: allocates its memory and fills its parameters.
      *
      * @param stage global stage index
+     * @param place of the rank that holds it
      * @param device the device that the shard actor owns; the program allocates in its memory
      * @throws RuntimeException if the first values cannot be read
      */
-    StageProgram create(int stage, Device device);
+    StageProgram create(int stage, RankPlace place, Device device);
 
     /**
      * Builds a mirror of a stage, from the same first values.
      *
      * @param stage global stage index
+     * @param place of the rank that is mirrored
      * @param device of the rank that holds the mirror
      * @throws RuntimeException if the first values cannot be read
      */
-    StageMirror mirror(int stage, Device device);
+    StageMirror mirror(int stage, RankPlace place, Device device);
 }

@@ -25,6 +25,12 @@ public interface StageProgram extends AutoCloseable {
     int boundaryColumns();
 
     /**
+     * Says with whom this stage computes until the next call: at the beginning of every epoch,
+     * before its first step.
+     */
+    void connect(StageGroups groups);
+
+    /**
      * Starts a step. Reads what the step needs of the data.
      *
      * @param step the training step from 1; for an evaluation, the index of the held-out batch from

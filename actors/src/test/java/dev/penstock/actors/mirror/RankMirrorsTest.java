@@ -13,6 +13,7 @@ import dev.penstock.actors.dataplane.aeron.AeronDataPlane;
 import dev.penstock.actors.dataplane.aeron.AeronSettings;
 import dev.penstock.actors.dataplane.aeron.DriverSettings;
 import dev.penstock.actors.dataplane.aeron.EmbeddedDriver;
+import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.RunSteps;
 import dev.penstock.actors.spi.StageBuilder;
@@ -254,12 +255,12 @@ class RankMirrorsTest {
     private static StageBuilder programs(boolean filled) {
         return new StageBuilder() {
             @Override
-            public StageProgram create(int stage, Device device) {
+            public StageProgram create(int stage, RankPlace place, Device device) {
                 throw new AssertionError("only mirrors are built here");
             }
 
             @Override
-            public StageMirror mirror(int stage, Device device) {
+            public StageMirror mirror(int stage, RankPlace place, Device device) {
                 var mirror = new Weights(stage, device);
                 return filled ? mirror.randomState(stage) : mirror;
             }

@@ -3,6 +3,7 @@ package dev.penstock.actors.simulation;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.NonFiniteException;
 import dev.penstock.actors.spi.SharedGradient;
+import dev.penstock.actors.spi.StageGroups;
 import dev.penstock.actors.spi.StageMirror;
 import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StepKind;
@@ -115,6 +116,9 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
     public int boundaryColumns() {
         return 1;
     }
+
+    @Override
+    public void connect(StageGroups groups) {}
 
     @Override
     public void beginStep(StepKind newKind, long newStep) {

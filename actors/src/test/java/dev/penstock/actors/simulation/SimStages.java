@@ -1,5 +1,6 @@
 package dev.penstock.actors.simulation;
 
+import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.StageBuilder;
 import dev.penstock.actors.spi.StageMirror;
 import dev.penstock.actors.spi.StageProgram;
@@ -15,12 +16,12 @@ record SimStages(Simulation simulation, long from) implements StageProgramFactor
     static final long FRESH = -1;
 
     @Override
-    public StageProgram create(int stage, Device device) {
+    public StageProgram create(int stage, RankPlace place, Device device) {
         return build(stage, device);
     }
 
     @Override
-    public StageMirror mirror(int stage, Device device) {
+    public StageMirror mirror(int stage, RankPlace place, Device device) {
         return build(stage, device);
     }
 

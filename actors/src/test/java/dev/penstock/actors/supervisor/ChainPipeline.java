@@ -94,7 +94,7 @@ final class ChainPipeline implements RunListener, CheckpointStore {
     ChainPipeline(Schedule compute, ChainStage.Settings settings) {
         this.settings = settings;
         this.compute = compute;
-        this.programs = (stage, device) -> new ChainStage(settings, stage, device);
+        this.programs = (stage, _, device) -> new ChainStage(settings, stage, device);
     }
 
     RunPlan plan() {

@@ -2,6 +2,7 @@ package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.SharedGradient;
+import dev.penstock.actors.spi.StageGroups;
 import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepResult;
@@ -85,6 +86,9 @@ final class ChainStage implements StageProgram {
     public int boundaryColumns() {
         return COLUMNS;
     }
+
+    @Override
+    public void connect(StageGroups groups) {}
 
     @Override
     public void beginStep(StepKind newKind, long newStep) {

@@ -1,5 +1,6 @@
 package dev.penstock.actors.supervisor;
 
+import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.StageBuilder;
 import dev.penstock.actors.spi.StageMirror;
 import dev.penstock.actors.spi.StageProgram;
@@ -10,10 +11,10 @@ import dev.penstock.cuda.device.Device;
 @FunctionalInterface
 interface ChainStages extends StageProgramFactory {
     @Override
-    StageProgram create(int stage, Device device);
+    StageProgram create(int stage, RankPlace place, Device device);
 
     @Override
-    default StageMirror mirror(int stage, Device device) {
+    default StageMirror mirror(int stage, RankPlace place, Device device) {
         throw new AssertionError("nobody asked for mirrors");
     }
 

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.actors.spi.ForwardingStage;
 import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunSteps;
 import dev.penstock.actors.spi.StageMirror;
@@ -83,7 +84,7 @@ class MirroredPipelineTest {
         }
 
         @Override
-        public StageProgram create(int stage, Device device) {
+        public StageProgram create(int stage, RankPlace place, Device device) {
             return new ForwardingStage(new ChainStage(settings, stage, device)) {
                 @Override
                 public void close() {
@@ -94,7 +95,7 @@ class MirroredPipelineTest {
         }
 
         @Override
-        public StageMirror mirror(int stage, Device device) {
+        public StageMirror mirror(int stage, RankPlace place, Device device) {
             var copy = new ChainStage(settings, stage, device);
             return new StageMirror() {
                 @Override

@@ -166,7 +166,7 @@ class PipelineSupervisorTest {
         var pipeline = new ChainPipeline("1f1b", settings(2, 2, 1));
         pipeline.runSteps = new RunSteps(0, 1_000_000, 0, 0, 0, 1_000_000);
         pipeline.onStart = system -> system.tell(new PipelineSupervisor.Interrupt());
-        pipeline.programs = (stage, device) -> new ChainStage(pipeline.settings, stage, device);
+        pipeline.programs = (stage, _, device) -> new ChainStage(pipeline.settings, stage, device);
 
         RunOutcome outcome = pipeline.run();
 
@@ -180,7 +180,7 @@ class PipelineSupervisorTest {
         var started = new CompletableFuture<ActorSystem<PipelineSupervisor.Command>>();
         pipeline.onStart = started::complete;
         pipeline.programs =
-                (stage, device) ->
+                (stage, _, device) ->
                         new ForwardingStage(new ChainStage(pipeline.settings, stage, device)) {
                             @Override
                             public void beginStep(StepKind kind, long batch) {
@@ -198,7 +198,7 @@ class PipelineSupervisorTest {
     @Test
     void aFailingStageEndsTheRunWithItsPlace() throws Exception {
         var pipeline = new ChainPipeline("1f1b", settings(2, 4, 1));
-        pipeline.programs = (stage, device) -> failingAt(pipeline.settings, stage, device, 3);
+        pipeline.programs = (stage, _, device) -> failingAt(pipeline.settings, stage, device, 3);
 
         RunOutcome outcome = pipeline.run();
 
@@ -236,7 +236,7 @@ class PipelineSupervisorTest {
     void aStageThatCannotStartEndsTheRun() throws Exception {
         var pipeline = new ChainPipeline("1f1b", settings(2, 2, 1));
         pipeline.programs =
-                (stage, device) -> {
+                (stage, _, device) -> {
                     if (stage == 1) {
                         throw new IllegalStateException("no room for stage 1");
                     }

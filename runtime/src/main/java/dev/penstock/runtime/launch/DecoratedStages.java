@@ -1,5 +1,6 @@
 package dev.penstock.runtime.launch;
 
+import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.StageBuilder;
 import dev.penstock.actors.spi.StageMirror;
 import dev.penstock.actors.spi.StageProgram;
@@ -11,13 +12,13 @@ import java.util.function.UnaryOperator;
 record DecoratedStages(StageProgramFactory stages, UnaryOperator<StageProgram> decorator)
         implements StageProgramFactory {
     @Override
-    public StageProgram create(int stage, Device device) {
-        return decorator.apply(stages.create(stage, device));
+    public StageProgram create(int stage, RankPlace place, Device device) {
+        return decorator.apply(stages.create(stage, place, device));
     }
 
     @Override
-    public StageMirror mirror(int stage, Device device) {
-        return stages.mirror(stage, device);
+    public StageMirror mirror(int stage, RankPlace place, Device device) {
+        return stages.mirror(stage, place, device);
     }
 
     @Override
@@ -33,13 +34,13 @@ record DecoratedStages(StageProgramFactory stages, UnaryOperator<StageProgram> d
     private record Decorated(StageBuilder stages, UnaryOperator<StageProgram> decorator)
             implements StageBuilder {
         @Override
-        public StageProgram create(int stage, Device device) {
-            return decorator.apply(stages.create(stage, device));
+        public StageProgram create(int stage, RankPlace place, Device device) {
+            return decorator.apply(stages.create(stage, place, device));
         }
 
         @Override
-        public StageMirror mirror(int stage, Device device) {
-            return stages.mirror(stage, device);
+        public StageMirror mirror(int stage, RankPlace place, Device device) {
+            return stages.mirror(stage, place, device);
         }
     }
 }

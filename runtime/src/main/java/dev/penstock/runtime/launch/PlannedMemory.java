@@ -65,7 +65,7 @@ record PlannedMemory(RunPlan plan, GptSettings model, GptStageFactory stages, bo
         long sharedGradientElements = shape.tied() ? (long) shape.vocabulary() * shape.width() : 0;
         long bytes =
                 BoundaryMemory.bytes(rank, plan, boundaryBytes, sharedGradientElements, keepsSent);
-        for (int stage : plan.training().placement().stagesOf(rank)) {
+        for (int stage : plan.stagesOf(rank)) {
             bytes += stages.predictedMemory(stage).total();
         }
         bytes +=
@@ -80,9 +80,6 @@ record PlannedMemory(RunPlan plan, GptSettings model, GptStageFactory stages, bo
     }
 
     private long mirrorBytes(int rank, ToLongFunction<StageMemory> use) {
-        return plan.training().placement().stagesOf(rank).stream()
-                .map(stages::predictedMirrorMemory)
-                .mapToLong(use)
-                .sum();
+        return plan.stagesOf(rank).stream().map(stages::predictedMirrorMemory).mapToLong(use).sum();
     }
 }

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.launch;
 
+import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.StageBuilder;
 import dev.penstock.actors.spi.StageMirror;
 import dev.penstock.actors.spi.StageProgram;
@@ -18,13 +19,13 @@ import java.nio.file.Path;
  */
 record RunStages(GptStageFactory stages, Path checkpoints) implements StageProgramFactory {
     @Override
-    public StageProgram create(int stage, Device device) {
-        return stages.create(stage, device);
+    public StageProgram create(int stage, RankPlace place, Device device) {
+        return stages.create(stage, place, device);
     }
 
     @Override
-    public StageMirror mirror(int stage, Device device) {
-        return stages.mirror(stage, device);
+    public StageMirror mirror(int stage, RankPlace place, Device device) {
+        return stages.mirror(stage, place, device);
     }
 
     @Override
@@ -40,16 +41,16 @@ record RunStages(GptStageFactory stages, Path checkpoints) implements StageProgr
     /** A checkpoint's files are open while a stage is built, no longer. */
     private record Restored(GptStageFactory stages, Path checkpoint) implements StageBuilder {
         @Override
-        public StageProgram create(int stage, Device device) {
+        public StageProgram create(int stage, RankPlace place, Device device) {
             try (CheckpointReader reader = SavedCheckpoint.open(checkpoint).read()) {
-                return stages.startingFrom(reader::fill).create(stage, device);
+                return stages.startingFrom(reader::fill).create(stage, place, device);
             }
         }
 
         @Override
-        public StageMirror mirror(int stage, Device device) {
+        public StageMirror mirror(int stage, RankPlace place, Device device) {
             try (CheckpointReader reader = SavedCheckpoint.open(checkpoint).read()) {
-                return stages.startingFrom(reader::fill).mirror(stage, device);
+                return stages.startingFrom(reader::fill).mirror(stage, place, device);
             }
         }
     }

@@ -4,6 +4,7 @@ import static java.util.Objects.requireNonNull;
 
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.SharedGradient;
+import dev.penstock.actors.spi.StageGroups;
 import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepResult;
@@ -37,6 +38,7 @@ public final class GptStage implements StageProgram {
     private final List<TokenBlocks> blocksBySlice;
     private final List<List<HeadChunk>> headChunksBySlice;
     private StepKind kind = StepKind.EVALUATE;
+    private StageGroups groups = StageGroups.ALONE;
 
     /**
      * @param scopes where {@code buffers} lie; closed with this stage
@@ -111,6 +113,11 @@ public final class GptStage implements StageProgram {
     @Override
     public int boundaryColumns() {
         return settings.shape().width();
+    }
+
+    @Override
+    public void connect(StageGroups newGroups) {
+        groups = newGroups;
     }
 
     @Override

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.model;
 
+import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.StageBuilder;
 import dev.penstock.actors.spi.StageMirror;
 import dev.penstock.cuda.device.Device;
@@ -35,12 +36,12 @@ public final class GptStageFactory implements StageBuilder {
     }
 
     @Override
-    public GptStage create(int stage, Device device) {
+    public GptStage create(int stage, RankPlace place, Device device) {
         return GptStage.build(settings, stage, budgets.get(stage), device, batches, source);
     }
 
     @Override
-    public StageMirror mirror(int stage, Device device) {
+    public StageMirror mirror(int stage, RankPlace place, Device device) {
         return GptMirror.build(settings, stage, device, source);
     }
 

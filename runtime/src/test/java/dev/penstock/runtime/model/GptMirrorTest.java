@@ -3,6 +3,7 @@ package dev.penstock.runtime.model;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.StageMirror;
 import dev.penstock.actors.spi.TrainedState;
 import dev.penstock.cuda.Devices;
@@ -42,7 +43,12 @@ class GptMirrorTest {
             GptStageFactory factory = factory(settings);
             List<StageMirror> mirrors =
                     pipeline.stages().stream()
-                            .map(stage -> factory.mirror(stage.stage(), second))
+                            .map(
+                                    stage ->
+                                            factory.mirror(
+                                                    stage.stage(),
+                                                    RankPlace.single(stage.stage()),
+                                                    second))
                             .toList();
             pipeline.beforeUpdates(
                     (step, clip) -> {
@@ -101,7 +107,7 @@ class GptMirrorTest {
         GptStageFactory factory = factory(settings);
         for (int stage = 0; stage < 3; stage++) {
             try (Device device = Devices.open(DeviceSettings.DEFAULTS);
-                    var _ = factory.mirror(stage, device)) {
+                    var _ = factory.mirror(stage, RankPlace.single(stage), device)) {
                 assertThat(device.memory().liveBytes())
                         .isEqualTo(factory.predictedMirrorMemory(stage).total());
             }

@@ -3,6 +3,7 @@ package dev.penstock.runtime.model;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.penstock.actors.spi.NonFiniteException;
+import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.DType;
@@ -55,7 +56,7 @@ class NonFinitePlacesTest {
                         Devices.open(
                                 DeviceSettings.DEFAULTS.withKind(DeviceSettings.Kind.REFERENCE));
                 DeviceScope boundaries = device.memory().child("boundaries", Long.MAX_VALUE);
-                GptStage middle = factory.create(1, device)) {
+                GptStage middle = factory.create(1, RankPlace.single(1), device)) {
             Tensor input = boundaries.tensor("input", DType.F32, 32, 24);
             Tensor output = boundaries.tensor("output", DType.F32, 32, 24);
             Tensor gradient = boundaries.tensor("gradient", DType.F32, 32, 24);

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.model;
 
 import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.SharedGradient;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepResult;
@@ -74,7 +75,7 @@ final class PipelineDriver implements AutoCloseable {
         GptStageFactory factory = new GptStageFactory(settings, budgets, batches, source);
         stages =
                 IntStream.range(0, budgets.size())
-                        .mapToObj(stage -> factory.create(stage, device))
+                        .mapToObj(stage -> factory.create(stage, RankPlace.single(stage), device))
                         .toList();
         boundaries = device.memory().child("boundaries", Long.MAX_VALUE);
     }

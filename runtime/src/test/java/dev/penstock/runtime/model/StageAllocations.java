@@ -1,6 +1,7 @@
 package dev.penstock.runtime.model;
 
 import com.sun.management.ThreadMXBean;
+import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.Device;
@@ -38,7 +39,7 @@ final class StageAllocations {
                         TinyRuns.tokens(shape.vocabulary()),
                         ParameterSource.none());
         try (Device device = Devices.open(DeviceSettings.DEFAULTS.withThreads(2));
-                GptStage stage = factory.create(0, device)) {
+                GptStage stage = factory.create(0, RankPlace.single(0), device)) {
             System.out.println(leastBytesPerOp(stage, few));
         }
     }

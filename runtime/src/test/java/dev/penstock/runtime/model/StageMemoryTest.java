@@ -3,6 +3,7 @@ package dev.penstock.runtime.model;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceException;
@@ -35,7 +36,7 @@ class StageMemoryTest {
                     factory(TinyRuns.settings(shape, stages, TinyRuns.batch(slices), precision));
             for (int stage = 0; stage < stages; stage++) {
                 try (Device device = Devices.open(REFERENCE);
-                        GptStage built = factory.create(stage, device)) {
+                        GptStage built = factory.create(stage, RankPlace.single(stage), device)) {
 
                     StageMemory predicted = factory.predictedMemory(stage);
 
@@ -146,7 +147,7 @@ class StageMemoryTest {
                 factory(TinyRuns.settings(TinyRuns.TIED, 1, TinyRuns.batch(List.of(16))));
         try (Device device = Devices.open(REFERENCE.withMemoryLimitBytes(200_000))) {
 
-            assertThatThrownBy(() -> factory.create(0, device))
+            assertThatThrownBy(() -> factory.create(0, RankPlace.single(0), device))
                     .isInstanceOf(DeviceException.class)
                     .hasMessageContaining("stage 0");
 

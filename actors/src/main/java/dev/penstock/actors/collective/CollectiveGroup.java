@@ -1,0 +1,50 @@
+package dev.penstock.actors.collective;
+
+import dev.penstock.cuda.device.Tensor;
+
+/**
+ * One rank's membership in a group of ranks that sum and gather. All members begin the same
+ * collectives in the same order; several may be under way. Tensors are dense. Lives for an epoch.
+ * The rank's thread only.
+ */
+public interface CollectiveGroup {
+    /** Members. */
+    int size();
+
+    /** This rank among the members, from 0. */
+    int index();
+
+    /**
+     * Begins to sum: this member's part of {@code whole} becomes the sum over all members' tensors,
+     * added in the order of members; the other parts are undefined afterwards.
+     *
+     * @param whole F32, as many elements as {@code map}
+     */
+    Collective reduceScatter(Tensor whole, ShardMap map);
+
+    /**
+     * Begins to gather: every part of {@code whole} becomes what the member of that number holds in
+     * it.
+     *
+     * @param whole of any type, as many elements as {@code map}
+     */
+    Collective allGather(Tensor whole, ShardMap map);
+
+    /**
+     * Begins to sum on all members: the same bits everywhere, those of {@link #reduceScatter}.
+     *
+     * @param tensor F32
+     */
+    Collective allReduce(Tensor tensor);
+
+    /**
+     * Blocks until a collective is done.
+     *
+     * @throws dev.penstock.actors.dataplane.DataPlaneException if the epoch ends meanwhile or
+     *     somebody does not come in time, saying who
+     */
+    void await(Collective collective);
+
+    /** Bytes that this member has sent to others since the epoch began, by whatever way. */
+    long sentBytes();
+}
