@@ -105,20 +105,33 @@ public record TensorPiece(List<Integer> whole, List<Strip> strips, long from, lo
         void run(long inWhole, long inPiece, long count);
     }
 
-    /** Visits all runs, in the order of the piece. */
+    /** Visits all runs in the order of the piece, each as long as it can be. */
     public void walk(RunVisitor visitor) {
         int wide = whole.getLast();
         long at = 0;
+        long runInWhole = 0;
+        long runInPiece = 0;
+        long run = 0;
         for (int row = 0; row < strips.getFirst().rows() && at < to; row++) {
             for (Strip strip : strips) {
                 long first = Math.max(at, from);
                 long end = Math.min(at + strip.columns(), to);
                 if (first < end) {
                     long start = (long) (strip.firstRow() + row) * wide + strip.firstColumn();
-                    visitor.run(start + first - at, first - from, end - first);
+                    long inWhole = start + first - at;
+                    if (run > 0 && inWhole != runInWhole + run) {
+                        visitor.run(runInWhole, runInPiece, run);
+                        run = 0;
+                    }
+                    runInWhole = run == 0 ? inWhole : runInWhole;
+                    runInPiece = run == 0 ? first - from : runInPiece;
+                    run += end - first;
                 }
                 at += strip.columns();
             }
+        }
+        if (run > 0) {
+            visitor.run(runInWhole, runInPiece, run);
         }
     }
 

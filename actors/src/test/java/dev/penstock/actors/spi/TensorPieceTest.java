@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.penstock.actors.spi.TensorPiece.Strip;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -48,6 +49,24 @@ class TensorPieceTest {
             piece.insert(MemorySegment.ofArray(extract(piece)), MemorySegment.ofArray(again));
         }
         assertThat(again).isEqualTo(whole);
+    }
+
+    @Test
+    void whatLiesTogetherIsOneRun() {
+        var wide = TensorPiece.strips(List.of(3, 4), List.of(new Strip(1, 2, 0, 4)));
+        var parted =
+                TensorPiece.strips(
+                        List.of(2, 6), List.of(new Strip(0, 2, 0, 2), new Strip(0, 2, 4, 2)));
+
+        assertThat(runs(wide.stretch(1, 7))).containsExactly("5 0 6");
+        assertThat(runs(parted)).containsExactly("0 0 2", "4 2 4", "10 6 2");
+        assertThat(runs(parted.stretch(3, 3))).isEmpty();
+    }
+
+    private static List<String> runs(TensorPiece piece) {
+        List<String> runs = new ArrayList<>();
+        piece.walk((inWhole, inPiece, count) -> runs.add(inWhole + " " + inPiece + " " + count));
+        return runs;
     }
 
     @Test

@@ -1,9 +1,9 @@
 package dev.penstock.runtime.checkpoint;
 
+import dev.penstock.actors.spi.TensorPiece;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.Collection;
-import java.util.List;
 import java.util.Optional;
 
 /**
@@ -21,24 +21,25 @@ public interface ModelTensors extends AutoCloseable {
     Optional<StoredTensor> find(String name);
 
     /**
-     * Copies a tensor as F32 in native byte order; has the signature of a source of parameters.
+     * Copies a piece of a tensor as F32 in native byte order; has the signature of a source of
+     * parameters.
      *
      * @return false if it is not there
      * @throws CheckpointException if it has another shape or does not hold real numbers
      */
-    default boolean fill(String name, List<Integer> shape, MemorySegment destination) {
+    default boolean fill(String name, TensorPiece piece, MemorySegment destination) {
         Optional<StoredTensor> found = find(name);
         if (found.isEmpty()) {
             return false;
         }
         StoredTensor tensor = found.get();
-        if (!tensor.shape().equals(shape) || !tensor.isFloatingPoint()) {
+        if (!tensor.shape().equals(piece.whole()) || !tensor.isFloatingPoint()) {
             throw new CheckpointException(
                     path(),
                     "%s: expected floating-point %s, got %s %s"
-                            .formatted(name, shape, tensor.type(), tensor.shape()));
+                            .formatted(name, piece.whole(), tensor.type(), tensor.shape()));
         }
-        tensor.copyTo(destination);
+        tensor.copyTo(piece, destination);
         return true;
     }
 

@@ -2,6 +2,7 @@ package dev.penstock.runtime.checkpoint;
 
 import static java.nio.ByteOrder.LITTLE_ENDIAN;
 
+import dev.penstock.actors.spi.TensorPiece;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -100,13 +101,27 @@ public record StoredTensor(String name, StoredType type, List<Integer> shape, Me
                     "%s %s needs %d bytes as F32, the target has %d"
                             .formatted(name, shape, elements() * 4, target.byteSize()));
         }
+        copy(0, target, 0, elements());
+    }
+
+    /**
+     * Copies a piece of a floating-point tensor as F32 in the byte order of this machine.
+     *
+     * @param piece of this shape
+     * @param target has room for its elements, perhaps for more
+     */
+    public void copyTo(TensorPiece piece, MemorySegment target) {
+        piece.walk((inWhole, inPiece, count) -> copy(inWhole, target, inPiece, count));
+    }
+
+    private void copy(long from, MemorySegment target, long to, long count) {
         if (type == StoredType.F32) {
             MemorySegment.copy(
-                    data, F32, 0, target, ValueLayout.JAVA_FLOAT_UNALIGNED, 0, elements());
+                    data, F32, from * 4, target, ValueLayout.JAVA_FLOAT_UNALIGNED, to * 4, count);
             return;
         }
-        for (long i = 0; i < elements(); i++) {
-            target.setAtIndex(ValueLayout.JAVA_FLOAT_UNALIGNED, i, (float) real(i));
+        for (long i = 0; i < count; i++) {
+            target.setAtIndex(ValueLayout.JAVA_FLOAT_UNALIGNED, to + i, (float) real(from + i));
         }
     }
 

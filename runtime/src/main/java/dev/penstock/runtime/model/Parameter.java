@@ -41,7 +41,7 @@ record Parameter(ParameterSpec spec, Tensor weight, Tensor factor, @Nullable Tra
     }
 
     NamedTensor named(String tensorName, Tensor tensor) {
-        return new NamedTensor(tensorName, spec.shape(), tensor);
+        return new NamedTensor(tensorName, spec.piece(), tensor);
     }
 
     /** Whether the factor is a copy that must follow the master. */

@@ -1,15 +1,17 @@
 package dev.penstock.runtime.model;
 
+import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
 import java.util.List;
-import java.util.stream.LongStream;
 
 /**
  * Gives parameters their first values: what the source has, else GPT-2's. Random numbers are keyed
- * by seed, parameter and element, so they do not depend on the partition.
+ * by seed, parameter and element of the whole tensor, so they do not depend on who holds which
+ * piece.
  */
 final class ParameterInit {
     private static final double STANDARD_DEVIATION = 0.02;
@@ -31,7 +33,7 @@ final class ParameterInit {
     void fill(List<Parameter> parameters, Kernels kernels) {
         for (Parameter p : parameters) {
             if (!given(p.name(), p) && !headFromTokenTable(p)) {
-                fillDefault(p.spec(), p.weight().segment());
+                fillDefault(p.spec(), p.spec().piece(), p.weight().segment());
             }
             if (p.hasCopy()) {
                 kernels.copy(p.weight(), p.factor());
@@ -45,7 +47,7 @@ final class ParameterInit {
     }
 
     private boolean given(String name, Parameter p) {
-        return source.fill(name, p.spec().shape(), p.weight().segment());
+        return source.fill(name, p.spec().piece(), p.weight().segment());
     }
 
     /** A tied model's file has no head: an untied head then starts from the token table. */
@@ -55,19 +57,21 @@ final class ParameterInit {
     }
 
     private void moment(String name, ParameterSpec spec, Tensor moment) {
-        if (!source.fill(name, spec.shape(), moment.segment())) {
+        if (!source.fill(name, spec.piece(), moment.segment())) {
             moment.segment().fill((byte) 0);
         }
     }
 
-    private void fillDefault(ParameterSpec spec, MemorySegment weight) {
+    /** Gives a piece of a parameter what the whole would have there. */
+    void fillDefault(ParameterSpec spec, TensorPiece piece, MemorySegment weight) {
         switch (spec.initial()) {
             case ZERO -> weight.fill((byte) 0);
             case ONE -> fillConstant(weight, 1);
-            case NORMAL -> fillNormal(spec.name(), weight, STANDARD_DEVIATION);
+            case NORMAL -> fillNormal(spec.name(), piece, weight, STANDARD_DEVIATION);
             case RESIDUAL ->
                     fillNormal(
                             spec.name(),
+                            piece,
                             weight,
                             STANDARD_DEVIATION / StrictMath.sqrt(2.0 * modelLayers));
         }
@@ -80,20 +84,32 @@ final class ParameterInit {
         }
     }
 
-    private void fillNormal(String name, MemorySegment weight, double deviation) {
+    private void fillNormal(
+            String name, TensorPiece piece, MemorySegment weight, double deviation) {
         CounterRandom random = CounterRandom.of(seed, name);
-        long n = weight.byteSize() / Float.BYTES;
-        LongStream.rangeClosed(0, (n - 1) / CHUNK)
-                .parallel()
+        runs(piece).parallelStream()
                 .forEach(
-                        chunk -> {
-                            long end = Math.min(n, (chunk + 1) * CHUNK);
-                            for (long i = chunk * CHUNK; i < end; i++) {
+                        run -> {
+                            for (long i = 0; i < run.count(); i++) {
                                 weight.setAtIndex(
                                         ValueLayout.JAVA_FLOAT,
-                                        i,
-                                        (float) (random.normal(i) * deviation));
+                                        run.inPiece() + i,
+                                        (float) (random.normal(run.inWhole() + i) * deviation));
                             }
                         });
+    }
+
+    /** Elements that lie together in whole and piece. */
+    private record Run(long inWhole, long inPiece, long count) {}
+
+    private static List<Run> runs(TensorPiece piece) {
+        List<Run> runs = new ArrayList<>();
+        piece.walk(
+                (inWhole, inPiece, count) -> {
+                    for (long at = 0; at < count; at += CHUNK) {
+                        runs.add(new Run(inWhole + at, inPiece + at, Math.min(CHUNK, count - at)));
+                    }
+                });
+        return runs;
     }
 }

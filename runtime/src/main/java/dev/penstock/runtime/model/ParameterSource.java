@@ -1,7 +1,7 @@
 package dev.penstock.runtime.model;
 
+import dev.penstock.actors.spi.TensorPiece;
 import java.lang.foreign.MemorySegment;
-import java.util.List;
 
 /**
  * Where a stage takes the first values of its tensors from: a checkpoint, a file in Hugging Face's
@@ -14,11 +14,12 @@ public interface ParameterSource {
      *
      * @param name a parameter in Hugging Face's GPT-2 naming, or {@code optimizer.m.NAME} / {@code
      *     optimizer.v.NAME}
-     * @param shape as the stage expects it; a source that has another shape throws, naming both
-     * @param destination receives the elements as F32, row-major, in native byte order
+     * @param piece what the stage holds of it, with the whole shape that it expects; a source that
+     *     has another shape throws, naming both
+     * @param destination receives the elements of the piece as F32, dense, in native byte order
      * @return false if this source does not have the tensor: it starts from its default
      */
-    boolean fill(String name, List<Integer> shape, MemorySegment destination);
+    boolean fill(String name, TensorPiece piece, MemorySegment destination);
 
     /**
      * This source for a model that must not start from defaults: a parameter that it lacks is an
@@ -27,12 +28,12 @@ public interface ParameterSource {
      * @param place what this source reads, for the message
      */
     default ParameterSource complete(String place) {
-        return (name, shape, destination) -> {
-            boolean found = fill(name, shape, destination);
+        return (name, piece, destination) -> {
+            boolean found = fill(name, piece, destination);
             if (!found && !name.startsWith("optimizer.")) {
                 throw new IllegalArgumentException(
                         "%s lacks the parameter '%s' of shape %s; use weights of a model of the configured size"
-                                .formatted(place, name, shape));
+                                .formatted(place, name, piece.whole()));
             }
             return found;
         };
@@ -40,6 +41,6 @@ public interface ParameterSource {
 
     /** A source that has nothing: a fresh model. */
     static ParameterSource none() {
-        return (name, shape, destination) -> false;
+        return (_, _, _) -> false;
     }
 }

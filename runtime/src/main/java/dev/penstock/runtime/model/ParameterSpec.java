@@ -1,5 +1,6 @@
 package dev.penstock.runtime.model;
 
+import dev.penstock.actors.spi.TensorPiece;
 import java.util.List;
 
 /**
@@ -50,6 +51,11 @@ record ParameterSpec(
 
     ParameterSpec uncounted() {
         return new ParameterSpec(name, shape, initial, factor, false);
+    }
+
+    /** What this rank holds of it. */
+    TensorPiece piece() {
+        return TensorPiece.all(shape);
     }
 
     boolean vector() {

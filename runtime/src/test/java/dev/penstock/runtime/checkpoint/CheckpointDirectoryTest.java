@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
+import dev.penstock.actors.spi.TensorPiece;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
@@ -43,14 +44,19 @@ class CheckpointDirectoryTest {
             boolean found =
                     reader.fill(
                             "optimizer.v.h.1.attn.c_attn.weight",
-                            List.of(8, 24),
+                            TensorPiece.all(List.of(8, 24)),
                             MemorySegment.ofArray(moments));
             assertThat(found).isTrue();
             for (int i = 0; i < moments.length; i++) {
                 assertThat(moments[i])
                         .isEqualTo(TinyRun.element("optimizer.v.h.1.attn.c_attn.weight", 7, i));
             }
-            assertThat(reader.fill("x", List.of(1), MemorySegment.ofArray(new float[1]))).isFalse();
+            assertThat(
+                            reader.fill(
+                                    "x",
+                                    TensorPiece.all(List.of(1)),
+                                    MemorySegment.ofArray(new float[1])))
+                    .isFalse();
         }
         assertThat(ignored).isEmpty();
     }
@@ -157,7 +163,7 @@ class CheckpointDirectoryTest {
                             () ->
                                     reader.fill(
                                             "wpe.weight",
-                                            List.of(7, 8),
+                                            TensorPiece.all(List.of(7, 8)),
                                             MemorySegment.ofArray(new float[56])))
                     .hasMessageContaining(
                             "wpe.weight: expected floating-point [7, 8], got F32 [6, 8]");

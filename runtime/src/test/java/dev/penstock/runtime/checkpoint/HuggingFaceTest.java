@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.penstock.actors.spi.TensorPiece;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -137,7 +138,7 @@ class HuggingFaceTest {
                 try (HuggingFaceWeights back = HuggingFaceWeights.open(file)) {
                     back.requireParameters(TIED);
                     MemorySegment filled = arena.allocate(64 * 32 * 4);
-                    back.fill("wte.weight", List.of(64, 32), filled);
+                    back.fill("wte.weight", TensorPiece.all(List.of(64, 32)), filled);
                     float[] exact = golden.find("wte.weight").orElseThrow().toFloats();
                     for (int i = 0; i < exact.length; i++) {
                         float error = type == StoredType.F16 ? 1f / 1024 : 1f / 128;

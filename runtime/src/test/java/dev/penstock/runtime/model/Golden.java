@@ -42,8 +42,8 @@ final class Golden implements AutoCloseable {
     }
 
     ParameterSource initial() {
-        return (name, shape, destination) -> {
-            initial.find(name).ifPresent(tensor -> tensor.copyTo(destination));
+        return (name, piece, destination) -> {
+            initial.find(name).ifPresent(tensor -> tensor.copyTo(piece, destination));
             return initial.find(name).isPresent();
         };
     }

@@ -74,8 +74,8 @@ class NonFinitePlacesTest {
     /** A pipeline whose named parameter has one bad element, at three quarters of it. */
     private static PipelineDriver pipelineWith(String parameter, float bad) {
         ParameterSource source =
-                (name, shape, destination) -> {
-                    boolean filled = TinyRuns.roughWeights().fill(name, shape, destination);
+                (name, piece, destination) -> {
+                    boolean filled = TinyRuns.roughWeights().fill(name, piece, destination);
                     if (name.equals(parameter)) {
                         long elements = destination.byteSize() / Float.BYTES;
                         destination.setAtIndex(ValueLayout.JAVA_FLOAT, elements * 3 / 4, bad);

@@ -4,6 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
+import dev.penstock.actors.spi.TensorPiece;
+import dev.penstock.actors.spi.TensorPiece.Strip;
+import dev.penstock.runtime.model.ParameterSpec.Initial;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Map;
@@ -36,6 +40,35 @@ class ParameterInitTest {
         assertThat(state.get("h.0.mlp.c_fc.bias")).containsOnly(0);
         assertThat(state.get("optimizer.m.wte.weight")).containsOnly(0);
         assertThat(state.get("h.0.mlp.c_fc.weight")).isNotEqualTo(state.get("h.1.mlp.c_fc.weight"));
+    }
+
+    @Test
+    void aPieceStartsAsTheWholeDoesThere() {
+        ParameterInit init = new ParameterInit(ParameterSource.none(), 5, 3);
+        var spec = ParameterSpec.matrix("h.0.attn.c_attn.weight", 300, 900, Initial.NORMAL);
+        var queryKeyValues =
+                TensorPiece.strips(
+                                spec.shape(),
+                                List.of(
+                                        new Strip(0, 300, 100, 100),
+                                        new Strip(0, 300, 400, 100),
+                                        new Strip(0, 300, 700, 100)))
+                        .stretch(4_321, 77_777);
+        var rows = TensorPiece.strips(spec.shape(), List.of(new Strip(7, 200, 0, 900)));
+        MemorySegment whole = floats(spec.piece());
+        init.fillDefault(spec, spec.piece(), whole);
+
+        for (TensorPiece piece : List.of(queryKeyValues, rows)) {
+            MemorySegment own = floats(piece);
+            init.fillDefault(spec, piece, own);
+            MemorySegment extracted = floats(piece);
+            piece.extract(whole, extracted);
+            assertThat(own.mismatch(extracted)).isEqualTo(-1);
+        }
+    }
+
+    private static MemorySegment floats(TensorPiece piece) {
+        return Arena.ofAuto().allocate(piece.elements() * Float.BYTES);
     }
 
     @Test
@@ -114,10 +147,10 @@ class ParameterInitTest {
     }
 
     private static ParameterSource from(Map<String, float[]> tensors) {
-        return (name, shape, destination) -> {
+        return (name, piece, destination) -> {
             float[] values = tensors.get(name);
             if (values != null) {
-                destination.copyFrom(MemorySegment.ofArray(values));
+                piece.extract(MemorySegment.ofArray(values), destination);
             }
             return values != null;
         };

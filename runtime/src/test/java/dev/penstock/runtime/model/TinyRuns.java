@@ -61,7 +61,7 @@ final class TinyRuns {
 
     /** Large random values everywhere, so that a missing or misplaced parameter shows. */
     static ParameterSource roughWeights() {
-        return (name, shape, destination) -> {
+        return (name, _, destination) -> {
             CounterRandom random = CounterRandom.of(3, name);
             for (long i = 0; i < destination.byteSize() / Float.BYTES; i++) {
                 float value = (float) (0.2 * random.normal(i));
