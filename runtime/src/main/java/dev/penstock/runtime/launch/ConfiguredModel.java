@@ -11,6 +11,7 @@ import dev.penstock.runtime.model.LearningRate;
 import dev.penstock.runtime.model.Precision;
 import dev.penstock.runtime.model.StagePartition;
 import dev.penstock.runtime.tokenizer.Tokenizer;
+
 import java.util.Locale;
 
 /** The model that a configuration describes. */
@@ -88,7 +89,8 @@ final class ConfiguredModel {
                 precision,
                 optimizer,
                 seed,
-                config.schedule().recompute().blocks(section.layers()));
+                config.schedule().recompute().blocks(section.layers()),
+                1);
     }
 
     private static AdamWSettings optimizer(OptimizerSection section, int steps) {

@@ -3,11 +3,13 @@ package dev.penstock.runtime.launch;
 import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.mirror.MirrorMemory;
 import dev.penstock.actors.shard.BoundaryMemory;
+import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.runtime.model.GptSettings;
 import dev.penstock.runtime.model.GptShape;
 import dev.penstock.runtime.model.GptStageFactory;
 import dev.penstock.runtime.model.StageMemory;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -66,7 +68,7 @@ record PlannedMemory(RunPlan plan, GptSettings model, GptStageFactory stages, bo
         long bytes =
                 BoundaryMemory.bytes(rank, plan, boundaryBytes, sharedGradientElements, keepsSent);
         for (int stage : plan.stagesOf(rank)) {
-            bytes += stages.predictedMemory(stage).total();
+            bytes += stages.predictedMemory(stage, plan.grid().placeOf(rank)).total();
         }
         bytes +=
                 MirrorMemory.blockBytes(
@@ -80,6 +82,10 @@ record PlannedMemory(RunPlan plan, GptSettings model, GptStageFactory stages, bo
     }
 
     private long mirrorBytes(int rank, ToLongFunction<StageMemory> use) {
-        return plan.stagesOf(rank).stream().map(stages::predictedMirrorMemory).mapToLong(use).sum();
+        RankPlace place = plan.grid().placeOf(rank);
+        return plan.stagesOf(rank).stream()
+                .map(stage -> stages.predictedMirrorMemory(stage, place))
+                .mapToLong(use)
+                .sum();
     }
 }

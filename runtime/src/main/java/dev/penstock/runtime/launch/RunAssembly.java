@@ -19,14 +19,15 @@ import dev.penstock.runtime.config.RunConfig;
 import dev.penstock.runtime.data.TrainingData;
 import dev.penstock.runtime.model.GptSettings;
 import dev.penstock.runtime.model.GptStageFactory;
-import dev.penstock.runtime.model.StageMemory;
 import dev.penstock.runtime.tokenizer.Tokenizer;
+
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+
 import javax.crypto.SecretKey;
 
 /**
@@ -114,11 +115,6 @@ public final class RunAssembly implements AutoCloseable {
 
     public TrainingData data() {
         return parts.data();
-    }
-
-    /** Device memory that a stage will hold, boundary tensors apart. */
-    public StageMemory predictedMemory(int stage) {
-        return stages.predictedMemory(stage);
     }
 
     /**

@@ -23,7 +23,7 @@ final class AttentionBlock {
     private final int heads;
     private final int context;
 
-    AttentionBlock(Compute compute, GptShape shape, LayerParameters parameters) {
+    AttentionBlock(Compute compute, ShardShape shape, LayerParameters parameters) {
         kernels = compute.kernels();
         norm = new LayerNorm(compute, parameters.norm1());
         queryKeyValue = new Linear(compute, parameters.queryKeyValue());
@@ -83,9 +83,9 @@ final class AttentionBlock {
             Tensor dStream,
             Workspace work,
             TokenBlocks blocks) {
-        output.backward(a.attended(), dStream, work.dModel(), blocks);
+        output.backward(a.attended(), dStream, work.dAttended(), blocks);
         kernels.attentionBackward(
-                qkv, a.attended(), a.logSumExp(), work.dModel(), dQkv, heads, context, blocks);
+                qkv, a.attended(), a.logSumExp(), work.dAttended(), dQkv, heads, context, blocks);
         queryKeyValue.backward(a.norm1(), unitRows(dQkv, work, blocks), work.dModel(), blocks);
         norm.backward(work.dModel(), x, a.moments1(), dStream, blocks);
     }
@@ -104,9 +104,9 @@ final class AttentionBlock {
             Workspace work,
             TokenBlocks blocks) {
         kernels.copy(dStream, a.middle());
-        output.backwardInput(dStream, work.dModel(), blocks);
+        output.backwardInput(dStream, work.dAttended(), blocks);
         kernels.attentionBackward(
-                qkv, a.attended(), a.logSumExp(), work.dModel(), dQkv, heads, context, blocks);
+                qkv, a.attended(), a.logSumExp(), work.dAttended(), dQkv, heads, context, blocks);
         microBatchRows.copy(kernels, dQkv, qkv, blocks);
         queryKeyValue.backwardInput(unitRows(dQkv, work, blocks), work.dModel(), blocks);
         norm.backward(work.dModel(), x, a.moments1(), dStream, blocks);

@@ -7,6 +7,7 @@ import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
+
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
@@ -44,13 +45,14 @@ public final class GptGenerator implements AutoCloseable {
     public GptGenerator(
             Device device, GptShape shape, Precision precision, ParameterSource source) {
         this.shape = shape;
+        ShardShape whole = ShardShape.whole(shape);
         sliceTokens = Math.min(SLICE_TOKENS, shape.context());
         scopes = new StageScopes(device.memory(), "generator");
         try {
             StageParameters parameters =
                     StageParameters.allocate(
                             new ParameterAllocator(scopes, precision, false),
-                            shape,
+                            whole,
                             StageRole.whole(shape));
             new ParameterInit(source, 0, shape.layers()).fill(parameters.all(), device.kernels());
             layers = layers(device.kernels(), precision, parameters);
@@ -60,7 +62,7 @@ public final class GptGenerator implements AutoCloseable {
                     Carver.carve(
                             scopes.activations(),
                             "activations of a slice",
-                            carver -> UnitActivations.carveForwardOnly(carver, shape, sliceTokens));
+                            carver -> UnitActivations.carveForwardOnly(carver, whole, sliceTokens));
         } catch (RuntimeException e) {
             scopes.close();
             throw e;
@@ -70,10 +72,10 @@ public final class GptGenerator implements AutoCloseable {
     private StageLayers layers(Kernels kernels, Precision precision, StageParameters parameters) {
         return new StageLayers(
                 new Compute(kernels, precision.multiply(), new FiniteGuard(kernels)),
-                shape,
+                ShardShape.whole(shape),
                 StageRole.whole(shape),
                 parameters,
-                LossHead.logitsScratch(scopes.scratch(), shape, 1));
+                LossHead.logitsScratch(scopes.scratch(), ShardShape.whole(shape), 1));
     }
 
     private void allocateQueryKeyValues() {

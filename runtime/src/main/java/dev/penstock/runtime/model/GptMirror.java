@@ -23,14 +23,15 @@ final class GptMirror implements StageMirror {
     }
 
     /** Allocates and fills a mirror; frees what it allocated if that fails. */
-    static GptMirror build(GptSettings settings, int stage, Device device, ParameterSource source) {
-        StageScopes scopes = new StageScopes(device.memory(), "mirror of stage " + stage);
+    static GptMirror build(
+            GptSettings settings, StageRole role, Device device, ParameterSource source) {
+        StageScopes scopes = new StageScopes(device.memory(), "mirror of stage " + role.stage());
         try {
-            var parameters = allocate(scopes, settings, stage).all();
+            var parameters = allocate(scopes, settings, role).all();
             new ParameterInit(source, settings.seed(), settings.shape().layers())
                     .fill(parameters, device.kernels());
             return new GptMirror(
-                    stage,
+                    role.stage(),
                     scopes,
                     new StageTrained(parameters, device.kernels(), () -> {}),
                     new StageOptimizer(device.kernels(), settings.optimizer(), parameters));
@@ -40,11 +41,11 @@ final class GptMirror implements StageMirror {
         }
     }
 
-    static StageParameters allocate(StageScopes scopes, GptSettings settings, int stage) {
+    static StageParameters allocate(StageScopes scopes, GptSettings settings, StageRole role) {
         return StageParameters.allocate(
                 new ParameterAllocator(scopes, Precision.FLOAT32, true),
-                settings.shape(),
-                settings.partition().role(stage));
+                settings.shape(role),
+                role);
     }
 
     @Override

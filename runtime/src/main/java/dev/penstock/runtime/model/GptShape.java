@@ -25,7 +25,8 @@ public record GptShape(
         }
     }
 
-    private static int largestDivisor(int number, int most) {
+    /** The largest divisor of {@code number} that is {@code most} or less. */
+    static int largestDivisor(int number, int most) {
         int divisor = Math.min(number, most);
         while (number % divisor != 0) {
             divisor--;

@@ -15,10 +15,12 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.data.BatchSource;
 import dev.penstock.schedules.ir.WorkUnit;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.List;
 import java.util.OptionalDouble;
 import java.util.stream.IntStream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A stage of a GPT-2 on one device: some blocks, the embedding if it is the first, the head if it
@@ -58,7 +60,8 @@ public final class GptStage implements StageProgram {
         guard = new FiniteGuard(kernels);
         Compute compute = new Compute(kernels, settings.precision().multiply(), guard);
         StageParameters parameters = buffers.parameters();
-        layers = new StageLayers(compute, settings.shape(), role, parameters, buffers.logits());
+        ShardShape shape = settings.shape(role);
+        layers = new StageLayers(compute, shape, role, parameters, buffers.logits());
         data = new StepData(batches, settings.batch(), buffers.inputs(), buffers.ledger());
         optimizer = new StageOptimizer(kernels, settings.optimizer(), parameters.all());
         gradients = new StageGradients(kernels, parameters, settings, role);
@@ -66,7 +69,7 @@ public final class GptStage implements StageProgram {
                 IntStream.range(0, settings.batch().slices())
                         .mapToObj(settings.batch()::blocks)
                         .toList();
-        int logitsRows = LossHead.logitsRows(settings.shape(), settings.batch());
+        int logitsRows = LossHead.logitsRows(shape, settings.batch());
         headChunksBySlice =
                 blocksBySlice.stream().map(blocks -> HeadChunk.of(blocks, logitsRows)).toList();
     }
@@ -77,13 +80,12 @@ public final class GptStage implements StageProgram {
      */
     static GptStage build(
             GptSettings settings,
-            int stage,
+            StageRole role,
             StageBudget budget,
             Device device,
             BatchSource batches,
             ParameterSource source) {
-        StageRole role = settings.partition().role(stage);
-        StageScopes scopes = new StageScopes(device.memory(), "stage " + stage);
+        StageScopes scopes = new StageScopes(device.memory(), "stage " + role.stage());
         try {
             StageBuffers buffers = StageBuffers.allocate(scopes, settings, role, budget);
             new ParameterInit(source, settings.seed(), settings.shape().layers())

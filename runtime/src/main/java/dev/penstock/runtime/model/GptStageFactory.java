@@ -5,6 +5,7 @@ import dev.penstock.actors.spi.StageBuilder;
 import dev.penstock.actors.spi.StageMirror;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.runtime.data.BatchSource;
+
 import java.util.List;
 
 /** Builds the stages of a run. Safe to use from any thread; each stage belongs to its caller's. */
@@ -37,12 +38,13 @@ public final class GptStageFactory implements StageBuilder {
 
     @Override
     public GptStage create(int stage, RankPlace place, Device device) {
-        return GptStage.build(settings, stage, budgets.get(stage), device, batches, source);
+        return GptStage.build(
+                settings, settings.role(stage, place), budgets.get(stage), device, batches, source);
     }
 
     @Override
     public StageMirror mirror(int stage, RankPlace place, Device device) {
-        return GptMirror.build(settings, stage, device, source);
+        return GptMirror.build(settings, settings.role(stage, place), device, source);
     }
 
     /** The same stages without first values. */
@@ -56,17 +58,17 @@ public final class GptStageFactory implements StageBuilder {
     }
 
     /** Device memory that a stage will hold from its creation to its end; nothing is allocated. */
-    public StageMemory predictedMemory(int stage) {
-        StageRole role = settings.partition().role(stage);
+    public StageMemory predictedMemory(int stage, RankPlace place) {
+        StageRole role = settings.role(stage, place);
         StageScopes scopes = new StageScopes(new CountingScope("prediction"), "stage " + stage);
         StageBuffers.allocate(scopes, settings, role, budgets.get(stage));
         return scopes.memory();
     }
 
     /** Device memory that a mirror of a stage will hold; nothing is allocated. */
-    public StageMemory predictedMirrorMemory(int stage) {
+    public StageMemory predictedMirrorMemory(int stage, RankPlace place) {
         StageScopes scopes = new StageScopes(new CountingScope("prediction"), "mirror");
-        GptMirror.allocate(scopes, settings, stage);
+        GptMirror.allocate(scopes, settings, settings.role(stage, place));
         return scopes.memory();
     }
 }

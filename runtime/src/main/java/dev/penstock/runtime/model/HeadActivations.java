@@ -8,7 +8,7 @@ import dev.penstock.cuda.device.Tensor;
  * @param normed input of the logits {@code [n, d]}
  */
 record HeadActivations(Tensor normed, RowMoments moments) {
-    static HeadActivations carve(Carver carver, GptShape shape, int rows) {
+    static HeadActivations carve(Carver carver, ShardShape shape, int rows) {
         return new HeadActivations(
                 carver.matrix(rows, shape.width()), RowMoments.carve(carver, rows));
     }

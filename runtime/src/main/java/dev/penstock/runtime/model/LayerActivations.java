@@ -4,15 +4,15 @@ import dev.penstock.cuda.device.Tensor;
 
 /**
  * What a block keeps of a unit of n rows for its backward. Queries, keys and values are kept apart,
- * for the whole micro-batch.
+ * for the whole micro-batch. Heads and hidden columns are those of this shard.
  *
  * @param norm1 input of attention {@code [n, d]}
- * @param attended heads' outputs side by side {@code [n, d]}
- * @param logSumExp of each row and head {@code [n, h]}
+ * @param attended heads' outputs side by side {@code [n, d/T]}
+ * @param logSumExp of each row and head {@code [n, h/T]}
  * @param middle the residual stream between attention and MLP {@code [n, d]}
  * @param norm2 input of the MLP {@code [n, d]}
- * @param hidden before the GELU {@code [n, 4d]}
- * @param activated after the GELU {@code [n, 4d]}
+ * @param hidden before the GELU {@code [n, 4d/T]}
+ * @param activated after the GELU {@code [n, 4d/T]}
  */
 record LayerActivations(
         Tensor norm1,
@@ -25,12 +25,12 @@ record LayerActivations(
         Tensor hidden,
         Tensor activated) {
 
-    static LayerActivations carve(Carver carver, GptShape shape, int rows) {
+    static LayerActivations carve(Carver carver, ShardShape shape, int rows) {
         int d = shape.width();
         return new LayerActivations(
                 carver.matrix(rows, d),
                 RowMoments.carve(carver, rows),
-                carver.matrix(rows, d),
+                carver.matrix(rows, shape.headColumns()),
                 carver.matrix(rows, shape.heads()),
                 carver.matrix(rows, d),
                 carver.matrix(rows, d),

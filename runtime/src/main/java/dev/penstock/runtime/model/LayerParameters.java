@@ -1,6 +1,9 @@
 package dev.penstock.runtime.model;
 
+import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.runtime.model.ParameterSpec.Initial;
+
+import java.util.List;
 
 /** The parameters of one transformer block. */
 record LayerParameters(
@@ -12,30 +15,47 @@ record LayerParameters(
         LinearParameters mlpOutput) {
 
     /** Allocates the block {@code h.LAYER}. */
-    static LayerParameters allocate(ParameterAllocator allocator, GptShape shape, int layer) {
+    static LayerParameters allocate(ParameterAllocator allocator, ShardShape shape, int layer) {
         String h = "h." + layer + ".";
         int d = shape.width();
-        int inner = shape.hidden();
+        int inner = shape.model().hidden();
         return new LayerParameters(
-                norm(allocator, h + "ln_1", d),
-                linear(allocator, h + "attn.c_attn", d, 3 * d, Initial.NORMAL),
-                linear(allocator, h + "attn.c_proj", d, d, Initial.RESIDUAL),
-                norm(allocator, h + "ln_2", d),
-                linear(allocator, h + "mlp.c_fc", d, inner, Initial.NORMAL),
-                linear(allocator, h + "mlp.c_proj", inner, d, Initial.RESIDUAL));
+                norm(allocator, h + "ln_1", shape),
+                columns(allocator, h + "attn.c_attn", shape, 3 * d, 3),
+                rows(allocator, h + "attn.c_proj", shape, d),
+                norm(allocator, h + "ln_2", shape),
+                columns(allocator, h + "mlp.c_fc", shape, inner, 1),
+                rows(allocator, h + "mlp.c_proj", shape, inner));
     }
 
-    static NormParameters norm(ParameterAllocator allocator, String name, int width) {
+    static NormParameters norm(ParameterAllocator allocator, String name, ShardShape shape) {
+        TensorPiece all = TensorPiece.all(List.of(shape.width()));
+        boolean counts = shape.countsCommon();
         return new NormParameters(
                 name,
-                allocator.allocate(ParameterSpec.gain(name + ".weight", width)),
-                allocator.allocate(ParameterSpec.bias(name + ".bias", width)));
+                allocator.allocate(ParameterSpec.gain(name + ".weight", all).countedIf(counts)),
+                allocator.allocate(ParameterSpec.bias(name + ".bias", all).countedIf(counts)));
     }
 
-    private static LinearParameters linear(
-            ParameterAllocator allocator, String name, int in, int out, Initial initial) {
+    /** Outputs are divided among the shards. */
+    private static LinearParameters columns(
+            ParameterAllocator allocator, String name, ShardShape shape, int out, int tensors) {
+        TensorPiece weight = shape.columns(List.of(shape.width(), out), tensors);
+        TensorPiece bias = shape.columns(List.of(out), tensors);
         return new LinearParameters(
-                allocator.allocate(ParameterSpec.matrix(name + ".weight", in, out, initial)),
-                allocator.allocate(ParameterSpec.bias(name + ".bias", out)));
+                allocator.allocate(ParameterSpec.matrix(name + ".weight", weight, Initial.NORMAL)),
+                allocator.allocate(ParameterSpec.bias(name + ".bias", bias)));
+    }
+
+    /** Inputs are divided among the shards; the bias is added to their sum. */
+    private static LinearParameters rows(
+            ParameterAllocator allocator, String name, ShardShape shape, int in) {
+        TensorPiece weight = shape.rows(in, shape.width());
+        TensorPiece bias = TensorPiece.all(List.of(shape.width()));
+        return new LinearParameters(
+                allocator.allocate(
+                        ParameterSpec.matrix(name + ".weight", weight, Initial.RESIDUAL)),
+                allocator.allocate(
+                        ParameterSpec.bias(name + ".bias", bias).countedIf(shape.countsCommon())));
     }
 }

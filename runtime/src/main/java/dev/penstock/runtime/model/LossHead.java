@@ -7,8 +7,10 @@ import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
-import java.util.List;
+
 import org.jspecify.annotations.Nullable;
+
+import java.util.List;
 
 /**
  * Final norm, logits and cross-entropy. Logits exist for one {@link HeadChunk} at a time: the
@@ -40,16 +42,16 @@ final class LossHead {
     }
 
     /** Rows whose logits exist at a time: blocks of the grid, as many as make sense. */
-    static int logitsRows(GptShape shape, BatchShape batch) {
-        long fitting = LOGITS_BYTES / Float.BYTES / shape.vocabulary();
+    static int logitsRows(ShardShape shape, BatchShape batch) {
+        long fitting = LOGITS_BYTES / Float.BYTES / shape.tokens();
         int most = (int) Math.min(batch.largestRows(), fitting / batch.grid() * batch.grid());
         return Math.max(batch.grid(), most);
     }
 
     /** Room for the logits of {@code rows} tokens, rows starting on 64-byte lines. */
-    static Tensor logitsScratch(DeviceScope scope, GptShape shape, int rows) {
-        int stride = (shape.vocabulary() + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
-        return scope.tensor("logits", DType.F32, rows, stride).columns(0, shape.vocabulary());
+    static Tensor logitsScratch(DeviceScope scope, ShardShape shape, int rows) {
+        int stride = (shape.tokens() + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
+        return scope.tensor("logits", DType.F32, rows, stride).columns(0, shape.tokens());
     }
 
     void normalise(Tensor x, HeadActivations a) {

@@ -1,20 +1,20 @@
 package dev.penstock.runtime.model;
 
 import dev.penstock.actors.spi.TensorPiece;
-import java.util.List;
 
 /**
  * A parameter before it has memory.
  *
  * @param name in Hugging Face's GPT-2 naming
- * @param shape one dimension for vectors (biases and norms), two for matrices and tables
+ * @param piece what this rank holds of the whole: one dimension for vectors (biases and norms), two
+ *     for matrices and tables; strips lie side by side in memory
  * @param initial how it starts
  * @param factor whether matrix products read it (then BF16 runs keep a rounded copy)
- * @param counted whether this stage reports it in norms, state and gradients; a shared parameter is
- *     counted on one stage only
+ * @param counted whether this rank reports it in norms, state and gradients; what several hold is
+ *     counted on one of them only
  */
 record ParameterSpec(
-        String name, List<Integer> shape, Initial initial, boolean factor, boolean counted) {
+        String name, TensorPiece piece, Initial initial, boolean factor, boolean counted) {
 
     /** How a parameter starts. */
     enum Initial {
@@ -28,50 +28,45 @@ record ParameterSpec(
         RESIDUAL
     }
 
-    static ParameterSpec gain(String name, int width) {
-        return new ParameterSpec(name, List.of(width), Initial.ONE, false, true);
+    static ParameterSpec gain(String name, TensorPiece piece) {
+        return new ParameterSpec(name, piece, Initial.ONE, false, true);
     }
 
-    static ParameterSpec bias(String name, int width) {
-        return new ParameterSpec(name, List.of(width), Initial.ZERO, false, true);
+    static ParameterSpec bias(String name, TensorPiece piece) {
+        return new ParameterSpec(name, piece, Initial.ZERO, false, true);
     }
 
-    static ParameterSpec matrix(String name, int rows, int columns, Initial initial) {
-        return new ParameterSpec(name, List.of(rows, columns), initial, true, true);
+    static ParameterSpec matrix(String name, TensorPiece piece, Initial initial) {
+        return new ParameterSpec(name, piece, initial, true, true);
     }
 
     /** A table whose rows are looked up; never a factor. */
-    static ParameterSpec table(String name, int rows, int columns) {
-        return new ParameterSpec(name, List.of(rows, columns), Initial.NORMAL, false, true);
+    static ParameterSpec table(String name, TensorPiece piece) {
+        return new ParameterSpec(name, piece, Initial.NORMAL, false, true);
     }
 
     ParameterSpec asFactor() {
-        return new ParameterSpec(name, shape, initial, true, counted);
+        return new ParameterSpec(name, piece, initial, true, counted);
     }
 
-    ParameterSpec uncounted() {
-        return new ParameterSpec(name, shape, initial, factor, false);
-    }
-
-    /** What this rank holds of it. */
-    TensorPiece piece() {
-        return TensorPiece.all(shape);
+    ParameterSpec countedIf(boolean here) {
+        return new ParameterSpec(name, piece, initial, factor, counted && here);
     }
 
     boolean vector() {
-        return shape.size() == 1;
+        return piece.whole().size() == 1;
     }
 
     int rows() {
-        return vector() ? 1 : shape.getFirst();
+        return piece.strips().getFirst().rows();
     }
 
     int columns() {
-        return shape.getLast();
+        return piece.strips().stream().mapToInt(TensorPiece.Strip::columns).sum();
     }
 
     /** Bytes of the elements as F32. */
     long bytes() {
-        return (long) rows() * columns() * Float.BYTES;
+        return piece.elements() * Float.BYTES;
     }
 }

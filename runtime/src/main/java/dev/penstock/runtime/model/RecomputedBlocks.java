@@ -5,10 +5,12 @@ import static java.util.Objects.requireNonNull;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Tensor;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The blocks of a stage that keep their input alone and run again right before their backward, and
@@ -38,7 +40,7 @@ record RecomputedBlocks(
             return NONE;
         }
         BatchShape batch = settings.batch();
-        GptShape shape = settings.shape();
+        ShardShape shape = settings.shape(role);
         return new RecomputedBlocks(
                 blocks,
                 Carver.carve(
@@ -51,7 +53,7 @@ record RecomputedBlocks(
                                 "queries, keys and values of a recomputed block",
                                 DType.F32,
                                 batch.microBatchRows(),
-                                3 * shape.width()));
+                                3 * shape.headColumns()));
     }
 
     boolean contains(int block) {

@@ -2,9 +2,11 @@ package dev.penstock.runtime.model;
 
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Tensor;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.ArrayList;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Everything that a training stage allocates on its device, all of it when the stage is built.
@@ -12,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * @param recomputed blocks that share their activations
  * @param stash what units in flight keep
  * @param workspaces entry s: scratch of a backward of slice s
- * @param dQueryKeyValue scratch {@code [B*T, 3d]} where sequences are not cut
+ * @param dQueryKeyValue scratch {@code [B*T, 3d]} of this shard's heads where sequences are not cut
  * @param logits on the last stage, of the rows of a chunk
  * @param inputs on the first stage
  * @param ledger on the last stage
@@ -29,7 +31,7 @@ record StageBuffers(
 
     static StageBuffers allocate(
             StageScopes scopes, GptSettings settings, StageRole role, StageBudget budget) {
-        GptShape shape = settings.shape();
+        ShardShape shape = settings.shape(role);
         BatchShape batch = settings.batch();
         StageParameters parameters =
                 StageParameters.allocate(
@@ -45,7 +47,7 @@ record StageBuffers(
                                         "gradient of queries, keys and values",
                                         DType.F32,
                                         batch.microBatchRows(),
-                                        3 * shape.width());
+                                        3 * shape.headColumns());
         Tensor logits =
                 role.last()
                         ? LossHead.logitsScratch(
@@ -69,7 +71,7 @@ record StageBuffers(
                 Carver.carve(
                         scopes.scratch(),
                         "gradients of a unit",
-                        carver -> Workspace.carve(carver, settings.shape(), batch, role));
+                        carver -> Workspace.carve(carver, settings.shape(role), batch, role));
         List<Workspace> workspaces = new ArrayList<>();
         for (int s = 0; s < batch.slices(); s++) {
             workspaces.add(largest.first(batch.rows(s)));

@@ -4,9 +4,11 @@ import static java.util.Objects.requireNonNull;
 
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.ArrayList;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The layers of a stage in order, over any token slice. Training and generation run the same ones.
@@ -24,7 +26,7 @@ final class StageLayers {
      */
     StageLayers(
             Compute compute,
-            GptShape shape,
+            ShardShape shape,
             StageRole role,
             StageParameters parameters,
             @Nullable Tensor logits) {

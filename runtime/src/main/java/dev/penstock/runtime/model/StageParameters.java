@@ -1,10 +1,13 @@
 package dev.penstock.runtime.model;
 
+import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.ParameterSpec.Initial;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.ArrayList;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The parameters of a stage.
@@ -20,11 +23,11 @@ record StageParameters(
     static final String TOKEN_TABLE = "wte.weight";
     static final String HEAD_MATRIX = "lm_head.weight";
 
-    /** Token and position tables: {@code [V, d]} and {@code [T, d]}. */
+    /** Token and position tables: this shard's rows of {@code [V, d]}, and {@code [T, d]}. */
     record Embedding(Parameter tokens, Parameter positions) {}
 
     /**
-     * Final norm and the matrix {@code [V, d]} of the logits.
+     * Final norm and this shard's rows of the matrix {@code [V, d]} of the logits.
      *
      * @param matrixGradient where the head's part of the gradient accumulates. A tied matrix has
      *     one buffer for the embedding's part and one for the head's on every layout, and the sum
@@ -33,7 +36,8 @@ record StageParameters(
      */
     record Head(NormParameters norm, Parameter matrix, @Nullable Tensor matrixGradient) {}
 
-    static StageParameters allocate(ParameterAllocator allocator, GptShape shape, StageRole role) {
+    static StageParameters allocate(
+            ParameterAllocator allocator, ShardShape shape, StageRole role) {
         Embedding embedding = role.first() ? embedding(allocator, shape, role) : null;
         List<LayerParameters> layers = new ArrayList<>();
         for (int i = 0; i < role.layers(); i++) {
@@ -44,18 +48,22 @@ record StageParameters(
     }
 
     private static Embedding embedding(
-            ParameterAllocator allocator, GptShape shape, StageRole role) {
-        ParameterSpec tokens = ParameterSpec.table(TOKEN_TABLE, shape.vocabulary(), shape.width());
+            ParameterAllocator allocator, ShardShape shape, StageRole role) {
+        ParameterSpec tokens = ParameterSpec.table(TOKEN_TABLE, shape.tokenRows());
+        TensorPiece positions = TensorPiece.all(List.of(shape.context(), shape.width()));
         return new Embedding(
-                allocator.allocate(role.last() && shape.tied() ? tokens.asFactor() : tokens),
                 allocator.allocate(
-                        ParameterSpec.table("wpe.weight", shape.context(), shape.width())));
+                        role.last() && shape.model().tied() ? tokens.asFactor() : tokens),
+                allocator.allocate(
+                        ParameterSpec.table("wpe.weight", positions)
+                                .countedIf(shape.countsCommon())));
     }
 
     private static Head head(
-            ParameterAllocator allocator, GptShape shape, @Nullable Embedding embedding) {
-        NormParameters norm = LayerParameters.norm(allocator, "ln_f", shape.width());
-        if (shape.tied() && embedding != null) {
+            ParameterAllocator allocator, ShardShape shape, @Nullable Embedding embedding) {
+        NormParameters norm = LayerParameters.norm(allocator, "ln_f", shape);
+        boolean tied = shape.model().tied();
+        if (tied && embedding != null) {
             Parameter matrix = embedding.tokens();
             return new Head(
                     norm,
@@ -64,11 +72,8 @@ record StageParameters(
         }
         ParameterSpec spec =
                 ParameterSpec.matrix(
-                        shape.tied() ? TOKEN_TABLE : HEAD_MATRIX,
-                        shape.vocabulary(),
-                        shape.width(),
-                        Initial.NORMAL);
-        Parameter matrix = allocator.allocate(shape.tied() ? spec.uncounted() : spec);
+                        tied ? TOKEN_TABLE : HEAD_MATRIX, shape.tokenRows(), Initial.NORMAL);
+        Parameter matrix = allocator.allocate(spec.countedIf(!tied));
         return new Head(norm, matrix, allocator.training() ? matrix.gradient() : null);
     }
 

@@ -71,14 +71,14 @@ public record StagePartition(List<Integer> layersPerStage) {
         return layersPerStage.stream().mapToInt(Integer::intValue).sum();
     }
 
-    /** What stage {@code stage} of a model of this shape holds. */
+    /** What stage {@code stage} of a model of this shape holds; tensor shard 0 of it. */
     public StageRole role(int stage) {
         int first = 0;
         for (int s = 0; s < stage; s++) {
             first += layersPerStage.get(s);
         }
         return new StageRole(
-                stage, first, layersPerStage.get(stage), stage == 0, stage == stages() - 1);
+                stage, first, layersPerStage.get(stage), stage == 0, stage == stages() - 1, 0);
     }
 
     /** FLOPs per token of a stage, forward and backward. */

@@ -4,6 +4,7 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.WorkUnit;
+
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -33,7 +34,7 @@ final class StageStash {
         batch = settings.batch();
         units = new int[batch.microBatches()];
         unitsBySlice = unitPools(scope, settings, role, budget, recomputed);
-        int columns = 3 * settings.shape().width();
+        int columns = 3 * settings.shape(role).headColumns();
         queryKeyValues =
                 microBatchPool(
                         scope,
@@ -115,7 +116,7 @@ final class StageStash {
                             carver ->
                                     UnitActivations.carve(
                                             carver,
-                                            settings.shape(),
+                                            settings.shape(role),
                                             role,
                                             rows,
                                             budget.split(),

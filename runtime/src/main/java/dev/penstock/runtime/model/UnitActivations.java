@@ -3,10 +3,12 @@ package dev.penstock.runtime.model;
 import static java.util.Objects.requireNonNull;
 
 import dev.penstock.cuda.device.Tensor;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
 
 /**
  * What a stage keeps of one unit. The residual stream of a stage of L blocks has L + 1 places:
@@ -34,7 +36,7 @@ record UnitActivations(
 
     static UnitActivations carve(
             Carver carver,
-            GptShape shape,
+            ShardShape shape,
             StageRole role,
             int rows,
             boolean split,
@@ -61,16 +63,17 @@ record UnitActivations(
      * For passes without a backward: all blocks share one set of activations and the stream
      * alternates between two places.
      */
-    static UnitActivations carveForwardOnly(Carver carver, GptShape shape, int rows) {
+    static UnitActivations carveForwardOnly(Carver carver, ShardShape shape, int rows) {
+        int layers = shape.model().layers();
         LayerActivations shared = LayerActivations.carve(carver, shape, rows);
         Tensor even = carver.matrix(rows, shape.width());
         Tensor odd = carver.matrix(rows, shape.width());
         List<Tensor> stream = new ArrayList<>();
-        for (int place = 0; place <= shape.layers(); place++) {
+        for (int place = 0; place <= layers; place++) {
             stream.add(place % 2 == 0 ? even : odd);
         }
         return new UnitActivations(
-                Collections.nCopies(shape.layers(), shared),
+                Collections.nCopies(layers, shared),
                 0,
                 stream,
                 HeadActivations.carve(carver, shape, rows),

@@ -7,13 +7,15 @@ import static org.assertj.core.api.Assertions.within;
 import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.actors.spi.TensorPiece.Strip;
 import dev.penstock.runtime.model.ParameterSpec.Initial;
+
+import org.junit.jupiter.api.Test;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
-import org.junit.jupiter.api.Test;
 
 class ParameterInitTest {
     private static final BatchShape BATCH = TinyRuns.batch(List.of(16));
@@ -45,16 +47,20 @@ class ParameterInitTest {
     @Test
     void aPieceStartsAsTheWholeDoesThere() {
         ParameterInit init = new ParameterInit(ParameterSource.none(), 5, 3);
-        var spec = ParameterSpec.matrix("h.0.attn.c_attn.weight", 300, 900, Initial.NORMAL);
+        var spec =
+                ParameterSpec.matrix(
+                        "h.0.attn.c_attn.weight",
+                        TensorPiece.all(List.of(300, 900)),
+                        Initial.NORMAL);
         var queryKeyValues =
                 TensorPiece.strips(
-                                spec.shape(),
+                                spec.piece().whole(),
                                 List.of(
                                         new Strip(0, 300, 100, 100),
                                         new Strip(0, 300, 400, 100),
                                         new Strip(0, 300, 700, 100)))
                         .stretch(4_321, 77_777);
-        var rows = TensorPiece.strips(spec.shape(), List.of(new Strip(7, 200, 0, 900)));
+        var rows = TensorPiece.strips(spec.piece().whole(), List.of(new Strip(7, 200, 0, 900)));
         MemorySegment whole = floats(spec.piece());
         init.fillDefault(spec, spec.piece(), whole);
 

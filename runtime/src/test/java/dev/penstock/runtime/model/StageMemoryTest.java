@@ -10,12 +10,14 @@ import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.lower.InsertRecompute;
-import java.util.Collections;
-import java.util.List;
-import java.util.Set;
+
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+
+import java.util.Collections;
+import java.util.List;
+import java.util.Set;
 
 class StageMemoryTest {
     private static final DeviceSettings REFERENCE =
@@ -38,7 +40,7 @@ class StageMemoryTest {
                 try (Device device = Devices.open(REFERENCE);
                         GptStage built = factory.create(stage, RankPlace.single(stage), device)) {
 
-                    StageMemory predicted = factory.predictedMemory(stage);
+                    StageMemory predicted = factory.predictedMemory(stage, RankPlace.single(stage));
 
                     assertThat(built.memory()).isEqualTo(predicted);
                     assertThat(device.memory().liveBytes()).isEqualTo(predicted.total());
@@ -73,7 +75,7 @@ class StageMemoryTest {
                         TinyRuns.tokens(50257),
                         ParameterSource.none());
 
-        StageMemory first = factory.predictedMemory(0);
+        StageMemory first = factory.predictedMemory(0, RankPlace.single(0));
 
         long parameters = gpt2.embeddingParameters() + 8 * gpt2.layerParameters();
         assertThat(first.parameters()).isEqualTo(4 * parameters);
@@ -171,7 +173,7 @@ class StageMemoryTest {
     private static long activations(GptSettings settings, StageBudget budget) {
         return new GptStageFactory(
                         settings, List.of(budget), TinyRuns.tokens(37), ParameterSource.none())
-                .predictedMemory(0)
+                .predictedMemory(0, RankPlace.single(0))
                 .activations();
     }
 

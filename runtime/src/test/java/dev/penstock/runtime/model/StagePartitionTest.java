@@ -3,11 +3,12 @@ package dev.penstock.runtime.model;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import java.util.ArrayList;
-import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+
+import java.util.ArrayList;
+import java.util.List;
 
 class StagePartitionTest {
     private static final GptShape GPT2 = new GptShape(50257, 1024, 768, 12, 12, true);
@@ -57,9 +58,9 @@ class StagePartitionTest {
     void rolesTellWhatAStageHolds() {
         StagePartition partition = new StagePartition(List.of(2, 3, 1));
 
-        assertThat(partition.role(0)).isEqualTo(new StageRole(0, 0, 2, true, false));
-        assertThat(partition.role(1)).isEqualTo(new StageRole(1, 2, 3, false, false));
-        assertThat(partition.role(2)).isEqualTo(new StageRole(2, 5, 1, false, true));
+        assertThat(partition.role(0)).isEqualTo(new StageRole(0, 0, 2, true, false, 0));
+        assertThat(partition.role(1)).isEqualTo(new StageRole(1, 2, 3, false, false, 0));
+        assertThat(partition.role(2)).isEqualTo(new StageRole(2, 5, 1, false, true, 0));
     }
 
     @Test

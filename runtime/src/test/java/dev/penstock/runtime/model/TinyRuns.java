@@ -1,6 +1,7 @@
 package dev.penstock.runtime.model;
 
 import dev.penstock.runtime.data.BatchSource;
+
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.Set;
@@ -36,7 +37,8 @@ final class TinyRuns {
                 s.precision(),
                 s.optimizer(),
                 s.seed(),
-                blocks);
+                blocks,
+                s.tensorShards());
     }
 
     /** Two sequences in each of three micro-batches, sums on a grid of 4 tokens. */
