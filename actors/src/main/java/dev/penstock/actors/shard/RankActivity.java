@@ -27,6 +27,8 @@ public record RankActivity(
         /** For a free slot at the receiver. */
         WAITING_FOR_CREDIT,
         /** For room in the log, or for the peer to connect. */
-        WAITING_FOR_LINK
+        WAITING_FOR_LINK,
+        /** For others of its group, inside an op. */
+        WAITING_FOR_MEMBERS
     }
 }

@@ -11,6 +11,7 @@ import java.util.List;
  * @param epoch of the run at that time
  * @param start where its parameters come from
  * @param mirrors who holds whose mirror
+ * @param homes by rank, the lowest rank that lives on the same node
  * @param link where the media driver is; empty if the process knows
  * @param peers where the processes of all ranks are reached, by rank; empty if all use this
  *     process's media driver
@@ -20,10 +21,12 @@ public record RankBirth(
         int epoch,
         RankStart start,
         MirrorLayout mirrors,
+        List<Integer> homes,
         String link,
         List<PeerAddress> peers)
         implements WireMessage {
     public RankBirth {
+        homes = List.copyOf(homes);
         peers = List.copyOf(peers);
     }
 }

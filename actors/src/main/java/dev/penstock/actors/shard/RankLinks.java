@@ -32,11 +32,13 @@ final class RankLinks implements AutoCloseable {
     private final RunPlan plan;
     private final Device device;
     private final Map<Integer, StageProgram> stages;
+    private final RankGroups groups;
     private final DeviceScope boundary;
     private final Endpoint endpoint;
     private final Map<StepKind, OpInterpreter> interpreters = new EnumMap<>(StepKind.class);
 
     /**
+     * @param groups that this rank is a member of; closed with the links
      * @param mirrors makes the exchange of mirrored gradients, with its blocks in the given scope
      */
     RankLinks(
@@ -45,6 +47,7 @@ final class RankLinks implements AutoCloseable {
             RunPlan plan,
             Device device,
             Map<Integer, StageProgram> stages,
+            RankGroups groups,
             Function<DeviceScope, MirrorExchange> mirrors,
             RankFaults faults,
             DataPlane dataPlane,
@@ -54,6 +57,7 @@ final class RankLinks implements AutoCloseable {
         this.plan = plan;
         this.device = device;
         this.stages = stages;
+        this.groups = groups;
         this.boundary = device.memory().child("boundary", Long.MAX_VALUE);
         try {
             var buffers =
@@ -79,7 +83,9 @@ final class RankLinks implements AutoCloseable {
                                 endpoint,
                                 faults));
             }
+            stages.values().forEach(stage -> stage.connect(groups.ofStages()));
         } catch (RuntimeException e) {
+            groups.close();
             boundary.close();
             throw e;
         }
@@ -153,10 +159,9 @@ final class RankLinks implements AutoCloseable {
     /** The endpoint first: the poller writes into the slots until it is closed. */
     @Override
     public void close() {
-        try {
+        try (boundary;
+                groups) {
             endpoint.close();
-        } finally {
-            boundary.close();
         }
     }
 }

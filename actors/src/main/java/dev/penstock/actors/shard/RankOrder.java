@@ -38,13 +38,20 @@ public sealed interface RankOrder extends WireMessage {
      *
      * @param start what to go on with
      * @param mirrors who holds whose mirror now
+     * @param homes where all ranks live now, see {@link RankBirth#homes}
      * @param link where the media driver is now; empty if it is where it was
      * @param peers where all ranks are reached now, see {@link RankBirth#peers}
      */
     record Resume(
-            int epoch, RankStart start, MirrorLayout mirrors, String link, List<PeerAddress> peers)
+            int epoch,
+            RankStart start,
+            MirrorLayout mirrors,
+            List<Integer> homes,
+            String link,
+            List<PeerAddress> peers)
             implements RankOrder {
         public Resume {
+            homes = List.copyOf(homes);
             peers = List.copyOf(peers);
         }
     }

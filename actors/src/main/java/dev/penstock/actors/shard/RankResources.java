@@ -1,5 +1,6 @@
 package dev.penstock.actors.shard;
 
+import dev.penstock.actors.collective.CollectiveRegistry;
 import dev.penstock.actors.dataplane.DataPlane;
 import dev.penstock.actors.fault.FaultInjector;
 import dev.penstock.actors.mirror.MirrorRegistry;
@@ -14,6 +15,7 @@ import java.util.function.Consumer;
  *
  * @param faults what is made to go wrong on purpose
  * @param mirrors where ranks of this process that take over find what they start from
+ * @param collectives where ranks of this process that sum and gather find each other
  * @param fenced told why, when the run goes on without a rank of this process that lives still
  */
 public record RankResources(
@@ -24,6 +26,7 @@ public record RankResources(
         CheckpointStore checkpoints,
         FaultInjector faults,
         MirrorRegistry mirrors,
+        CollectiveRegistry collectives,
         Consumer<String> fenced) {
 
     /** Ranks that are fenced just end. */
@@ -42,6 +45,7 @@ public record RankResources(
                 checkpoints,
                 faults,
                 new MirrorRegistry(),
+                new CollectiveRegistry(),
                 _ -> {});
     }
 
@@ -58,6 +62,14 @@ public record RankResources(
     /** These resources in a process that does something about a fenced rank. */
     public RankResources whenFenced(Consumer<String> action) {
         return new RankResources(
-                plan, devices, programs, dataPlane, checkpoints, faults, mirrors, action);
+                plan,
+                devices,
+                programs,
+                dataPlane,
+                checkpoints,
+                faults,
+                mirrors,
+                collectives,
+                action);
     }
 }

@@ -76,7 +76,13 @@ public final class RankRunner implements AutoCloseable {
         goOnFromWhatWasRestored();
         try {
             work.connect(
-                    epoch, birth.mirrors(), birth.link(), birth.peers(), listeners.apply(epoch));
+                    epoch,
+                    birth.mirrors(),
+                    birth.homes(),
+                    birth.link(),
+                    birth.peers(),
+                    listeners.apply(epoch),
+                    status.waits(epoch));
             noteThatNothingWasComputed();
         } catch (RuntimeException | Error e) {
             work.close();
@@ -221,7 +227,13 @@ public final class RankRunner implements AutoCloseable {
             goOnFromWhatWasRestored(); // also true when no link opens
         }
         work.connect(
-                epoch, resume.mirrors(), resume.link(), resume.peers(), listeners.apply(epoch));
+                epoch,
+                resume.mirrors(),
+                resume.homes(),
+                resume.link(),
+                resume.peers(),
+                listeners.apply(epoch),
+                status.waits(epoch));
         if (!kept) {
             noteThatNothingWasComputed();
         }

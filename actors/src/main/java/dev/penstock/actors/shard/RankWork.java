@@ -1,5 +1,6 @@
 package dev.penstock.actors.shard;
 
+import dev.penstock.actors.collective.RankWaits;
 import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.actors.dataplane.FrameListener;
 import dev.penstock.actors.dataplane.PeerAddress;
@@ -144,15 +145,18 @@ final class RankWork implements AutoCloseable {
     /**
      * Opens the links of an epoch, with the mirrors that {@link #restore} brought.
      *
+     * @param homes by rank, the lowest rank that lives on the same node
      * @param link where the media driver is; empty if the data plane knows
      * @param peers where all ranks are reached; empty if all use this media driver
      */
     void connect(
             int epoch,
             MirrorLayout layout,
+            List<Integer> homes,
             String link,
             List<PeerAddress> peers,
-            FrameListener listener) {
+            FrameListener listener,
+            RankWaits waits) {
         if (!link.isEmpty()) {
             resources.dataPlane().relink(link);
         }
@@ -163,6 +167,14 @@ final class RankWork implements AutoCloseable {
                         resources.plan(),
                         device,
                         stages,
+                        new RankGroups(
+                                rank,
+                                epoch,
+                                resources.plan(),
+                                homes,
+                                device.kernels(),
+                                resources.collectives(),
+                                waits),
                         scope -> mirrors.connect(layout, trained(), scope),
                         faults,
                         resources.dataPlane(),

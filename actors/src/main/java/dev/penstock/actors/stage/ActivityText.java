@@ -13,24 +13,26 @@ final class ActivityText {
 
     static String of(RunPlan plan, int rank, RankStatus.Moment moment) {
         Schedule schedule = plan.schedule(moment.kind());
-        if (moment.position() == schedule.program(rank).ops().size()) {
+        if (moment.position() == plan.program(moment.kind(), rank).ops().size()) {
             return afterTheLastOp(moment);
         }
         return switch (moment.state()) {
             case IDLE -> "idle";
             case UPDATING -> "applies the optimizer";
             case SAVING -> "writes its checkpoint";
-            case COMPUTING -> "runs " + text(schedule, op(schedule, rank, moment));
+            case COMPUTING -> "runs " + text(schedule, op(plan, rank, moment));
+            case WAITING_FOR_MEMBERS ->
+                    text(schedule, op(plan, rank, moment)) + ": " + moment.collective();
             case WAITING_FOR_FRAME -> {
-                Op op = op(schedule, rank, moment);
+                Op op = op(plan, rank, moment);
                 yield text(schedule, op) + " waits for " + source(schedule, op);
             }
             case WAITING_FOR_CREDIT -> {
-                Op op = op(schedule, rank, moment);
+                Op op = op(plan, rank, moment);
                 yield text(schedule, op) + " waits for a free slot at " + peer(schedule, op);
             }
             case WAITING_FOR_LINK -> {
-                Op op = op(schedule, rank, moment);
+                Op op = op(plan, rank, moment);
                 yield text(schedule, op) + " waits for the link to " + peer(schedule, op);
             }
         };
@@ -45,11 +47,12 @@ final class ActivityText {
             case WAITING_FOR_FRAME, WAITING_FOR_CREDIT ->
                     "waits for the ranks that it exchanges mirrored gradients with";
             case WAITING_FOR_LINK -> "waits for the link to its mirror";
+            case WAITING_FOR_MEMBERS -> String.valueOf(moment.collective());
         };
     }
 
-    private static Op op(Schedule schedule, int rank, RankStatus.Moment moment) {
-        return schedule.program(rank).ops().get(moment.position());
+    private static Op op(RunPlan plan, int rank, RankStatus.Moment moment) {
+        return plan.program(moment.kind(), rank).ops().get(moment.position());
     }
 
     private static String text(Schedule schedule, Op op) {

@@ -103,6 +103,7 @@ public final class StageActor extends AbstractBehavior<StageActor.Command> {
                     epoch = order.epoch();
                     events = from;
                 }
+                status.hear(order);
                 shard.tell(new TensorShardActor.Order(order, from));
                 if (order instanceof RankOrder.Fence fence) {
                     fenced.accept(fence.reason());

@@ -215,6 +215,13 @@ final class RankTable {
         return addresses.size() == rows.length ? addresses : List.of();
     }
 
+    /** By rank, the lowest rank that lives on the same node; of one that has none, itself. */
+    List<Integer> homes() {
+        return Arrays.stream(rows)
+                .map(row -> row.node == null ? row.rank : on(row.node).getFirst())
+                .toList();
+    }
+
     /** The ranks that live on a node. */
     List<Integer> on(NodeInfo node) {
         return where(row -> node.equals(row.node));

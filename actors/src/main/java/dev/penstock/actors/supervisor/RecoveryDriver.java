@@ -355,7 +355,7 @@ final class RecoveryDriver {
         } else if (even && missing.stream().allMatch(r -> under.holder(r, commit).isPresent())) {
             under.restart = Restart.MIRROR;
             under.start = new RankStart.Kept();
-        } else if (placer.addressesMatter() && anyWithoutNode(under, missing)) {
+        } else if (homesMatter() && anyWithoutNode(under, missing)) {
             return Turn.GO_ON; // nobody opens links before all are somewhere
         } else {
             under.restart = Restart.CHECKPOINT;
@@ -371,6 +371,7 @@ final class RecoveryDriver {
                             ranks.epoch(),
                             under.start,
                             under.mirrors,
+                            ranks.homes(),
                             links.of(ranks.node(rank).orElseThrow()),
                             links.now(ranks.addresses())));
         }
@@ -382,6 +383,10 @@ final class RecoveryDriver {
             }
         }
         return finishIfBack(under, now);
+    }
+
+    private boolean homesMatter() {
+        return placer.addressesMatter() || !plan.grid().isPipelineAlone();
     }
 
     /** Whether a rank has nowhere to go yet; a process is asked for, once. */
@@ -473,6 +478,7 @@ final class RecoveryDriver {
                         ranks.epoch(),
                         start,
                         under.mirrors,
+                        ranks.homes(),
                         links.of(node),
                         links.now(ranks.addresses()));
         out.add(new Effect.HostRank(node, birth));

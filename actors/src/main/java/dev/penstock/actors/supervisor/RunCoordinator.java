@@ -167,7 +167,8 @@ public final class RunCoordinator {
                 placer.nodeFor(rank).ifPresent(node -> chosen.put(missing, node));
             }
         }
-        boolean together = placer.addressesMatter() || plan.mirrors();
+        boolean together =
+                placer.addressesMatter() || plan.mirrors() || !plan.grid().isPipelineAlone();
         if (together && chosen.size() < ranks.size()) {
             return;
         }
@@ -190,7 +191,13 @@ public final class RunCoordinator {
 
     private RankBirth birth(int rank) {
         return new RankBirth(
-                rank, ranks.epoch(), new RankStart.Fresh(), firstMirrors(), "", ranks.addresses());
+                rank,
+                ranks.epoch(),
+                new RankStart.Fresh(),
+                firstMirrors(),
+                ranks.homes(),
+                "",
+                ranks.addresses());
     }
 
     /** Whether this one, of all that there may be of a rank, is the run's. */

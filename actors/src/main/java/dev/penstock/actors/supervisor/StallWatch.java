@@ -100,7 +100,11 @@ final class StallWatch {
                         return OptionalLong.empty();
                     }
                 }
-                case IDLE, WAITING_FOR_FRAME, WAITING_FOR_CREDIT, WAITING_FOR_LINK -> {}
+                case IDLE,
+                        WAITING_FOR_FRAME,
+                        WAITING_FOR_CREDIT,
+                        WAITING_FOR_LINK,
+                        WAITING_FOR_MEMBERS -> {}
             }
             youngest = Math.min(youngest, row.sinceNanos(activity, now));
         }

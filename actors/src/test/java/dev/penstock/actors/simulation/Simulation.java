@@ -1,5 +1,6 @@
 package dev.penstock.actors.simulation;
 
+import dev.penstock.actors.collective.CollectiveRegistry;
 import dev.penstock.actors.fault.FaultInjector;
 import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.journal.JournalledRun;
@@ -228,6 +229,7 @@ final class Simulation {
                         disk,
                         FaultInjector.NONE,
                         Objects.requireNonNull(mirrors.get(process)),
+                        new CollectiveRegistry(),
                         _ -> {});
         var hosted = new SimRank(world, process, birth, resources, ears, this::ended);
         process.ranks.add(hosted);

@@ -1,0 +1,39 @@
+package dev.penstock.actors.collective;
+
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.Tensor;
+
+/** A dense tensor as one row of elements. */
+final class FlatTensor {
+    private FlatTensor() {}
+
+    /** A stretch of it. */
+    static Tensor stretch(Tensor whole, long first, long count) {
+        int columns = Math.toIntExact(count);
+        return new Tensor(
+                whole.buffer(),
+                whole.offsetBytes() + first * whole.type().bytes(),
+                whole.type(),
+                1,
+                columns,
+                columns);
+    }
+
+    static void check(CollectiveKind kind, Tensor whole, ShardMap map, int members) {
+        boolean summable = !kind.sums() || whole.type() == DType.F32;
+        if (!whole.isDense()
+                || !summable
+                || whole.elements() != map.elements()
+                || map.parts() != members) {
+            throw new IllegalArgumentException(
+                    "%s: expected a dense tensor%s of %d elements in %d parts, got %s in %s"
+                            .formatted(
+                                    kind,
+                                    kind.sums() ? " of F32" : "",
+                                    map.elements(),
+                                    members,
+                                    whole,
+                                    map));
+        }
+    }
+}

@@ -1,0 +1,141 @@
+package dev.penstock.actors.collective;
+
+import dev.penstock.cuda.device.Tensor;
+
+/** One collective of a {@link SharedMemoryGroup}, as one member sees it. */
+final class SharedMemoryCollective implements Collective {
+    /** Half a megabyte of F32: a sum stays in the cache from one addend to the next. */
+    private static final int BLOCK_ELEMENTS = 1 << 17;
+
+    private final SharedMemoryGroup group;
+    private final long number;
+    private final CollectiveKind kind;
+    private final Tensor whole;
+    private final ShardMap map;
+    private final Meeting meeting;
+    private final boolean[] copied;
+    private boolean summed;
+    private boolean finished;
+    private boolean done;
+
+    SharedMemoryCollective(
+            SharedMemoryGroup group, long number, CollectiveKind kind, Tensor whole, ShardMap map) {
+        this.group = group;
+        this.number = number;
+        this.kind = kind;
+        this.whole = whole;
+        this.map = map;
+        this.meeting = group.room().meeting(number, kind, map, whole.type());
+        this.copied = new boolean[map.parts()];
+        copied[group.index()] = true;
+        meeting.open(group.index(), kind, whole);
+    }
+
+    @Override
+    public boolean advance() {
+        if (!done) {
+            group.advanceAll();
+        }
+        return done;
+    }
+
+    /** Does what can be done now; whether all is done. */
+    boolean step() {
+        if (!finished) {
+            work();
+        }
+        done = finished && meeting.firstBehind(Meeting.FINISHED) < 0;
+        if (done) {
+            group.room().adjourn(number);
+        } else {
+            group.room().failIfAnyLeft();
+        }
+        return done;
+    }
+
+    private void work() {
+        if (kind.sums() && !summed) {
+            if (meeting.firstBehind(Meeting.HERE) >= 0) {
+                return;
+            }
+            sumOwnPart();
+            summed = true;
+            meeting.reach(group.index(), Meeting.SUMMED);
+        }
+        if (!kind.gathers() || copyOthers()) {
+            finished = true;
+            meeting.reach(group.index(), Meeting.FINISHED);
+        }
+    }
+
+    private void sumOwnPart() {
+        long to = map.to(group.index());
+        for (long at = map.from(group.index()); at < to; at += BLOCK_ELEMENTS) {
+            long from = at;
+            long count = Math.min(BLOCK_ELEMENTS, to - from);
+            group.room().touch(group.index(), () -> sum(from, count));
+        }
+    }
+
+    /**
+     * Adds in member order. What comes before this member's own addend is added up where the first
+     * member's lies, which is of no use to anybody else any more.
+     */
+    private void sum(long from, long count) {
+        int me = group.index();
+        Tensor own = FlatTensor.stretch(whole, from, count);
+        if (me > 0) {
+            Tensor before = FlatTensor.stretch(meeting.tensor(0), from, count);
+            for (int member = 1; member < me; member++) {
+                add(member, from, count, before);
+            }
+            group.kernels().add(before, own); // the order of two addends does not matter
+        }
+        for (int member = me + 1; member < map.parts(); member++) {
+            add(member, from, count, own);
+        }
+    }
+
+    private void add(int member, long from, long count, Tensor sum) {
+        group.kernels().add(FlatTensor.stretch(meeting.tensor(member), from, count), sum);
+    }
+
+    private boolean copyOthers() {
+        int ready = kind.sums() ? Meeting.SUMMED : Meeting.HERE;
+        boolean all = true;
+        for (int member = 0; member < map.parts(); member++) {
+            if (!copied[member] && meeting.has(member, ready)) {
+                copy(member);
+                copied[member] = true;
+            }
+            all &= copied[member];
+        }
+        return all;
+    }
+
+    private void copy(int member) {
+        Tensor from = meeting.tensor(member);
+        for (long at = map.from(member); at < map.to(member); at += BLOCK_ELEMENTS) {
+            long first = at;
+            long count = Math.min(BLOCK_ELEMENTS, map.to(member) - first);
+            group.room()
+                    .touch(
+                            group.index(),
+                            () ->
+                                    group.kernels()
+                                            .copy(
+                                                    FlatTensor.stretch(from, first, count),
+                                                    FlatTensor.stretch(whole, first, count)));
+        }
+    }
+
+    @Override
+    public String describe() {
+        int behind = meeting.firstBehind(Meeting.HERE);
+        if (behind < 0) {
+            behind = meeting.firstBehind(Meeting.FINISHED);
+        }
+        String text = "%s %d of ranks %s".formatted(kind, number, group.room().ranks());
+        return behind < 0 ? text : text + " waits for rank " + group.room().ranks().get(behind);
+    }
+}

@@ -1,0 +1,107 @@
+package dev.penstock.actors.collective;
+
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.Tensor;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.Iterator;
+
+/**
+ * Members that live in one process and read each other's tensors where they are:
+ *
+ * <pre>
+ *               part 0   part 1   part 2
+ *   member 0   | sums  |        |        |     every member sums its part over all tensors, then
+ *   member 1   |       |  sums  |        |     each copies the other parts from those that summed
+ *   member 2   |       |        |  sums  |     them; a gather alone copies at once
+ * </pre>
+ */
+final class SharedMemoryGroup implements OpenGroup {
+    private final MeetingRoom room;
+    private final int index;
+    private final Kernels kernels;
+    private final Duration limit;
+    private final BlockingWait wait;
+
+    /** Begun and not done, oldest first; each goes on whichever is asked. */
+    private final Deque<SharedMemoryCollective> underWay = new ArrayDeque<>();
+
+    private long begun;
+    private long sentBytes;
+
+    SharedMemoryGroup(
+            MeetingRoom room, int index, Kernels kernels, Duration limit, RankWaits waits) {
+        this.room = room;
+        this.index = index;
+        this.kernels = kernels;
+        this.limit = limit;
+        this.wait = new BlockingWait(room.ranks().get(index), limit, waits);
+    }
+
+    @Override
+    public int size() {
+        return room.ranks().size();
+    }
+
+    @Override
+    public int index() {
+        return index;
+    }
+
+    @Override
+    public Collective reduceScatter(Tensor whole, ShardMap map) {
+        return begin(CollectiveKind.REDUCE_SCATTER, whole, map);
+    }
+
+    @Override
+    public Collective allGather(Tensor whole, ShardMap map) {
+        return begin(CollectiveKind.ALL_GATHER, whole, map);
+    }
+
+    @Override
+    public Collective allReduce(Tensor tensor) {
+        return begin(CollectiveKind.ALL_REDUCE, tensor, new ShardMap(tensor.elements(), size()));
+    }
+
+    private Collective begin(CollectiveKind kind, Tensor whole, ShardMap map) {
+        FlatTensor.check(kind, whole, map, size());
+        var collective = new SharedMemoryCollective(this, begun++, kind, whole, map);
+        sentBytes += kind.sentBytes(map, index, whole.type().bytes());
+        underWay.add(collective);
+        advanceAll();
+        return collective;
+    }
+
+    /** All that are under way: a member may wait for them in another order than this one. */
+    void advanceAll() {
+        for (Iterator<SharedMemoryCollective> each = underWay.iterator(); each.hasNext(); ) {
+            if (each.next().step()) {
+                each.remove();
+            }
+        }
+    }
+
+    MeetingRoom room() {
+        return room;
+    }
+
+    Kernels kernels() {
+        return kernels;
+    }
+
+    @Override
+    public void await(Collective collective) {
+        wait.until(collective);
+    }
+
+    @Override
+    public long sentBytes() {
+        return sentBytes;
+    }
+
+    @Override
+    public void close() {
+        room.leave(index, limit);
+    }
+}

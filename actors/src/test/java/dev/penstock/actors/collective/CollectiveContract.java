@@ -1,0 +1,348 @@
+package dev.penstock.actors.collective;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.penstock.actors.dataplane.DataPlaneException;
+import dev.penstock.cuda.Devices;
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.Tensor;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** What every transport of collectives does, with a thread and a device for each member. */
+@Timeout(120)
+abstract class CollectiveContract {
+    private static final Duration LONG = Duration.ofSeconds(60);
+
+    /** What a member does. */
+    interface Part {
+        void run(CollectiveGroup group, Device device) throws Exception;
+    }
+
+    /** Members that are on their way; a later test's are another epoch. */
+    abstract OpenGroup join(
+            int epoch,
+            List<Integer> ranks,
+            int index,
+            long mostElements,
+            Device device,
+            Duration limit,
+            RankWaits waits);
+
+    private int epochs;
+
+    static final class Waits implements RankWaits {
+        final AtomicBoolean calledOff = new AtomicBoolean();
+        volatile String told = "";
+
+        @Override
+        public boolean isCalledOff() {
+            return calledOff.get();
+        }
+
+        @Override
+        public void waitsFor(String what) {
+            told = what;
+        }
+
+        @Override
+        public void goesOn() {}
+    }
+
+    private void together(int members, long mostElements, Part part) throws Exception {
+        together(members, mostElements, LONG, new Waits(), part);
+    }
+
+    private void together(
+            int members, long mostElements, Duration limit, RankWaits waits, Part part)
+            throws Exception {
+        int epoch = ++epochs;
+        List<Integer> ranks = IntStream.range(2, 2 + members).boxed().toList();
+        try (ExecutorService threads = Executors.newFixedThreadPool(members)) {
+            List<Future<?>> all = new ArrayList<>();
+            for (int i = 0; i < members; i++) {
+                int index = i;
+                all.add(
+                        threads.submit(
+                                () -> {
+                                    var settings =
+                                            new DeviceSettings(
+                                                    DeviceSettings.Kind.CPU,
+                                                    1,
+                                                    DeviceSettings.Gemm.JAVA,
+                                                    0,
+                                                    Long.MAX_VALUE,
+                                                    false);
+                                    try (Device device = Devices.open(settings);
+                                            var group =
+                                                    join(
+                                                            epoch,
+                                                            ranks,
+                                                            index,
+                                                            mostElements,
+                                                            device,
+                                                            limit,
+                                                            waits)) {
+                                        part.run(group, device);
+                                    }
+                                    return null;
+                                }));
+            }
+            RuntimeException first = null;
+            for (Future<?> each : all) {
+                try {
+                    each.get(100, TimeUnit.SECONDS);
+                } catch (ExecutionException e) {
+                    if (e.getCause() instanceof RuntimeException cause) {
+                        first = first == null ? cause : first;
+                    } else {
+                        throw e;
+                    }
+                }
+            }
+            if (first != null) {
+                throw first;
+            }
+        }
+    }
+
+    private static Tensor filled(Device device, int elements, int member, int salt) {
+        Tensor tensor = device.memory().tensor("t" + salt, DType.F32, 1, elements);
+        fill(tensor, member, salt);
+        return tensor;
+    }
+
+    private static void fill(Tensor tensor, int member, int salt) {
+        float[] values = values((int) tensor.elements(), member, salt);
+        for (int i = 0; i < values.length; i++) {
+            tensor.segment().setAtIndex(ValueLayout.JAVA_FLOAT, i, values[i]);
+        }
+    }
+
+    /** Of very different sizes, so that the order of a sum matters. */
+    private static float[] values(int elements, int member, int salt) {
+        var random = new Random(31L * member + salt);
+        float[] values = new float[elements];
+        for (int i = 0; i < elements; i++) {
+            values[i] = (float) (random.nextGaussian() * Math.pow(10, random.nextInt(6)));
+        }
+        return values;
+    }
+
+    private static float[] sum(int elements, int members, int salt) {
+        float[] sum = values(elements, 0, salt);
+        for (int member = 1; member < members; member++) {
+            float[] more = values(elements, member, salt);
+            for (int i = 0; i < elements; i++) {
+                sum[i] += more[i];
+            }
+        }
+        return sum;
+    }
+
+    private static float[] read(Tensor tensor) {
+        return tensor.segment().toArray(ValueLayout.JAVA_FLOAT);
+    }
+
+    private static void assertPart(Tensor tensor, float[] expected, long from, long to) {
+        float[] got = read(tensor);
+        for (int i = (int) from; i < to; i++) {
+            if (Float.floatToRawIntBits(got[i]) != Float.floatToRawIntBits(expected[i])) {
+                throw new AssertionError(
+                        "element %d: expected %s, got %s".formatted(i, expected[i], got[i]));
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "1, 2",
+        "15, 3",
+        "16, 2",
+        "17, 4",
+        "1000, 3",
+        "1000, 4",
+        "3000000, 2",
+        "3000000, 4"
+    })
+    void sumsAreThoseOfOneWhoAddsInMemberOrder(int elements, int members) throws Exception {
+        float[] expected = sum(elements, members, 5);
+
+        together(
+                members,
+                elements,
+                (group, device) -> {
+                    Tensor whole = filled(device, elements, group.index(), 5);
+                    group.await(group.allReduce(whole));
+                    assertPart(whole, expected, 0, elements);
+
+                    var map = new ShardMap(elements, members);
+                    fill(whole, group.index(), 5);
+                    group.await(group.reduceScatter(whole, map));
+                    assertPart(whole, expected, map.from(group.index()), map.to(group.index()));
+
+                    group.await(group.allGather(whole, map));
+                    assertPart(whole, expected, 0, elements);
+                });
+    }
+
+    @Test
+    void eachSendsWhatTheFormulaSays() throws Exception {
+        int elements = 4 * 16 * 25;
+
+        together(
+                4,
+                elements,
+                (group, device) -> {
+                    Tensor whole = filled(device, elements, group.index(), 1);
+                    var map = new ShardMap(elements, 4);
+                    long onePhase = elements * 4L * 3 / 4;
+                    group.await(group.reduceScatter(whole, map));
+                    assertThat(group.sentBytes()).isEqualTo(onePhase);
+                    group.await(group.allGather(whole, map));
+                    assertThat(group.sentBytes()).isEqualTo(2 * onePhase);
+                    group.await(group.allReduce(whole));
+                    assertThat(group.sentBytes()).isEqualTo(4 * onePhase);
+                });
+    }
+
+    @Test
+    void severalUnderWayAreAwaitedInAnyOrderByMembersOfUnlikeSpeed() throws Exception {
+        int elements = 5000;
+
+        together(
+                3,
+                elements,
+                (group, device) -> {
+                    Tensor first = filled(device, elements, group.index(), 1);
+                    Tensor second = filled(device, elements, group.index(), 2);
+                    Tensor third = filled(device, elements, group.index(), 3);
+                    var map = new ShardMap(elements, 3);
+                    for (int round = 0; round < 20; round++) {
+                        fill(first, group.index(), 1);
+                        fill(second, group.index(), 2);
+                        if (round % 3 == group.index()) {
+                            LockSupport.parkNanos(3_000_000);
+                        }
+                        Collective one = group.allReduce(first);
+                        Collective two = group.reduceScatter(second, map);
+                        Collective three = group.allGather(third, map);
+                        List<Collective> order =
+                                group.index() == 1
+                                        ? List.of(three, two, one)
+                                        : List.of(one, two, three);
+                        order.forEach(group::await);
+                        assertPart(first, sum(elements, 3, 1), 0, elements);
+                        long from = map.from(group.index());
+                        assertPart(second, sum(elements, 3, 2), from, map.to(group.index()));
+                        assertPart(third, values(elements, 0, 3), map.from(0), map.to(0));
+                        assertPart(third, values(elements, 2, 3), map.from(2), map.to(2));
+                    }
+                });
+    }
+
+    @Test
+    void advancingNeverBlocksAndGetsThereToo() throws Exception {
+        int elements = 300_000;
+        float[] expected = sum(elements, 2, 9);
+
+        together(
+                2,
+                elements,
+                (group, device) -> {
+                    Tensor whole = filled(device, elements, group.index(), 9);
+                    Collective sum = group.allReduce(whole);
+                    while (!sum.advance()) {
+                        LockSupport.parkNanos(10_000);
+                    }
+                    assertPart(whole, expected, 0, elements);
+                });
+    }
+
+    @Test
+    void bytesOfAnyTypeAreGathered() throws Exception {
+        together(
+                2,
+                1024,
+                (group, device) -> {
+                    Tensor whole = device.memory().tensor("halves", DType.BF16, 1, 1001);
+                    var map = new ShardMap(1001, 2);
+                    for (long i = map.from(group.index()); i < map.to(group.index()); i++) {
+                        whole.segment().setAtIndex(ValueLayout.JAVA_SHORT, i, (short) (i * 7));
+                    }
+                    group.await(group.allGather(whole, map));
+                    for (int i = 0; i < 1001; i++) {
+                        assertThat(whole.segment().getAtIndex(ValueLayout.JAVA_SHORT, i))
+                                .isEqualTo((short) (i * 7));
+                    }
+                });
+    }
+
+    @Test
+    void aWaitEndsAtItsDeadlineAndSaysWhoDidNotCome() {
+        var waits = new Waits();
+
+        assertThatThrownBy(
+                        () ->
+                                together(
+                                        2,
+                                        64,
+                                        Duration.ofMillis(300),
+                                        waits,
+                                        (group, device) -> {
+                                            Tensor whole = filled(device, 64, group.index(), 1);
+                                            if (group.index() == 0) {
+                                                group.await(group.allReduce(whole));
+                                            } else {
+                                                LockSupport.parkNanos(1_000_000_000);
+                                            }
+                                        }))
+                .isInstanceOf(DataPlaneException.class)
+                .hasMessageMatching(
+                        "rank 2: all-reduce 0 of ranks \\[2, 3] waits for rank 3 since 0\\.\\d s");
+        assertThat(waits.told).isEqualTo("all-reduce 0 of ranks [2, 3] waits for rank 3");
+    }
+
+    @Test
+    void aWaitEndsWhenTheRankIsCalledOff() {
+        var waits = new Waits();
+
+        assertThatThrownBy(
+                        () ->
+                                together(
+                                        2,
+                                        64,
+                                        LONG,
+                                        waits,
+                                        (group, device) -> {
+                                            Tensor whole = filled(device, 64, group.index(), 1);
+                                            if (group.index() == 0) {
+                                                group.await(group.allReduce(whole));
+                                            } else {
+                                                LockSupport.parkNanos(200_000_000);
+                                                waits.calledOff.set(true);
+                                                LockSupport.parkNanos(500_000_000);
+                                            }
+                                        }))
+                .isInstanceOf(DataPlaneException.class)
+                .hasMessage("rank 2: called off; all-reduce 0 of ranks [2, 3] waits for rank 3");
+    }
+}
