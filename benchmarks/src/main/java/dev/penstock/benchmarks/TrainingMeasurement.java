@@ -13,6 +13,7 @@ import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.launch.RunOptions;
 import dev.penstock.runtime.metrics.PipelineMeter;
 import dev.penstock.runtime.metrics.StepMeasure;
+
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -79,7 +80,9 @@ record TrainingMeasurement(
                         .sorted(Comparator.comparingLong(r -> r.endNanos() - r.startNanos()))
                         .toList();
         StepReport median = steady.get((steady.size() - 1) / 2);
-        StepMeasure measure = new PipelineMeter(assembly.plan().training()).measure(median);
+        StepMeasure measure =
+                new PipelineMeter(assembly.plan().training(), assembly.plan().grid())
+                        .measure(median);
         double seconds = (median.endNanos() - median.startNanos()) / 1e9;
         double heap = 0;
         double memory = 1;

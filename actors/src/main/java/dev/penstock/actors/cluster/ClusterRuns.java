@@ -13,7 +13,13 @@ import akka.actor.typed.javadsl.Receive;
 import akka.actor.typed.receptionist.Receptionist;
 import akka.cluster.typed.Cluster;
 import akka.cluster.typed.Down;
+
 import dev.penstock.actors.serialization.WireMessage;
+import dev.penstock.actors.spi.RankGrid;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.HashSet;
@@ -22,8 +28,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * The runs of a cluster, as a singleton on role {@code seed}: takes submissions, gives each run
@@ -81,6 +85,7 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
     /**
      * News come, or go on to come.
      *
+     * @param grid of all ranks
      * @param schedule the text of the run's lowered training program
      */
     public record Following(
@@ -89,6 +94,7 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
             long firstStep,
             long lastStep,
             long tokensPerStep,
+            RankGrid grid,
             ActorRef<TextSource.Command> schedule)
             implements FollowAnswer {
         public Following {

@@ -9,6 +9,7 @@ import akka.actor.typed.javadsl.ActorContext;
 import akka.actor.typed.javadsl.Behaviors;
 import akka.actor.typed.javadsl.Receive;
 import akka.actor.typed.javadsl.TimerScheduler;
+
 import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.spi.ProcessSupply;
@@ -18,6 +19,11 @@ import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.supervisor.PipelineSupervisor;
 import dev.penstock.actors.supervisor.RunBeginning;
 import dev.penstock.schedules.ir.ScheduleText;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.time.Duration;
 import java.util.Collection;
 import java.util.HashMap;
@@ -31,9 +37,6 @@ import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Keeps one run of a cluster, from its submission to its report:
@@ -658,6 +661,7 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
                                 made.plan().steps().completed(),
                                 made.plan().steps().last(),
                                 made.tokensPerStep(),
+                                made.plan().grid(),
                                 text));
         followers.follow(follow.news());
     }

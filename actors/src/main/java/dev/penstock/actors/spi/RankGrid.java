@@ -85,6 +85,15 @@ public record RankGrid(int pipeline, int tensor, int context, int data) {
                 .toList();
     }
 
+    /** Everybody who runs this rank's program, rising. */
+    public List<Integer> sameProgram(int rank) {
+        int program = placeOf(rank).pipeline();
+        return IntStream.range(0, ranks())
+                .filter(other -> placeOf(other).pipeline() == program)
+                .boxed()
+                .toList();
+    }
+
     /** Whether there is anything but a pipeline. */
     public boolean isPipelineAlone() {
         return ranks() == pipeline;

@@ -18,4 +18,16 @@ public record RankStep(
         long updateStartNanos,
         long updateEndNanos,
         long peakBytes,
-        long allocatedHeapBytes) {}
+        long allocatedHeapBytes) {
+    /** The same under another number. */
+    RankStep as(int other) {
+        return new RankStep(
+                other,
+                opStartNanos,
+                opEndNanos,
+                updateStartNanos,
+                updateEndNanos,
+                peakBytes,
+                allocatedHeapBytes);
+    }
+}

@@ -1,6 +1,7 @@
 package dev.penstock.actors.spi;
 
 import java.util.List;
+import java.util.stream.IntStream;
 
 /**
  * One committed training step.
@@ -23,5 +24,25 @@ public record StepReport(
         List<RankStep> ranks) {
     public StepReport {
         ranks = List.copyOf(ranks);
+    }
+
+    /**
+     * The same of the first pipeline alone, whose ranks are those of the schedule: one tensor shard
+     * of every stage, in one replica.
+     */
+    public StepReport ofFirstPipeline(RankGrid grid) {
+        if (grid.isPipelineAlone()) {
+            return this;
+        }
+        return new StepReport(
+                step,
+                loss,
+                gradientNorm,
+                clipFactor,
+                startNanos,
+                endNanos,
+                IntStream.range(0, grid.pipeline())
+                        .mapToObj(p -> ranks.get(grid.rankAt(RankPlace.single(p))).as(p))
+                        .toList());
     }
 }

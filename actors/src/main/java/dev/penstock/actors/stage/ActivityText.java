@@ -25,15 +25,15 @@ final class ActivityText {
                     text(schedule, op(plan, rank, moment)) + ": " + moment.collective();
             case WAITING_FOR_FRAME -> {
                 Op op = op(plan, rank, moment);
-                yield text(schedule, op) + " waits for " + source(schedule, op);
+                yield text(schedule, op) + " waits for " + source(plan, schedule, rank, op);
             }
             case WAITING_FOR_CREDIT -> {
                 Op op = op(plan, rank, moment);
-                yield text(schedule, op) + " waits for a free slot at " + peer(schedule, op);
+                yield text(schedule, op) + " waits for a free slot at " + peer(plan, rank, op);
             }
             case WAITING_FOR_LINK -> {
                 Op op = op(plan, rank, moment);
-                yield text(schedule, op) + " waits for the link to " + peer(schedule, op);
+                yield text(schedule, op) + " waits for the link to " + peer(plan, rank, op);
             }
         };
     }
@@ -59,16 +59,16 @@ final class ActivityText {
         return OpText.print(op, schedule.shape());
     }
 
-    private static String source(Schedule schedule, Op op) {
+    private static String source(RunPlan plan, Schedule schedule, int rank, Op op) {
         return switch (op) {
             case Op.ReceiveActivation(WorkUnit u) ->
                     text(schedule, new Op.SendActivation(u.onStage(u.stage() - 1)))
                             + " of "
-                            + peer(schedule, op);
+                            + peer(plan, rank, op);
             case Op.ReceiveGradient(WorkUnit u) ->
                     text(schedule, new Op.SendGradient(u.onStage(u.stage() + 1)))
                             + " of "
-                            + peer(schedule, op);
+                            + peer(plan, rank, op);
             case Op.ReduceGradients _ -> "the shared gradient of its peer";
             case Op.Compute _,
                     Op.Overlapped _,
@@ -79,18 +79,18 @@ final class ActivityText {
         };
     }
 
-    private static String peer(Schedule schedule, Op op) {
+    private static String peer(RunPlan plan, int rank, Op op) {
         return switch (op) {
-            case Op.ReceiveActivation(WorkUnit u) -> rankOf(schedule, u.stage() - 1);
-            case Op.SendGradient(WorkUnit u) -> rankOf(schedule, u.stage() - 1);
-            case Op.ReceiveGradient(WorkUnit u) -> rankOf(schedule, u.stage() + 1);
-            case Op.SendActivation(WorkUnit u) -> rankOf(schedule, u.stage() + 1);
+            case Op.ReceiveActivation(WorkUnit u) -> holder(plan, rank, u.stage() - 1);
+            case Op.SendGradient(WorkUnit u) -> holder(plan, rank, u.stage() - 1);
+            case Op.ReceiveGradient(WorkUnit u) -> holder(plan, rank, u.stage() + 1);
+            case Op.SendActivation(WorkUnit u) -> holder(plan, rank, u.stage() + 1);
             case Op.ReduceGradients _ -> "its peer";
             case Op.Compute _, Op.Overlapped _, Op.ParameterOp _ -> "nobody";
         };
     }
 
-    private static String rankOf(Schedule schedule, int stage) {
-        return "rank %d (stage %d)".formatted(schedule.placement().rankOf(stage), stage);
+    private static String holder(RunPlan plan, int rank, int stage) {
+        return "rank %d (stage %d)".formatted(plan.holderOf(stage, rank), stage);
     }
 }

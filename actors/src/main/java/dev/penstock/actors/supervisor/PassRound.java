@@ -3,10 +3,12 @@ package dev.penstock.actors.supervisor;
 import dev.penstock.actors.shard.RankEvent;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepResult;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
-import org.jspecify.annotations.Nullable;
 
 /** Collects every rank's answer to one pass. */
 final class PassRound {
@@ -41,14 +43,20 @@ final class PassRound {
         return --missing == 0;
     }
 
-    /** The loss that the last stage's rank reported. */
+    /** The mean of what the last stages of all replicas reported, added in rank order. */
     double loss() {
+        double sum = 0;
+        int count = 0;
         for (StepResult result : results) {
             if (result != null && result.loss().isPresent()) {
-                return result.loss().getAsDouble();
+                sum += result.loss().getAsDouble();
+                count++;
             }
         }
-        throw new IllegalStateException("pass %d: no rank reported a loss".formatted(pass));
+        if (count == 0) {
+            throw new IllegalStateException("pass %d: no rank reported a loss".formatted(pass));
+        }
+        return sum / count;
     }
 
     GradientSummary gradients() {

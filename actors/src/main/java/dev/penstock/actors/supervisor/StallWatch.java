@@ -3,12 +3,14 @@ package dev.penstock.actors.supervisor;
 import dev.penstock.actors.shard.RankActivity;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.OpPlace;
 import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.render.FaultGrid;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -40,7 +42,7 @@ final class StallWatch {
                     Math.max(longestOpNanos, rank.updateEndNanos() - rank.updateStartNanos());
         }
         for (RankStep rank : report.ranks()) {
-            List<Op> ops = plan.training().program(rank.rank()).ops();
+            List<Op> ops = plan.program(StepKind.TRAIN, rank.rank()).ops();
             for (int i = 0; i < ops.size(); i++) {
                 if (!ops.get(i).computations().isEmpty()) {
                     long nanos = rank.opEndNanos()[i] - rank.opStartNanos()[i];
@@ -141,10 +143,11 @@ final class StallWatch {
                 continue;
             }
             schedule = plan.schedule(activity.kind());
-            List<Op> ops = schedule.program(row.rank()).ops();
+            int program = plan.grid().placeOf(row.rank()).pipeline();
+            List<Op> ops = schedule.program(program).ops();
             if (activity.position() < ops.size()) {
                 Op op = ops.get(activity.position());
-                standing.add(new OpPlace(row.rank(), activity.position(), op));
+                standing.add(new OpPlace(program, activity.position(), op));
                 Awaited.by(schedule, op).ifPresent(awaited::add);
             }
         }
@@ -153,7 +156,7 @@ final class StallWatch {
 
     /** The rank's order around its position: {@code ... 0F1 0SEND_F1 >0RECV_B0< 0B0 ...}. */
     private String excerpt(int rank, RankActivity activity) {
-        List<Op> ops = plan.schedule(activity.kind()).program(rank).ops();
+        List<Op> ops = plan.program(activity.kind(), rank).ops();
         int at = activity.position();
         int from = Math.max(0, at - CONTEXT_OPS);
         int to = Math.min(ops.size(), at + CONTEXT_OPS + 1);

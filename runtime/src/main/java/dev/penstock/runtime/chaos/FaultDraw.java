@@ -8,6 +8,7 @@ import dev.penstock.runtime.config.RunConfig;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.Schedule;
+
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -64,8 +65,8 @@ final class FaultDraw {
     private FaultEntry draw(FaultKind kind) {
         return switch (kind) {
             case KILL_AT_OP -> {
-                int rank = random.nextInt(training.shape().ranks());
-                Op op = pick(training.program(rank).ops());
+                int rank = rank();
+                Op op = pick(training.program(config.grid().placeOf(rank).pipeline()).ops());
                 String text = OpText.print(op, training.shape());
                 yield new FaultEntry.KillRank(rank, step(), Optional.of(text), Moment.BEGIN);
             }
@@ -134,7 +135,7 @@ final class FaultDraw {
     }
 
     private int rank() {
-        return random.nextInt(training.shape().ranks());
+        return random.nextInt(config.grid().ranks());
     }
 
     private int step() {

@@ -14,6 +14,7 @@ import dev.penstock.runtime.metrics.PipelineMeter;
 import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.report.FaultOutcome;
 import dev.penstock.runtime.report.RecoveryBook;
+
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -56,7 +57,7 @@ record HarmedTraining(
                     new MetricsWriter(
                             run.metrics(),
                             0,
-                            new PipelineMeter(assembly.plan().training()),
+                            new PipelineMeter(assembly.plan().training(), assembly.plan().grid()),
                             assembly.model().batch().tokensPerStep(),
                             assembly.model().optimizer().learningRate()::at,
                             InstantSource.system())) {

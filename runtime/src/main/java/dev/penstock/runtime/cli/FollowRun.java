@@ -9,10 +9,12 @@ import dev.penstock.runtime.launch.Interrupts;
 import dev.penstock.runtime.metrics.PipelineMeter;
 import dev.penstock.runtime.metrics.ProgressListener;
 import dev.penstock.schedules.ir.Schedule;
+
+import org.jspecify.annotations.Nullable;
+
 import java.io.PrintWriter;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
-import org.jspecify.annotations.Nullable;
 
 /** Shows a cluster's run as a local one is shown, until it ends or the user has seen enough. */
 final class FollowRun implements NewsReader.Reader {
@@ -85,7 +87,7 @@ final class FollowRun implements NewsReader.Reader {
                         known.firstStep(),
                         known.lastStep(),
                         known.tokensPerStep(),
-                        new PipelineMeter(schedule));
+                        new PipelineMeter(schedule, known.grid()));
         progress = shown;
         reader = new NewsReader(shown, this);
     }

@@ -11,6 +11,7 @@ import dev.penstock.schedules.ir.ScheduleTextException;
 import dev.penstock.schedules.ir.TextProblem;
 import dev.penstock.schedules.lower.Lowering;
 import dev.penstock.schedules.lower.LoweringOptions;
+
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -78,7 +79,7 @@ public record ConfiguredSchedule(
                     new PipelineShape(
                             config.pipeline().stages(),
                             config.chunks(),
-                            config.batch().microBatches(),
+                            config.microBatchesOfReplica(),
                             section.tokensPerSlice(config.model()));
             return Generators.generate(
                     kind, shape, GenerateOptions.defaults().withBackwardOrder(backward));
@@ -141,9 +142,13 @@ public record ConfiguredSchedule(
                             config.pipeline().stages(),
                             shape.ranks()));
         }
-        if (shape.microBatches() != config.batch().microBatches()) {
-            int wanted = config.batch().microBatches();
-            problems.add(misfit(loaded, "batch.micro-batches = ", wanted, shape.microBatches()));
+        int wanted = config.microBatchesOfReplica();
+        if (shape.microBatches() != wanted) {
+            String what =
+                    config.parallel().data() == 1
+                            ? "batch.micro-batches = "
+                            : "batch.micro-batches / parallel.data = ";
+            problems.add(misfit(loaded, what, wanted, shape.microBatches()));
         }
         if (shape.chunks() != config.chunks()) {
             problems.add(misfit(loaded, "pipeline.chunks = ", config.chunks(), shape.chunks()));

@@ -19,6 +19,8 @@ final class Consistency {
         consistency.headsDivideTheWidth();
         consistency.vocabularyHoldsTheTokens();
         consistency.microBatchesDivideTheBatch();
+        consistency.replicasDivideTheMicroBatches();
+        consistency.shardsDivideTheHeads();
         consistency.everyStageHasWork();
         consistency.partitionMatches();
         consistency.slicesFillTheContext();
@@ -73,6 +75,30 @@ final class Consistency {
                 "try " + around(sequences, microBatches),
                 "batch.sequences",
                 "batch.micro-batches");
+    }
+
+    private void replicasDivideTheMicroBatches() {
+        int microBatches = config.batch().microBatches();
+        int replicas = config.parallel().data();
+        require(
+                microBatches % replicas == 0,
+                "a multiple of parallel.data = " + replicas,
+                microBatches,
+                "try " + around(microBatches, replicas),
+                "batch.micro-batches",
+                "parallel.data");
+    }
+
+    private void shardsDivideTheHeads() {
+        int heads = config.model().heads();
+        int shards = config.parallel().tensor();
+        require(
+                heads % shards == 0,
+                "a multiple of parallel.tensor = " + shards,
+                heads,
+                "try " + around(heads, shards),
+                "model.heads",
+                "parallel.tensor");
     }
 
     /** The embedding and the head can stand alone, in front and at the end. */

@@ -2,6 +2,7 @@ package dev.penstock.runtime.config;
 
 import dev.penstock.runtime.config.FaultEntry.Moment;
 import dev.penstock.schedules.ir.OpText;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -67,12 +68,16 @@ final class FaultChecks {
 
     private void requireRank(String key, int rank) {
         require(
-                rank < config.pipeline().stages(),
+                rank < config.grid().ranks(),
                 key,
-                "a rank below pipeline.stages = " + config.pipeline().stages(),
+                config.grid().isPipelineAlone()
+                        ? "a rank below pipeline.stages = " + config.pipeline().stages()
+                        : "a rank below %d: pipeline.stages x those of parallel"
+                                .formatted(config.grid().ranks()),
                 "" + rank,
                 "the first rank is 0",
-                "pipeline.stages");
+                "pipeline.stages",
+                "parallel");
     }
 
     private void requireStage(String key, int stage) {
@@ -88,9 +93,13 @@ final class FaultChecks {
 
     private void requireMicroBatch(String key, int microBatch) {
         require(
-                microBatch < config.batch().microBatches(),
+                microBatch < config.microBatchesOfReplica(),
                 key,
-                "a micro-batch below batch.micro-batches = " + config.batch().microBatches(),
+                config.parallel().data() == 1
+                        ? "a micro-batch below batch.micro-batches = "
+                                + config.batch().microBatches()
+                        : "a micro-batch below batch.micro-batches / parallel.data = "
+                                + config.microBatchesOfReplica(),
                 "" + microBatch,
                 "the first micro-batch is 0",
                 "batch.micro-batches");

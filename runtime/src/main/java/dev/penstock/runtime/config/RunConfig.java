@@ -1,5 +1,7 @@
 package dev.penstock.runtime.config;
 
+import dev.penstock.actors.spi.RankGrid;
+
 import java.util.List;
 
 /**
@@ -14,6 +16,7 @@ public record RunConfig(
         DataSection data,
         BatchSection batch,
         PipelineSection pipeline,
+        ParallelSection parallel,
         ScheduleSection schedule,
         OptimizerSection optimizer,
         DeviceSection device,
@@ -37,6 +40,17 @@ public record RunConfig(
     /** Stages of the whole pipeline: ranks times chunks. */
     public int stages() {
         return pipeline.stages() * chunks();
+    }
+
+    /** How the ranks of the run divide its work. */
+    public RankGrid grid() {
+        return new RankGrid(
+                pipeline.stages(), parallel.tensor(), parallel.context(), parallel.data());
+    }
+
+    /** Micro-batches of a step that one replica runs. */
+    public int microBatchesOfReplica() {
+        return batch.microBatches() / parallel.data();
     }
 
     /**

@@ -19,6 +19,7 @@ import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
+
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.InstantSource;
@@ -111,7 +112,8 @@ public final class ConfiguredFaults {
     private static Optional<Problem> problem(
             LoadedConfig loaded, String key, String text, int rank, Schedule training) {
         Op op = OpText.parse(text).orElseThrow();
-        RankProgram program = training.program(rank);
+        int pipeline = loaded.config().grid().placeOf(rank).pipeline();
+        RankProgram program = training.program(pipeline);
         boolean has =
                 program.ops().stream()
                         .flatMap(each -> Stream.concat(Stream.of(each), parts(each)))
@@ -123,7 +125,7 @@ public final class ConfiguredFaults {
                 loaded.problem(
                         key,
                         "an op of rank %d, which holds stages %s"
-                                .formatted(rank, training.placement().stagesOf(rank)),
+                                .formatted(rank, training.placement().stagesOf(pipeline)),
                         "\"" + text + "\"",
                         "its first is %s; see all with penstock schedule show"
                                 .formatted(

@@ -74,7 +74,7 @@ final class ConfiguredModel {
         var batch =
                 new BatchShape(
                         config.batch().sequencesPerMicroBatch(),
-                        config.batch().microBatches(),
+                        config.microBatchesOfReplica(),
                         schedule.sliceTokens(),
                         config.device().reductionBlock());
         var precision =
@@ -90,7 +90,7 @@ final class ConfiguredModel {
                 optimizer,
                 seed,
                 config.schedule().recompute().blocks(section.layers()),
-                1);
+                config.grid());
     }
 
     private static AdamWSettings optimizer(OptimizerSection section, int steps) {

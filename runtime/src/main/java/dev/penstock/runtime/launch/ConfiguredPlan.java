@@ -9,6 +9,7 @@ import dev.penstock.runtime.config.RunConfig;
 import dev.penstock.schedules.ir.Channel;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.ScheduleText;
+
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -45,6 +46,7 @@ final class ConfiguredPlan {
                 "",
                 schedule.training(),
                 schedule.evaluation(),
+                config.grid(),
                 inFlight(schedule),
                 new RunSteps(0, 1, 0, 0, 0, 0),
                 Timeouts.DEFAULT,
@@ -58,6 +60,7 @@ final class ConfiguredPlan {
                 hash(),
                 schedule.training(),
                 schedule.evaluation(),
+                config.grid(),
                 inFlight(schedule),
                 steps(),
                 new Timeouts(

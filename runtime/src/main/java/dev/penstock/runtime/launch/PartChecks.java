@@ -14,6 +14,7 @@ import dev.penstock.runtime.model.GptSettings;
 import dev.penstock.runtime.model.GptStageFactory;
 import dev.penstock.runtime.model.ParameterSource;
 import dev.penstock.runtime.model.StageBudget;
+
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -90,6 +91,7 @@ final class PartChecks {
         return draft.sound(
                         "schedule",
                         "pipeline.stages",
+                        "parallel",
                         "batch.micro-batches",
                         "model.context",
                         "model.tied",
@@ -149,7 +151,8 @@ final class PartChecks {
                             "schedule.recompute",
                             "full or none where the order's backwards come in two parts",
                             "blocks that run again one by one",
-                            "try schedule.recompute = full, or a kind with whole backwards such as 1f1b"));
+                            "try schedule.recompute = full, or a kind with whole backwards such as"
+                                    + " 1f1b"));
         }
     }
 
@@ -170,8 +173,10 @@ final class PartChecks {
                                 wantedMemory(rank, calm.get(rank), most),
                                 "%,d bytes".formatted(limit),
                                 most > calm.get(rank)
-                                        ? "use more stages, smaller micro-batches, another schedule, or recovery.mirror = off"
-                                        : "use more stages, smaller micro-batches or another schedule"));
+                                        ? "use more stages, smaller micro-batches, another"
+                                                + " schedule, or recovery.mirror = off"
+                                        : "use more stages, smaller micro-batches or another"
+                                                + " schedule"));
             }
         }
     }
@@ -191,7 +196,11 @@ final class PartChecks {
     }
 
     private String wantedMemory(int rank, long calm, long most) {
-        List<Integer> stages = schedule.orElseThrow().training().placement().stagesOf(rank);
+        List<Integer> stages =
+                schedule.orElseThrow()
+                        .training()
+                        .placement()
+                        .stagesOf(config.grid().placeOf(rank).pipeline());
         String of =
                 stages.size() == 1
                         ? "rank %d with stage %d".formatted(rank, stages.getFirst())

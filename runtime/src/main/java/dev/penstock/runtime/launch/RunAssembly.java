@@ -143,8 +143,10 @@ public final class RunAssembly implements AutoCloseable {
         var partition = model().partition();
         double[] shares = new double[plan.ranks()];
         for (int stage = 0; stage < partition.stages(); stage++) {
-            int rank = plan.training().placement().rankOf(stage);
-            shares[rank] += partition.flopsPerToken(model().shape(), stage);
+            int rank = plan.holderOf(stage, 0);
+            for (int each : plan.grid().sameProgram(rank)) {
+                shares[each] += partition.flopsPerToken(model().shape(), stage);
+            }
         }
         return shares;
     }

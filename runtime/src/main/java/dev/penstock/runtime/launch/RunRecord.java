@@ -1,5 +1,6 @@
 package dev.penstock.runtime.launch;
 
+import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.runtime.config.RunConfig;
@@ -15,6 +16,7 @@ import dev.penstock.runtime.report.RunEnding;
 import dev.penstock.runtime.report.RunFacts;
 import dev.penstock.runtime.report.RunRecorder;
 import dev.penstock.runtime.report.RunReport;
+
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
@@ -58,7 +60,7 @@ public final class RunRecord implements AutoCloseable {
         this.assembly = assembly;
         this.plannedBytes = List.copyOf(plannedBytes);
         this.config = assembly.config();
-        this.meter = new PipelineMeter(assembly.plan().training());
+        this.meter = new PipelineMeter(assembly.plan().training(), assembly.plan().grid());
         var steps = assembly.plan().steps();
         this.recorder =
                 new RunRecorder(
@@ -83,13 +85,18 @@ public final class RunRecord implements AutoCloseable {
     }
 
     public long tokensPerStep() {
-        return assembly.model().batch().tokensPerStep();
+        return assembly.model().tokensPerStep();
     }
 
     /** Records what it is told, looks for stragglers, and hands all on. */
     public RunListener listener(RunListener next) {
         var told = new ListenerFanOut(List.of(metrics, recorder, recoveries, next));
-        var stragglers = new StragglerWatch(assembly.plan().training(), assembly.shares(), told);
+        var stragglers =
+                new StragglerWatch(
+                        assembly.plan().training(),
+                        assembly.plan().grid(),
+                        assembly.shares(),
+                        told);
         return new ListenerFanOut(List.of(told, stragglers));
     }
 
@@ -114,8 +121,19 @@ public final class RunRecord implements AutoCloseable {
                                                 assembly.model().partition().stages(),
                                                 assembly.model().partition().layersPerStage(),
                                                 assembly.plan().training().name(),
-                                                config.batch().microBatches(),
+                                                config.microBatchesOfReplica(),
                                                 config.batch().sequencesPerMicroBatch())));
+        RankGrid grid = assembly.plan().grid();
+        if (!grid.isPipelineAlone()) {
+            lines.add(
+                    "ranks: %d = %d stages x %d tensor shards x %d context parts x %d replicas"
+                            .formatted(
+                                    grid.ranks(),
+                                    grid.pipeline(),
+                                    grid.tensor(),
+                                    grid.context(),
+                                    grid.data()));
+        }
         List<Integer> slices = assembly.plan().training().shape().sliceLengths();
         if (slices.size() > 1) {
             lines.add("token slices: " + slices);
@@ -151,6 +169,7 @@ public final class RunRecord implements AutoCloseable {
                 config.run().name(),
                 config.resolved(),
                 assembly.plan().training(),
+                assembly.plan().grid(),
                 assembly.plan().steps().last(),
                 tokensPerStep(),
                 assembly.model().shape().parameters(),

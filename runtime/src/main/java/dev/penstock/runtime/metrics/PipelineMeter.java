@@ -1,7 +1,9 @@
 package dev.penstock.runtime.metrics;
 
+import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.schedules.ir.Schedule;
+
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -14,6 +16,7 @@ public final class PipelineMeter {
     private static final int OPS_PER_STEP = 4096;
 
     private final Schedule schedule;
+    private final RankGrid grid;
     private final long stepsPerSimulation;
     private @Nullable StepReport lastReport;
     private @Nullable StepMeasure lastMeasure;
@@ -21,11 +24,18 @@ public final class PipelineMeter {
 
     /**
      * @param schedule the lowered training program that the ranks run
+     * @param grid of all ranks; the first pipeline is measured
      */
-    public PipelineMeter(Schedule schedule) {
+    public PipelineMeter(Schedule schedule, RankGrid grid) {
         this.schedule = schedule;
+        this.grid = grid;
         long ops = schedule.programs().stream().mapToLong(program -> program.ops().size()).sum();
         this.stepsPerSimulation = 1 + ops / OPS_PER_STEP;
+    }
+
+    /** Of a pipeline alone. */
+    public PipelineMeter(Schedule schedule) {
+        this(schedule, RankGrid.pipeline(schedule.programs().size()));
     }
 
     /**
@@ -38,7 +48,7 @@ public final class PipelineMeter {
         if (last != null && report.equals(lastReport)) {
             return last;
         }
-        StepTimes times = StepTimes.of(schedule, report);
+        StepTimes times = StepTimes.of(schedule, report.ofFirstPipeline(grid));
         IdealStep ideal =
                 last != null && measured % stepsPerSimulation != 0
                         ? last.ideal()

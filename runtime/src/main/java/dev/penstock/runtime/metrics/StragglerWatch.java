@@ -1,10 +1,12 @@
 package dev.penstock.runtime.metrics;
 
+import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.Schedule;
+
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Collection;
@@ -31,6 +33,7 @@ public final class StragglerWatch implements RunListener {
     private static final double WELL = 1.25;
 
     private final Schedule schedule;
+    private final RankGrid grid;
     private final double[] shares;
     private final RunListener told;
     private final List<Rank> ranks;
@@ -43,11 +46,13 @@ public final class StragglerWatch implements RunListener {
 
     /**
      * @param schedule the lowered training program
+     * @param grid of all ranks
      * @param shares of the model's work, entry r is rank r's; any unit
      * @param told of stragglers
      */
-    public StragglerWatch(Schedule schedule, double[] shares, RunListener told) {
+    public StragglerWatch(Schedule schedule, RankGrid grid, double[] shares, RunListener told) {
         this.schedule = schedule;
+        this.grid = grid;
         this.shares = shares.clone();
         this.told = told;
         this.ranks = Arrays.stream(shares).mapToObj(_ -> new Rank()).toList();
@@ -97,7 +102,7 @@ public final class StragglerWatch implements RunListener {
     }
 
     private double computeNanos(RankStep rank) {
-        List<Op> ops = schedule.program(rank.rank()).ops();
+        List<Op> ops = schedule.program(grid.placeOf(rank.rank()).pipeline()).ops();
         double nanos = 0;
         for (int i = 0; i < ops.size(); i++) {
             if (!ops.get(i).computations().isEmpty()) {

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.model;
 
+import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankPlace;
 
 import java.util.Set;
@@ -10,8 +11,7 @@ import java.util.Set;
  * @param seed of the initial parameters; they do not depend on the partition
  * @param recomputedBlocks transformer blocks that keep their input alone and run again in the
  *     backward; of no effect in a stage whose backwards come in two parts
- * @param tensorShards how many ranks compute a stage together, each with its part of the heads, of
- *     the hidden layer and of the vocabulary
+ * @param grid who else works on a step; the batch is that of one replica
  */
 public record GptSettings(
         GptShape shape,
@@ -21,9 +21,10 @@ public record GptSettings(
         AdamWSettings optimizer,
         long seed,
         Set<Integer> recomputedBlocks,
-        int tensorShards) {
+        RankGrid grid) {
     public GptSettings {
         recomputedBlocks = Set.copyOf(recomputedBlocks);
+        int tensorShards = grid.tensor();
         if (partition.layers() != shape.layers()) {
             throw new IllegalArgumentException(
                     "the partition %s holds %d layers, but the model has %d"
@@ -37,14 +38,13 @@ public record GptSettings(
                     "the slices %s hold %d tokens, but the model's context is %d"
                             .formatted(batch.sliceLengths(), batch.context(), shape.context()));
         }
-        if (tensorShards < 1 || shape.heads() % tensorShards != 0) {
+        if (shape.heads() % tensorShards != 0) {
             throw new IllegalArgumentException(
                     "attention heads are divided among the tensor shards: expected a divisor of %d heads, got %d shards; try %d"
                             .formatted(
                                     shape.heads(),
                                     tensorShards,
-                                    GptShape.largestDivisor(
-                                            shape.heads(), Math.max(1, tensorShards))));
+                                    GptShape.largestDivisor(shape.heads(), tensorShards)));
         }
         if (shape.vocabulary() < tensorShards) {
             throw new IllegalArgumentException(
@@ -55,7 +55,7 @@ public record GptSettings(
 
     /** What a shard of a stage holds of the model. */
     ShardShape shape(StageRole role) {
-        return new ShardShape(shape, role.shard(), tensorShards);
+        return new ShardShape(shape, role.shard(), grid.tensor());
     }
 
     /** What a rank holds of the model as a stage. */
@@ -63,7 +63,32 @@ public record GptSettings(
         return partition.role(stage).onShard(place.tensor());
     }
 
-    /** Of a run that keeps every block's activations, on whole stages. */
+    /** Of a pipeline alone. */
+    public GptSettings(
+            GptShape shape,
+            StagePartition partition,
+            BatchShape batch,
+            Precision precision,
+            AdamWSettings optimizer,
+            long seed,
+            Set<Integer> recomputedBlocks) {
+        this(
+                shape,
+                partition,
+                batch,
+                precision,
+                optimizer,
+                seed,
+                recomputedBlocks,
+                RankGrid.pipeline(1));
+    }
+
+    /** Tokens of one step, of all replicas. */
+    public int tokensPerStep() {
+        return Math.multiplyExact(batch.tokensPerStep(), grid.data());
+    }
+
+    /** Of a run that keeps every block's activations. */
     public GptSettings(
             GptShape shape,
             StagePartition partition,
@@ -71,6 +96,6 @@ public record GptSettings(
             Precision precision,
             AdamWSettings optimizer,
             long seed) {
-        this(shape, partition, batch, precision, optimizer, seed, Set.of(), 1);
+        this(shape, partition, batch, precision, optimizer, seed, Set.of());
     }
 }

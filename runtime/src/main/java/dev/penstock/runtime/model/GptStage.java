@@ -3,6 +3,7 @@ package dev.penstock.runtime.model;
 import static java.util.Objects.requireNonNull;
 
 import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.SharedGradient;
 import dev.penstock.actors.spi.StageGroups;
 import dev.penstock.actors.spi.StageProgram;
@@ -51,6 +52,7 @@ public final class GptStage implements StageProgram {
             Kernels kernels,
             StageScopes scopes,
             StageBuffers buffers,
+            RankPlace place,
             BatchSource batches) {
         this.settings = settings;
         this.role = role;
@@ -62,7 +64,7 @@ public final class GptStage implements StageProgram {
         StageParameters parameters = buffers.parameters();
         ShardShape shape = settings.shape(role);
         layers = new StageLayers(compute, shape, role, parameters, buffers.logits());
-        data = new StepData(batches, settings.batch(), buffers.inputs(), buffers.ledger());
+        data = new StepData(batches, settings.batch(), place, buffers.inputs(), buffers.ledger());
         optimizer = new StageOptimizer(kernels, settings.optimizer(), parameters.all());
         gradients = new StageGradients(kernels, parameters, settings, role);
         blocksBySlice =
@@ -82,6 +84,7 @@ public final class GptStage implements StageProgram {
             GptSettings settings,
             StageRole role,
             StageBudget budget,
+            RankPlace place,
             Device device,
             BatchSource batches,
             ParameterSource source) {
@@ -90,7 +93,7 @@ public final class GptStage implements StageProgram {
             StageBuffers buffers = StageBuffers.allocate(scopes, settings, role, budget);
             new ParameterInit(source, settings.seed(), settings.shape().layers())
                     .fill(buffers.parameters().all(), device.kernels());
-            return new GptStage(settings, role, device.kernels(), scopes, buffers, batches);
+            return new GptStage(settings, role, device.kernels(), scopes, buffers, place, batches);
         } catch (RuntimeException e) {
             scopes.close();
             throw e;
@@ -271,7 +274,7 @@ public final class GptStage implements StageProgram {
                     requireNonNull(buffers.ledger()),
                     unit.microBatch(),
                     headChunksBySlice.get(unit.slice()),
-                    1f / settings.batch().tokensPerStep(),
+                    1f / settings.tokensPerStep(),
                     dStream,
                     work,
                     blocks);

@@ -39,7 +39,13 @@ public final class GptStageFactory implements StageBuilder {
     @Override
     public GptStage create(int stage, RankPlace place, Device device) {
         return GptStage.build(
-                settings, settings.role(stage, place), budgets.get(stage), device, batches, source);
+                settings,
+                settings.role(stage, place),
+                budgets.get(stage),
+                place,
+                device,
+                batches,
+                source);
     }
 
     @Override

@@ -1,13 +1,16 @@
 package dev.penstock.runtime.model;
 
+import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.runtime.data.BatchSource;
+
 import org.jspecify.annotations.Nullable;
 
 /** What a stage needs of a step's data: inputs on the first, targets and losses on the last. */
 final class StepData {
     private final BatchShape batch;
     private final BatchSource source;
+    private final int firstMicroBatch;
     private final int[] microBatch;
     private final @Nullable InputTokens inputs;
     private final @Nullable LossLedger ledger;
@@ -15,10 +18,12 @@ final class StepData {
     StepData(
             BatchSource source,
             BatchShape batch,
+            RankPlace place,
             @Nullable InputTokens inputs,
             @Nullable LossLedger ledger) {
         this.batch = batch;
         this.source = source;
+        this.firstMicroBatch = place.data() * batch.microBatches();
         this.inputs = inputs;
         this.ledger = ledger;
         microBatch = new int[batch.sequences() * (batch.context() + 1)];
@@ -29,7 +34,7 @@ final class StepData {
             return;
         }
         for (int m = 0; m < batch.microBatches(); m++) {
-            source.read(kind, step, m, microBatch);
+            source.read(kind, step, firstMicroBatch + m, microBatch);
             if (inputs != null) {
                 inputs.fill(m, microBatch);
             }

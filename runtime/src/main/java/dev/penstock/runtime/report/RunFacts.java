@@ -1,6 +1,8 @@
 package dev.penstock.runtime.report;
 
+import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.schedules.ir.Schedule;
+
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -13,6 +15,7 @@ import java.util.function.Supplier;
  * @param name as configured
  * @param configuration the resolved configuration as text
  * @param schedule the lowered training program that every rank runs
+ * @param grid of all ranks; the schedule is that of each of its pipelines
  * @param steps the step that the run ends with
  * @param tokensPerStep tokens that one step trains on
  * @param parameters of the model, shared ones counted once
@@ -25,6 +28,7 @@ public record RunFacts(
         String name,
         String configuration,
         Schedule schedule,
+        RankGrid grid,
         long steps,
         long tokensPerStep,
         long parameters,
@@ -32,7 +36,7 @@ public record RunFacts(
         Supplier<List<FaultOutcome>> faults,
         Map<String, String> environment) {
 
-    /** Of a run in which nothing goes wrong on purpose. */
+    /** Of a pipeline alone in which nothing goes wrong on purpose. */
     public RunFacts(
             String name,
             String configuration,
@@ -46,6 +50,7 @@ public record RunFacts(
                 name,
                 configuration,
                 schedule,
+                RankGrid.pipeline(schedule.programs().size()),
                 steps,
                 tokensPerStep,
                 parameters,

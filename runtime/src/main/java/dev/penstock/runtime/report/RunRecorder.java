@@ -1,5 +1,6 @@
 package dev.penstock.runtime.report;
 
+import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.StepReport;
@@ -10,6 +11,7 @@ import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.MeasuredMeans;
 import dev.penstock.schedules.simulate.ProfileCosts;
 import dev.penstock.schedules.simulate.ProfileText;
+
 import java.util.ArrayDeque;
 import java.util.Collection;
 import java.util.Collections;
@@ -147,9 +149,11 @@ public final class RunRecorder implements RunListener {
     }
 
     /** What ops cost in the recent steps: the text of a profile. */
-    synchronized String profile(Schedule schedule) {
+    synchronized String profile(Schedule schedule, RankGrid grid) {
         var means = new MeasuredMeans();
-        recent.forEach(report -> means.add(StepTimes.of(schedule, report).timeline()));
+        recent.forEach(
+                report ->
+                        means.add(StepTimes.of(schedule, report.ofFirstPipeline(grid)).timeline()));
         return ProfileText.print(new ProfileCosts(means.lines()));
     }
 

@@ -1,6 +1,10 @@
 package dev.penstock.runtime.report;
 
 import dev.penstock.runtime.metrics.RunDirectory;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.io.BufferedWriter;
 import java.io.IOException;
 import java.io.Writer;
@@ -10,8 +14,6 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.List;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Writes what remains of a run into its directory: loss.svg, gantt.svg, trace.json, profile.txt and
@@ -55,7 +57,7 @@ public final class RunReport {
                             ending,
                             curves,
                             recorder,
-                            TypicalStep.of(facts.schedule(), recorder));
+                            TypicalStep.of(facts.schedule(), facts.grid(), recorder));
             writeFiles(findings, problems);
             return RunSummary.text(findings) + where(problems);
         } catch (IOException | RuntimeException e) {
@@ -79,12 +81,12 @@ public final class RunReport {
                                         problems,
                                         out -> out.write(step.gantt().file())));
         if (recorder.size() > 0) {
-            StepTrace trace = new StepTrace(facts.name(), facts.schedule());
+            StepTrace trace = new StepTrace(facts.name(), facts.schedule(), facts.grid());
             file(directory.trace(), problems, out -> trace.write(recorder.traced(), out));
             file(
                     directory.profile(),
                     problems,
-                    out -> out.write(recorder.profile(facts.schedule())));
+                    out -> out.write(recorder.profile(facts.schedule(), facts.grid())));
         }
     }
 

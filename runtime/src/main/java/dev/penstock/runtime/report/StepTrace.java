@@ -2,12 +2,15 @@ package dev.penstock.runtime.report;
 
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
+
+import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.runtime.metrics.Activity;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.Schedule;
+
 import java.io.IOException;
 import java.io.Writer;
 import java.util.List;
@@ -22,10 +25,12 @@ final class StepTrace {
 
     private final String runName;
     private final Schedule schedule;
+    private final RankGrid grid;
 
-    StepTrace(String runName, Schedule schedule) {
+    StepTrace(String runName, Schedule schedule, RankGrid grid) {
         this.runName = runName;
         this.schedule = schedule;
+        this.grid = grid;
     }
 
     void write(List<StepReport> steps, Writer out) throws IOException {
@@ -47,14 +52,14 @@ final class StepTrace {
 
     private void writeNames(JsonGenerator json) throws IOException {
         writeName(json, "process_name", 0, runName);
-        for (int rank = 0; rank < schedule.programs().size(); rank++) {
+        for (int rank = 0; rank < grid.ranks(); rank++) {
             writeName(json, "thread_name", rank, "rank " + rank);
         }
     }
 
     private void writeRank(JsonGenerator json, long step, RankStep rank, long origin)
             throws IOException {
-        List<Op> ops = schedule.program(rank.rank()).ops();
+        List<Op> ops = schedule.program(grid.placeOf(rank.rank()).pipeline()).ops();
         for (int i = 0; i < ops.size(); i++) {
             Op op = ops.get(i);
             begin(

@@ -1,11 +1,13 @@
 package dev.penstock.runtime.report;
 
+import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.runtime.metrics.PipelineMeter;
 import dev.penstock.runtime.metrics.Quantities;
 import dev.penstock.runtime.metrics.StepMeasure;
 import dev.penstock.schedules.ir.Schedule;
+
 import java.util.List;
 import java.util.Optional;
 
@@ -22,15 +24,15 @@ record TypicalStep(long step, int chosenFrom, StepMeasure measure, List<RankStep
         ranks = List.copyOf(ranks);
     }
 
-    static Optional<TypicalStep> of(Schedule schedule, RunRecorder recorder) {
+    static Optional<TypicalStep> of(Schedule schedule, RankGrid grid, RunRecorder recorder) {
         return recorder.typical()
                 .map(
                         (StepReport report) ->
                                 new TypicalStep(
                                         report.step(),
                                         recorder.size(),
-                                        new PipelineMeter(schedule).measure(report),
-                                        report.ranks()));
+                                        new PipelineMeter(schedule, grid).measure(report),
+                                        report.ofFirstPipeline(grid).ranks()));
     }
 
     /** The measured step above the ideal one. */

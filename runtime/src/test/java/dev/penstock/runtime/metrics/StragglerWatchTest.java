@@ -3,6 +3,7 @@ package dev.penstock.runtime.metrics;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.StepReport;
@@ -11,13 +12,15 @@ import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.lower.Lowering;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 
 class StragglerWatchTest {
     private static final double[] SHARES = {1, 2, 2, 3};
@@ -112,7 +115,11 @@ class StragglerWatchTest {
     }
 
     private StragglerWatch watch(int count) {
-        return new StragglerWatch(schedule(count), Arrays.copyOf(SHARES, count), new Listener());
+        return new StragglerWatch(
+                schedule(count),
+                RankGrid.pipeline(count),
+                Arrays.copyOf(SHARES, count),
+                new Listener());
     }
 
     private static Schedule schedule(int ranks) {

@@ -38,7 +38,7 @@ final class TinyRuns {
                 s.optimizer(),
                 s.seed(),
                 blocks,
-                s.tensorShards());
+                s.grid());
     }
 
     /** Two sequences in each of three micro-batches, sums on a grid of 4 tokens. */

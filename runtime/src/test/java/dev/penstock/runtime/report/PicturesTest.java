@@ -2,14 +2,17 @@ package dev.penstock.runtime.report;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.runtime.metrics.SimulatedRun;
 import dev.penstock.runtime.report.LineChart.Look;
 import dev.penstock.runtime.report.LineChart.Series;
 import dev.penstock.schedules.ir.PipelineShape;
+
+import org.junit.jupiter.api.Test;
+
 import java.util.List;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.Test;
 
 class PicturesTest {
     @Test
@@ -18,7 +21,14 @@ class PicturesTest {
         RunRecorder recorder = new RunRecorder(List.of());
         recorder.onStep(run.perfect(1));
 
-        String svg = TypicalStep.of(run.schedule(), recorder).orElseThrow().gantt().file();
+        String svg =
+                TypicalStep.of(
+                                run.schedule(),
+                                RankGrid.pipeline(run.schedule().shape().ranks()),
+                                recorder)
+                        .orElseThrow()
+                        .gantt()
+                        .file();
 
         assertThat(svg.length()).isBetween(100_000, 4_000_000);
         assertThat(svg.contains(">rank 56<")).isTrue();
@@ -31,7 +41,14 @@ class PicturesTest {
         RunRecorder recorder = new RunRecorder(List.of());
         recorder.onStep(run.perfect(1));
 
-        String svg = TypicalStep.of(run.schedule(), recorder).orElseThrow().gantt().inline();
+        String svg =
+                TypicalStep.of(
+                                run.schedule(),
+                                RankGrid.pipeline(run.schedule().shape().ranks()),
+                                recorder)
+                        .orElseThrow()
+                        .gantt()
+                        .inline();
 
         List<String> ends =
                 svg.lines()
