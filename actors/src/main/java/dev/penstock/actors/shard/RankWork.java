@@ -11,6 +11,8 @@ import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.mirror.MirrorProgress;
 import dev.penstock.actors.mirror.RankMirrors;
 import dev.penstock.actors.spi.CheckpointStore;
+import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.StageBuilder;
 import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StageProgramFactory;
@@ -287,15 +289,16 @@ final class RankWork implements AutoCloseable {
 
     List<CheckpointStore.ShardFile> save(long savedStep) {
         faults.at(StepMoment.CHECKPOINT, savedStep);
-        List<CheckpointStore.ShardFile> files =
-                stages.values().stream()
-                        .map(
-                                stage ->
-                                        resources
-                                                .checkpoints()
-                                                .writeShard(
-                                                        savedStep, stage.stage(), stage.state()))
-                        .toList();
+        RankPlace place = resources.plan().grid().placeOf(rank);
+        List<CheckpointStore.ShardFile> files = new ArrayList<>();
+        for (StageProgram stage : stages.values()) {
+            List<NamedTensor> state =
+                    stage.state().stream().filter(held -> held.piece().elements() > 0).toList();
+            if (!state.isEmpty()) {
+                files.add(
+                        resources.checkpoints().writeShard(savedStep, stage.stage(), place, state));
+            }
+        }
         faults.at(StepMoment.SAVED, savedStep);
         return files;
     }

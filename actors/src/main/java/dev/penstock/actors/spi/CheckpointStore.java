@@ -9,11 +9,13 @@ import java.util.List;
  */
 public interface CheckpointStore {
     /**
-     * Writes one stage's state. Called on the shard's thread.
+     * Writes what a rank holds of a stage's state. Called on the shard's thread.
      *
+     * @param place of the rank: several may hold pieces of one stage
+     * @param state at least one tensor
      * @return what the manifest needs to know about the file
      */
-    ShardFile writeShard(long step, int stage, List<NamedTensor> state);
+    ShardFile writeShard(long step, int stage, RankPlace place, List<NamedTensor> state);
 
     /** Publishes the checkpoint of a step and drops those beyond the retained number. */
     void publish(long step, List<ShardFile> shards);

@@ -111,8 +111,8 @@ public interface StageProgram extends AutoCloseable {
     void update(long step, double clipFactor);
 
     /**
-     * Parameters and optimizer state of this stage, for a checkpoint; shared ones on one stage
-     * only.
+     * What this rank puts into a checkpoint of the stage's parameters and optimizer state: of all
+     * ranks together every element once, so shared ones on one stage only and copies on one rank.
      */
     List<NamedTensor> state();
 

@@ -57,7 +57,9 @@ final class SaveRound {
     }
 
     List<ShardFile> files() {
-        return files.stream().sorted(Comparator.comparingInt(ShardFile::stage)).toList();
+        return files.stream()
+                .sorted(Comparator.comparingInt(ShardFile::stage).thenComparing(ShardFile::file))
+                .toList();
     }
 
     long bytes() {

@@ -2,6 +2,7 @@ package dev.penstock.actors.simulation;
 
 import dev.penstock.actors.spi.CheckpointStore;
 import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.RankPlace;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -29,7 +30,7 @@ final class SimDisk implements CheckpointStore {
     }
 
     @Override
-    public ShardFile writeShard(long step, int stage, List<NamedTensor> state) {
+    public ShardFile writeShard(long step, int stage, RankPlace place, List<NamedTensor> state) {
         if (writesThatFail > 0) {
             writesThatFail--;
             throw new IllegalStateException("No space left on device");

@@ -16,6 +16,7 @@ import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.shard.RankResources;
 import dev.penstock.actors.spi.CheckpointStore;
 import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunPlan;
@@ -158,7 +159,8 @@ final class ChainPipeline implements RunListener, CheckpointStore {
                             guardian,
                             "chain",
                             ConfigFactory.parseString(
-                                            "akka { stdout-loglevel = OFF, loglevel = WARNING, log-dead-letters = off }")
+                                            "akka { stdout-loglevel = OFF, loglevel = WARNING,"
+                                                    + " log-dead-letters = off }")
                                     .withFallback(ConfigFactory.load()));
             onStart.accept(system);
             try {
@@ -198,7 +200,7 @@ final class ChainPipeline implements RunListener, CheckpointStore {
     }
 
     @Override
-    public ShardFile writeShard(long step, int stage, List<NamedTensor> state) {
+    public ShardFile writeShard(long step, int stage, RankPlace place, List<NamedTensor> state) {
         if (step == failSaveOfStep) {
             throw new IllegalStateException("disk full");
         }

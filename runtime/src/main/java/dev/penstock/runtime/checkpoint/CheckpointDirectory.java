@@ -4,6 +4,7 @@ import dev.penstock.actors.fault.SaveFaults;
 import dev.penstock.actors.fault.SavePoint;
 import dev.penstock.actors.spi.CheckpointStore;
 import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.RankPlace;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -83,20 +84,28 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
     }
 
     @Override
-    public ShardFile writeShard(long step, int stage, List<NamedTensor> state) {
+    public ShardFile writeShard(long step, int stage, RankPlace place, List<NamedTensor> state) {
         Path folder = CheckpointFolders.of(root, step, CheckpointFolders.INCOMPLETE);
-        Path file = folder.resolve("stage-%d.safetensors".formatted(stage));
-        List<StoredTensor> tensors = state.stream().map(CheckpointDirectory::stored).toList();
-        Map<String, String> metadata =
-                Map.of("format", "pt", "penstock", "step %d, stage %d".formatted(step, stage));
-        long bytes = SafetensorsWriter.bytes(metadata, tensors);
+        Path file = folder.resolve(StageFile.name(stage, place) + ".safetensors");
+        StageFile content =
+                StageFile.of(
+                        Map.of(
+                                "format",
+                                "pt",
+                                "penstock",
+                                "step %d, stage %d".formatted(step, stage)),
+                        state);
+        long bytes = SafetensorsWriter.bytes(content.metadata(), content.tensors());
         try {
             Files.createDirectories(folder);
             Files.deleteIfExists(file); // of an earlier attempt at this step
             DiskSpace.require(file, bytes);
             SafetensorsWriter.Written written =
                     SafetensorsWriter.write(
-                            file, metadata, tensors, new HarmedShard(faults, step, bytes));
+                            file,
+                            content.metadata(),
+                            content.tensors(),
+                            new HarmedShard(faults, step, bytes));
             faults.at(SavePoint.SHARD_FLUSHED, step);
             return new ShardFile(
                     stage, file.getFileName().toString(), written.bytes(), written.sha256());
@@ -123,16 +132,6 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
         if (Files.exists(partial)) {
             remove(partial);
         }
-    }
-
-    private static StoredTensor stored(NamedTensor tensor) {
-        StoredType type =
-                switch (tensor.tensor().type()) {
-                    case F32 -> StoredType.F32;
-                    case BF16 -> StoredType.BF16;
-                    case I32 -> StoredType.I32;
-                };
-        return new StoredTensor(tensor.name(), type, tensor.shape(), tensor.tensor().segment());
     }
 
     @Override
@@ -169,7 +168,7 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
         }
         try (Stream<Path> files = Files.list(partial)) {
             for (Path stray : files.filter(file -> !expected.contains(file)).toList()) {
-                Files.delete(stray); // of an earlier attempt with more stages
+                Files.delete(stray); // of an earlier attempt with more ranks
             }
         }
         String config = identity.model().toJson();

@@ -1,6 +1,9 @@
 package dev.penstock.runtime.checkpoint;
 
-import dev.penstock.actors.spi.CheckpointStore.ShardFile;
+import dev.penstock.actors.spi.TensorPiece;
+import dev.penstock.runtime.checkpoint.SavedTensor.Piece;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -11,48 +14,88 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * The state in a checkpoint as one set of tensors, however many stages wrote it: parameters by
+ * The state in a checkpoint as one set of tensors, whoever wrote which piece of them: parameters by
  * their names, the optimizer's moments under {@code optimizer.m.NAME} and {@code optimizer.v.NAME}.
  */
 public final class CheckpointReader implements ModelTensors {
-    private final SavedCheckpoint checkpoint;
+    private static final int SHOWN = 20;
+
+    private final Path path;
     private final List<SafetensorsFile> files;
-    private final Map<String, StoredTensor> tensors;
+    private final Map<String, SavedTensor> tensors;
 
     private CheckpointReader(
-            SavedCheckpoint checkpoint,
-            List<SafetensorsFile> files,
-            Map<String, StoredTensor> tensors) {
-        this.checkpoint = checkpoint;
+            Path path, List<SafetensorsFile> files, Map<String, SavedTensor> tensors) {
+        this.path = path;
         this.files = files;
         this.tensors = Collections.unmodifiableMap(tensors);
     }
 
-    static CheckpointReader open(SavedCheckpoint checkpoint) {
-        List<SafetensorsFile> files = new ArrayList<>();
-        Map<String, StoredTensor> tensors = new LinkedHashMap<>();
+    /**
+     * Opens files that hold a set of tensors together.
+     *
+     * @param path that they are in, for messages
+     * @throws CheckpointException if one is malformed, or if the pieces of a tensor leave a hole or
+     *     overlap
+     */
+    public static CheckpointReader open(Path path, List<Path> files) {
+        List<SafetensorsFile> open = new ArrayList<>();
         try {
-            for (ShardFile shard : checkpoint.manifest().shards()) {
-                SafetensorsFile file =
-                        SafetensorsFile.open(checkpoint.path().resolve(shard.file()));
-                files.add(file);
-                for (StoredTensor tensor : file.tensors()) {
-                    if (tensors.put(tensor.name(), tensor) != null) {
-                        throw new CheckpointException(
-                                file.path(), tensor.name() + " is in another shard as well");
-                    }
+            Map<String, SavedTensor> tensors = new LinkedHashMap<>();
+            for (Path each : files) {
+                SafetensorsFile file = SafetensorsFile.open(each);
+                open.add(file);
+                for (Piece piece : pieces(file)) {
+                    tensors.computeIfAbsent(piece.stored().name(), _ -> new SavedTensor())
+                            .add(piece);
                 }
             }
+            requireCoverage(path, tensors.values());
+            return new CheckpointReader(path, open, tensors);
         } catch (CheckpointException e) {
-            files.forEach(SafetensorsFile::close);
+            open.forEach(SafetensorsFile::close);
             throw e;
         }
-        return new CheckpointReader(checkpoint, files, tensors);
     }
 
-    /** What the manifest says. */
-    public Manifest manifest() {
-        return checkpoint.manifest();
+    private static List<Piece> pieces(SafetensorsFile file) {
+        String note = file.metadata().get(PieceNote.KEY);
+        Map<String, TensorPiece> places =
+                note == null ? Map.of() : PieceNote.parse(file.path(), note);
+        List<Piece> pieces = new ArrayList<>();
+        for (StoredTensor tensor : file.tensors()) {
+            TensorPiece place = places.get(tensor.name());
+            if (place == null) {
+                List<Integer> shape = tensor.shape().isEmpty() ? List.of(1) : tensor.shape();
+                place = TensorPiece.all(shape);
+            } else if (place.elements() != tensor.elements() || tensor.type() != StoredType.F32) {
+                throw new CheckpointException(
+                        file.path(),
+                        "%s: expected %d elements of F32, got %s %s"
+                                .formatted(
+                                        tensor.name(),
+                                        place.elements(),
+                                        tensor.type(),
+                                        tensor.shape()));
+            }
+            pieces.add(new Piece(file.path(), place, tensor));
+        }
+        return pieces;
+    }
+
+    private static void requireCoverage(Path path, Collection<SavedTensor> tensors) {
+        List<String> problems =
+                tensors.stream().map(SavedTensor::problem).flatMap(Optional::stream).toList();
+        if (!problems.isEmpty()) {
+            List<String> shown = problems.subList(0, Math.min(SHOWN, problems.size()));
+            String more =
+                    problems.size() > SHOWN
+                            ? "%n  and %d tensors more".formatted(problems.size() - SHOWN)
+                            : "";
+            throw new CheckpointException(
+                    path,
+                    "its files do not make whole tensors:\n  " + String.join("\n  ", shown) + more);
+        }
     }
 
     /**
@@ -67,17 +110,31 @@ public final class CheckpointReader implements ModelTensors {
 
     @Override
     public Path path() {
-        return checkpoint.path();
+        return path;
     }
 
     @Override
-    public Collection<StoredTensor> tensors() {
+    public Collection<? extends TensorFacts> tensors() {
         return tensors.values();
     }
 
     @Override
-    public Optional<StoredTensor> find(String name) {
+    public Optional<? extends TensorFacts> find(String name) {
         return Optional.ofNullable(tensors.get(name));
+    }
+
+    @Override
+    public Optional<StoredTensor> read(String name, Arena arena) {
+        return Optional.ofNullable(tensors.get(name)).map(tensor -> tensor.read(arena));
+    }
+
+    @Override
+    public void copy(String name, TensorPiece piece, MemorySegment destination) {
+        SavedTensor tensor = tensors.get(name);
+        if (tensor == null) {
+            throw new CheckpointException(path, "no tensor '" + name + "'");
+        }
+        tensor.copyTo(piece, destination);
     }
 
     @Override

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.checkpoint;
 
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -26,13 +27,23 @@ public final class HuggingFaceExport {
      */
     public static void write(Path weights, Gpt2Config model, ModelTensors source) {
         source.requireParameters(model);
+        try (Arena arena = Arena.ofShared()) {
+            write(weights, model, tensors(model, source, arena));
+        }
+    }
+
+    private static List<StoredTensor> tensors(Gpt2Config model, ModelTensors source, Arena arena) {
         List<StoredTensor> tensors = new ArrayList<>();
         for (String name : model.parameters().keySet()) {
-            StoredTensor tensor = source.find(name).orElseThrow();
+            StoredTensor tensor = source.read(name, arena).orElseThrow();
             boolean bare = model.tied() || name.startsWith("lm_head.");
             String published = bare ? name : HuggingFaceWeights.PREFIX + name;
             tensors.add(new StoredTensor(published, tensor.type(), tensor.shape(), tensor.data()));
         }
+        return tensors;
+    }
+
+    private static void write(Path weights, Gpt2Config model, List<StoredTensor> tensors) {
         Path partial = weights.resolveSibling(weights.getFileName() + ".incomplete");
         try {
             Files.createDirectories(DurableFiles.folderOf(weights));

@@ -1,5 +1,8 @@
 package dev.penstock.runtime.checkpoint;
 
+import dev.penstock.actors.spi.TensorPiece;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Collection;
@@ -77,6 +80,18 @@ public final class HuggingFaceWeights implements ModelTensors {
     @Override
     public Optional<StoredTensor> find(String name) {
         return Optional.ofNullable(tensors.get(name));
+    }
+
+    @Override
+    public Optional<StoredTensor> read(String name, Arena arena) {
+        return find(name);
+    }
+
+    @Override
+    public void copy(String name, TensorPiece piece, MemorySegment destination) {
+        find(name)
+                .orElseThrow(() -> new CheckpointException(path(), "no tensor '" + name + "'"))
+                .copyTo(piece, destination);
     }
 
     @Override

@@ -23,7 +23,7 @@ import java.util.List;
  * @param configHash of the run's resolved configuration
  * @param model shape
  * @param configSha256 hash of {@code config.json}
- * @param shards files of the set, one per stage
+ * @param shards files of the set, one or several per stage
  */
 public record Manifest(
         int formatVersion,

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.checkpoint;
 
 import dev.penstock.actors.spi.TensorPiece;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.Collection;
@@ -15,10 +16,24 @@ public interface ModelTensors extends AutoCloseable {
     Path path();
 
     /** All of them. */
-    Collection<StoredTensor> tensors();
+    Collection<? extends TensorFacts> tensors();
 
     /** One by name, if it is there. */
-    Optional<StoredTensor> find(String name);
+    Optional<? extends TensorFacts> find(String name);
+
+    /**
+     * A whole tensor, if it is there.
+     *
+     * @param arena has the memory if it lies in pieces; otherwise it is where it is stored
+     */
+    Optional<StoredTensor> read(String name, Arena arena);
+
+    /**
+     * Copies a piece of a floating-point tensor that is there as F32 in native byte order.
+     *
+     * @param piece of the tensor's shape
+     */
+    void copy(String name, TensorPiece piece, MemorySegment destination);
 
     /**
      * Copies a piece of a tensor as F32 in native byte order; has the signature of a source of
@@ -28,18 +43,18 @@ public interface ModelTensors extends AutoCloseable {
      * @throws CheckpointException if it has another shape or does not hold real numbers
      */
     default boolean fill(String name, TensorPiece piece, MemorySegment destination) {
-        Optional<StoredTensor> found = find(name);
+        Optional<? extends TensorFacts> found = find(name);
         if (found.isEmpty()) {
             return false;
         }
-        StoredTensor tensor = found.get();
+        TensorFacts tensor = found.get();
         if (!tensor.shape().equals(piece.whole()) || !tensor.isFloatingPoint()) {
             throw new CheckpointException(
                     path(),
                     "%s: expected floating-point %s, got %s %s"
                             .formatted(name, piece.whole(), tensor.type(), tensor.shape()));
         }
-        tensor.copyTo(piece, destination);
+        copy(name, piece, destination);
         return true;
     }
 

@@ -32,7 +32,8 @@ public record SavedCheckpoint(Path path, Manifest manifest) {
     }
 
     /**
-     * Reads every file in full and compares its hash with the manifest.
+     * Reads every file in full and compares its hash with the manifest; then looks whether the
+     * files hold every tensor of the model, each of its elements once.
      *
      * @return what is wrong, each naming its file; empty if all is well
      */
@@ -42,6 +43,13 @@ public record SavedCheckpoint(Path path, Manifest manifest) {
             check(shard.file(), shard.bytes(), shard.sha256()).ifPresent(problems::add);
         }
         check(Gpt2Config.FILE, -1, manifest.configSha256()).ifPresent(problems::add);
+        if (problems.isEmpty()) {
+            try (CheckpointReader reader = read()) {
+                reader.requireState(manifest.model());
+            } catch (CheckpointException e) {
+                problems.add(e);
+            }
+        }
         return problems;
     }
 
@@ -72,9 +80,11 @@ public record SavedCheckpoint(Path path, Manifest manifest) {
     /**
      * Opens the tensors of all shards; hashes are not looked at.
      *
-     * @throws CheckpointException if a shard is missing or malformed
+     * @throws CheckpointException if a shard is missing or malformed, or if they do not make whole
+     *     tensors
      */
     public CheckpointReader read() {
-        return CheckpointReader.open(this);
+        return CheckpointReader.open(
+                path, manifest.shards().stream().map(shard -> path.resolve(shard.file())).toList());
     }
 }

@@ -15,7 +15,8 @@ import java.util.List;
  * @param shape dimensions; empty for a scalar
  * @param data the elements, unaligned; lives as long as the file or device buffer it belongs to
  */
-public record StoredTensor(String name, StoredType type, List<Integer> shape, MemorySegment data) {
+public record StoredTensor(String name, StoredType type, List<Integer> shape, MemorySegment data)
+        implements TensorFacts {
     private static final ValueLayout.OfDouble F64 =
             ValueLayout.JAVA_DOUBLE_UNALIGNED.withOrder(LITTLE_ENDIAN);
     private static final ValueLayout.OfFloat F32 =
@@ -49,25 +50,12 @@ public record StoredTensor(String name, StoredType type, List<Integer> shape, Me
         return new StoredTensor(name, StoredType.I64, shape, data);
     }
 
-    /** Number of elements. */
-    public long elements() {
-        return elements(shape);
-    }
-
     private static long elements(List<Integer> shape) {
         long elements = 1;
         for (int dimension : shape) {
             elements = Math.multiplyExact(elements, (long) dimension);
         }
         return elements;
-    }
-
-    /** Whether the elements are floating-point numbers, so that the methods below can read them. */
-    public boolean isFloatingPoint() {
-        return switch (type) {
-            case F64, F32, F16, BF16 -> true;
-            case I64, I32, I16, I8, U64, U32, U16, U8, BOOL -> false;
-        };
     }
 
     /** Element {@code index} of a floating-point tensor. */

@@ -5,7 +5,7 @@ import dev.penstock.runtime.checkpoint.CheckpointReader;
 import dev.penstock.runtime.checkpoint.Gpt2Config;
 import dev.penstock.runtime.checkpoint.Manifest;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
-import dev.penstock.runtime.checkpoint.StoredTensor;
+import dev.penstock.runtime.checkpoint.TensorFacts;
 import java.nio.file.Path;
 import java.util.List;
 import picocli.CommandLine.Command;
@@ -72,7 +72,7 @@ final class CheckpointInspectCommand extends PenstockCommand {
             long parameters =
                     reader.tensors().stream()
                             .filter(tensor -> !tensor.name().startsWith("optimizer."))
-                            .mapToLong(StoredTensor::elements)
+                            .mapToLong(TensorFacts::elements)
                             .sum();
             return new Answer(
                     checkpoint.path().toString(),

@@ -6,14 +6,15 @@ import dev.penstock.actors.spi.StageMirror;
 import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StageProgramFactory;
 import dev.penstock.cuda.device.Device;
-import java.util.function.UnaryOperator;
+import java.util.function.BiFunction;
 
 /** Stages with somebody who looks on; mirrors as they are. */
-record DecoratedStages(StageProgramFactory stages, UnaryOperator<StageProgram> decorator)
+record DecoratedStages(
+        StageProgramFactory stages, BiFunction<StageProgram, RankPlace, StageProgram> decorator)
         implements StageProgramFactory {
     @Override
     public StageProgram create(int stage, RankPlace place, Device device) {
-        return decorator.apply(stages.create(stage, place, device));
+        return decorator.apply(stages.create(stage, place, device), place);
     }
 
     @Override
@@ -31,11 +32,12 @@ record DecoratedStages(StageProgramFactory stages, UnaryOperator<StageProgram> d
         return new Decorated(stages.startingAt(step), decorator);
     }
 
-    private record Decorated(StageBuilder stages, UnaryOperator<StageProgram> decorator)
+    private record Decorated(
+            StageBuilder stages, BiFunction<StageProgram, RankPlace, StageProgram> decorator)
             implements StageBuilder {
         @Override
         public StageProgram create(int stage, RankPlace place, Device device) {
-            return decorator.apply(stages.create(stage, place, device));
+            return decorator.apply(stages.create(stage, place, device), place);
         }
 
         @Override

@@ -20,14 +20,12 @@ import dev.penstock.runtime.data.TrainingData;
 import dev.penstock.runtime.model.GptSettings;
 import dev.penstock.runtime.model.GptStageFactory;
 import dev.penstock.runtime.tokenizer.Tokenizer;
-
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
-
 import javax.crypto.SecretKey;
 
 /**
@@ -170,7 +168,11 @@ public final class RunAssembly implements AutoCloseable {
      * Makes one file of the stages' gradients, if they were asked for and their step was reached.
      */
     public void mergeGradientDump() {
-        options.dump().ifPresent(dump -> GradientDump.merge(dump, model().partition().stages()));
+        options.dump()
+                .ifPresent(
+                        dump ->
+                                GradientDump.merge(
+                                        dump, model().partition().stages(), plan.grid()));
     }
 
     /** Waits for what goes on behind a published checkpoint; lets go of what the run began from. */
@@ -263,11 +265,13 @@ public final class RunAssembly implements AutoCloseable {
                 new RunStages(stages, options.directory().resolve(CheckpointFolders.FOLDER));
         if (options.dump().isPresent()) {
             var dump = options.dump().get();
-            programs = new DecoratedStages(programs, stage -> new GradientDump(stage, dump));
+            programs =
+                    new DecoratedStages(
+                            programs, (stage, place) -> new GradientDump(stage, place, dump));
         }
         AuditTrail books = AuditTrail.of(options.directory());
         if (books.isKept()) {
-            programs = new DecoratedStages(programs, stage -> new AuditedStage(stage, books));
+            programs = new DecoratedStages(programs, (stage, _) -> new AuditedStage(stage, books));
         }
         return programs;
     }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
+import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.TensorPiece;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -66,7 +67,7 @@ class CheckpointDirectoryTest {
         try (TinyRun run = new TinyRun(1);
                 CheckpointDirectory directory = TinyRun.directory(root, 2)) {
             run.save(directory, 7);
-            directory.writeShard(8, 1, List.of());
+            directory.writeShard(8, 1, RankPlace.single(1), List.of());
 
             directory.abandon(8);
             directory.abandon(9);

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.lang.foreign.Arena;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -35,7 +36,7 @@ class KilledWriterTest {
             assertThat(found.get().step()).as(what).isBetween(published, published + 1);
             try (CheckpointReader reader = found.get().read()) {
                 reader.requireState(TinyRun.MODEL);
-                assertThat(reader.find("ln_f.bias").orElseThrow().toFloats()[3])
+                assertThat(reader.read("ln_f.bias", Arena.ofAuto()).orElseThrow().toFloats()[3])
                         .as(what)
                         .isEqualTo(TinyRun.element("ln_f.bias", found.get().step(), 3));
             }

@@ -2,6 +2,8 @@ package dev.penstock.runtime.checkpoint;
 
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
 import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.cuda.cpu.CpuScope;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceScope;
@@ -11,6 +13,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /** A model of a few kilobytes whose state at a step is known: every element tells name and step. */
 final class TinyRun implements AutoCloseable {
@@ -19,9 +22,21 @@ final class TinyRun implements AutoCloseable {
 
     private final DeviceScope memory = CpuScope.root("test", Long.MAX_VALUE, false);
     private final int stages;
+    private final int shards;
+    private final int replicas;
 
     TinyRun(int stages) {
+        this(stages, 1, 1);
+    }
+
+    /**
+     * Of a run whose matrices are cut into strips of columns, and whose pieces are cut once more
+     * into stretches.
+     */
+    TinyRun(int stages, int shards, int replicas) {
         this.stages = stages;
+        this.shards = shards;
+        this.replicas = replicas;
     }
 
     static CheckpointDirectory directory(Path root, int retained) {
@@ -33,7 +48,12 @@ final class TinyRun implements AutoCloseable {
     List<ShardFile> writeShards(CheckpointDirectory directory, long step) {
         List<ShardFile> shards = new ArrayList<>();
         for (int stage = 0; stage < stages; stage++) {
-            shards.add(directory.writeShard(step, stage, state(step, stage)));
+            for (int shard = 0; shard < this.shards; shard++) {
+                for (int replica = 0; replica < replicas; replica++) {
+                    var place = new RankPlace(stage, shard, 0, replica);
+                    shards.add(directory.writeShard(step, stage, place, state(step, place)));
+                }
+            }
         }
         return shards;
     }
@@ -54,6 +74,47 @@ final class TinyRun implements AutoCloseable {
             }
         }
         return state;
+    }
+
+    /** What one rank holds of that; all pieces of all ranks are disjoint. */
+    List<NamedTensor> state(long step, RankPlace place) {
+        return state(step, place.pipeline()).stream()
+                .flatMap(whole -> piece(whole, place).stream())
+                .toList();
+    }
+
+    private Optional<NamedTensor> piece(NamedTensor whole, RankPlace place) {
+        List<Integer> shape = whole.shape();
+        boolean cut = shards > 1 && shape.size() == 2 && shape.getLast() % (2 * shards) == 0;
+        if (!cut && place.tensor() > 0) {
+            return Optional.empty();
+        }
+        TensorPiece strips = cut ? columns(shape, place.tensor()) : whole.piece();
+        long each = Math.ceilDiv(strips.elements(), replicas);
+        TensorPiece piece =
+                strips.stretch(
+                        Math.min(strips.elements(), place.data() * each),
+                        Math.min(strips.elements(), (place.data() + 1) * each));
+        if (piece.elements() == 0) {
+            return Optional.empty();
+        }
+        // one row more, as of a padded table
+        Tensor tensor =
+                memory.tensor(whole.name(), DType.F32, 1, (int) piece.elements() + shape.getLast());
+        piece.extract(whole.tensor().segment(), tensor.segment());
+        return Optional.of(new NamedTensor(whole.name(), piece, tensor));
+    }
+
+    /** Of both halves of the columns, the shard's part. */
+    private TensorPiece columns(List<Integer> shape, int shard) {
+        int rows = shape.getFirst();
+        int half = shape.getLast() / 2;
+        int wide = half / shards;
+        return TensorPiece.strips(
+                shape,
+                List.of(
+                        new TensorPiece.Strip(0, rows, shard * wide, wide),
+                        new TensorPiece.Strip(0, rows, half + shard * wide, wide)));
     }
 
     private NamedTensor tensor(String name, List<Integer> shape, long step) {

@@ -3,6 +3,7 @@ package dev.penstock.runtime.checkpoint;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
+import dev.penstock.actors.spi.RankPlace;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -38,7 +39,7 @@ class TornCheckpointTest {
     @Test
     void aSetWithoutAllItsShardsIsIgnored() {
         try (CheckpointDirectory directory = TinyRun.directory(root, 5)) {
-            directory.writeShard(200, 0, run.state(200, 0));
+            directory.writeShard(200, 0, RankPlace.single(0), run.state(200, 0));
         }
 
         expectStep100("step-000200.incomplete: ignored, it was never finished");

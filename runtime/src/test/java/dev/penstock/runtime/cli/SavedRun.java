@@ -1,6 +1,7 @@
 package dev.penstock.runtime.cli;
 
 import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.cuda.cpu.CpuScope;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceScope;
@@ -29,7 +30,10 @@ final class SavedRun {
                         new CheckpointDirectory(
                                 root, new CheckpointIdentity(MODEL, "0123abcd", 42), 5)) {
             directory.publish(
-                    step, List.of(directory.writeShard(step, 0, state(memory, new Random(7)))));
+                    step,
+                    List.of(
+                            directory.writeShard(
+                                    step, 0, RankPlace.single(0), state(memory, new Random(7)))));
         }
         return CheckpointFolders.of(root, step);
     }

@@ -1,0 +1,130 @@
+package dev.penstock.runtime.checkpoint;
+
+import dev.penstock.actors.spi.TensorPiece;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+
+/** A tensor of a checkpoint: whole in one file, or in pieces that ranks wrote. */
+final class SavedTensor implements TensorFacts {
+    /**
+     * What a file has of it.
+     *
+     * @param stored the elements; a vector if they are not the whole
+     */
+    record Piece(Path file, TensorPiece place, StoredTensor stored) {}
+
+    private final List<Piece> pieces = new ArrayList<>();
+
+    void add(Piece piece) {
+        pieces.add(piece);
+    }
+
+    List<Piece> pieces() {
+        return pieces;
+    }
+
+    @Override
+    public String name() {
+        return pieces.getFirst().stored().name();
+    }
+
+    @Override
+    public StoredType type() {
+        return pieces.getFirst().stored().type();
+    }
+
+    @Override
+    public List<Integer> shape() {
+        return pieces.getFirst().place().whole();
+    }
+
+    /** Copies elements as F32 in the byte order of this machine; all pieces are there. */
+    void copyTo(TensorPiece wanted, MemorySegment target) {
+        Optional<Piece> same =
+                pieces.stream().filter(piece -> piece.place().equals(wanted)).findFirst();
+        if (same.isPresent()) {
+            same.get().stored().copyTo(target.asSlice(0, wanted.elements() * Float.BYTES));
+            return;
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            read(arena).copyTo(wanted, target);
+        }
+    }
+
+    /**
+     * The whole tensor, where it lies if it lies whole.
+     *
+     * @param arena has the memory if it must be put together
+     */
+    StoredTensor read(Arena arena) {
+        Piece first = pieces.getFirst();
+        if (first.place().isWhole()) {
+            return first.stored();
+        }
+        MemorySegment whole = arena.allocate(elements() * Float.BYTES);
+        pieces.forEach(piece -> piece.place().insert(piece.stored().data(), whole));
+        return new StoredTensor(name(), type(), shape(), whole);
+    }
+
+    /** What keeps the pieces from being the whole, each of its elements once. */
+    Optional<String> problem() {
+        Piece first = pieces.getFirst();
+        for (Piece piece : pieces) {
+            if (!piece.place().whole().equals(shape()) || piece.stored().type() != type()) {
+                return Optional.of(
+                        "%s: %s %s in %s, but %s %s in %s"
+                                .formatted(
+                                        name(),
+                                        type(),
+                                        shape(),
+                                        first.file().getFileName(),
+                                        piece.stored().type(),
+                                        piece.place().whole(),
+                                        piece.file().getFileName()));
+            }
+        }
+        return pieces.size() == 1 && first.place().isWhole() ? Optional.empty() : coverage();
+    }
+
+    private record Run(long from, long to, Piece piece) {}
+
+    private Optional<String> coverage() {
+        List<Run> runs = new ArrayList<>();
+        for (Piece piece : pieces) {
+            piece.place()
+                    .walk(
+                            (inWhole, _, count) ->
+                                    runs.add(new Run(inWhole, inWhole + count, piece)));
+        }
+        runs.sort(Comparator.comparingLong(Run::from));
+        long end = elements();
+        Run last = new Run(0, 0, pieces.getFirst());
+        for (Run run : runs) {
+            if (run.from() > last.to()) {
+                return Optional.of(hole(last.to(), run.from()));
+            }
+            if (run.from() < last.to()) {
+                return Optional.of(
+                        "%s %s: elements %d to %d are in %s and in %s"
+                                .formatted(
+                                        name(),
+                                        shape(),
+                                        run.from(),
+                                        Math.min(run.to(), last.to()) - 1,
+                                        last.piece().file().getFileName(),
+                                        run.piece().file().getFileName()));
+            }
+            last = run;
+        }
+        return last.to() == end ? Optional.empty() : Optional.of(hole(last.to(), end));
+    }
+
+    private String hole(long from, long to) {
+        return "%s %s: elements %d to %d are in no file".formatted(name(), shape(), from, to - 1);
+    }
+}

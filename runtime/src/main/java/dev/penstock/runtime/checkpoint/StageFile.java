@@ -1,0 +1,68 @@
+package dev.penstock.runtime.checkpoint;
+
+import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.actors.spi.TensorPiece;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * A safetensors file about to be written: what one rank holds of the tensors of a stage, wholes and
+ * pieces.
+ *
+ * @param metadata free texts of the header, with the note on the pieces if there are any
+ */
+public record StageFile(Map<String, String> metadata, List<StoredTensor> tensors) {
+    /** The file of these tensors, in their order. */
+    public static StageFile of(Map<String, String> metadata, List<NamedTensor> state) {
+        List<StoredTensor> tensors = new ArrayList<>();
+        Map<String, TensorPiece> pieces = new LinkedHashMap<>();
+        for (NamedTensor named : state) {
+            tensors.add(stored(named));
+            if (!named.piece().isWhole()) {
+                pieces.put(named.name(), named.piece());
+            }
+        }
+        Map<String, String> texts = new LinkedHashMap<>(metadata);
+        if (!pieces.isEmpty()) {
+            texts.put(PieceNote.KEY, PieceNote.print(pieces));
+        }
+        return new StageFile(texts, tensors);
+    }
+
+    private static StoredTensor stored(NamedTensor named) {
+        StoredType type =
+                switch (named.tensor().type()) {
+                    case F32 -> StoredType.F32;
+                    case BF16 -> StoredType.BF16;
+                    case I32 -> StoredType.I32;
+                };
+        TensorPiece piece = named.piece();
+        // rows that pad a table are no part of the piece
+        MemorySegment data = named.tensor().segment().asSlice(0, piece.elements() * type.bytes());
+        List<Integer> shape =
+                piece.isWhole() ? piece.whole() : List.of(Math.toIntExact(piece.elements()));
+        return new StoredTensor(named.name(), type, shape, data);
+    }
+
+    /**
+     * The name of the file of a rank that holds a stage, without an ending: {@code stage-1}, and
+     * where several ranks hold the stage {@code stage-1-tensor-1}, {@code stage-1-tensor-1-data-2}
+     * for those that are not the first of them.
+     */
+    public static String name(int stage, RankPlace place) {
+        return "stage-%d%s%s%s"
+                .formatted(
+                        stage,
+                        part("tensor", place.tensor()),
+                        part("context", place.context()),
+                        part("data", place.data()));
+    }
+
+    private static String part(String direction, int index) {
+        return index == 0 ? "" : "-%s-%d".formatted(direction, index);
+    }
+}
