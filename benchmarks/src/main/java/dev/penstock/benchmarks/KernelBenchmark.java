@@ -10,6 +10,7 @@ import dev.penstock.cuda.device.DeviceSettings.Kind;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.cuda.device.TokenRange;
 import java.io.PrintStream;
 import java.lang.foreign.ValueLayout;
 import java.util.Random;
@@ -134,10 +135,15 @@ public final class KernelBenchmark {
         Tensor logits = normals(Math.min(n, 256), 50257);
         Tensor targets = device.memory().tensor("targets", DType.I32, 1, logits.rows());
         Tensor losses = normals(1, logits.rows());
+        Tensor part = normals(1, 3 * logits.rows());
+        TokenRange all = TokenRange.all(logits.columns());
         bytes(
                 "cross-entropy",
                 8.0 * logits.elements(),
-                () -> k.crossEntropy(logits, targets, losses, 1e-3f));
+                () -> {
+                    k.softmaxPart(logits, targets, all, part, true);
+                    k.crossEntropy(part, 0, logits, targets, all, losses, 1e-3f);
+                });
     }
 
     private void wholeTensors() {

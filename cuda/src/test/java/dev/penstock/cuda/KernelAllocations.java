@@ -8,6 +8,7 @@ import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.cuda.device.TokenRange;
 import java.lang.management.ManagementFactory;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -64,6 +65,8 @@ final class KernelAllocations {
         Tensor rstd = floats(device, 1, n);
         Tensor logSumExp = floats(device, n, 2);
         Tensor ids = device.memory().tensor("ids", DType.I32, 1, n);
+        TokenRange tokens = TokenRange.all(n);
+        Tensor part = floats(device, 1, 3 * n);
         AdamWStep step = new AdamWStep(1, 1e-3, 0.9, 0.95, 1e-8, 0.1, 1);
         Map<String, Runnable> ops = new LinkedHashMap<>();
         for (DType multiply : new DType[] {DType.F32, DType.BF16}) {
@@ -74,8 +77,8 @@ final class KernelAllocations {
         }
         ops.put("biasGradient", () -> k.biasGradient(x, row, blocks));
         ops.put("addBiasAndResidual", () -> k.addBiasAndResidual(y, row, x));
-        ops.put("embedding", () -> k.embedding(ids, x, z, y, blocks));
-        ops.put("embeddingBackward", () -> k.embeddingBackward(y, ids, x, z, blocks));
+        ops.put("embedding", () -> k.embedding(ids, tokens, x, y));
+        ops.put("embeddingBackward", () -> k.embeddingBackward(y, ids, tokens, x, blocks));
         ops.put("layerNorm", () -> k.layerNorm(x, row, otherRow, y, mean, rstd));
         ops.put("layerNormBackwardInput", () -> k.layerNormBackwardInput(y, x, row, mean, rstd, z));
         ops.put(
@@ -87,7 +90,8 @@ final class KernelAllocations {
         ops.put(
                 "attentionBackward",
                 () -> k.attentionBackward(wide, y, logSumExp, z, dWide, 2, n, blocks));
-        ops.put("crossEntropy", () -> k.crossEntropy(x, ids, mean, 1e-3f));
+        ops.put("softmaxPart", () -> k.softmaxPart(x, ids, tokens, part, true));
+        ops.put("crossEntropy", () -> k.crossEntropy(part, 0, x, ids, tokens, mean, 1e-3f));
         ops.put("add", () -> k.add(x, y));
         ops.put("squaredNorm", () -> k.squaredNorm(x));
         ops.put("allFinite", () -> k.allFinite(x));

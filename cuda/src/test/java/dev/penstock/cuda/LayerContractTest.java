@@ -6,7 +6,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.cuda.device.TokenRange;
 import dev.penstock.cuda.kernels.HostMatrix;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -116,22 +120,75 @@ class LayerContractTest extends KernelContract {
             Tensor targets = indices(6, vocabulary);
             Tensor losses = zeros(1, 6);
             double[][] in = values(logits);
+            double[][] slope = slope(in, integers(targets));
+
+            crossEntropy(List.of(logits), targets, vocabulary, losses, 1f / 6);
+
             double[] truth = Truth.crossEntropy(in, integers(targets));
-            double[][] slope =
-                    gradient(
-                            in,
-                            v -> {
-                                double sum = 0;
-                                for (double loss : Truth.crossEntropy(v, integers(targets))) {
-                                    sum += loss;
-                                }
-                                return sum / 6;
-                            });
-
-            kernels.crossEntropy(logits, targets, losses, 1f / 6);
-
             assertClose("losses", losses, new double[][] {truth}, 2e-6);
             assertClose("dlogits", logits, slope, 1e-5);
+        }
+    }
+
+    /** The gradient of the mean loss by finite differences. */
+    private static double[][] slope(double[][] logits, int[] targets) {
+        return gradient(
+                logits, v -> Arrays.stream(Truth.crossEntropy(v, targets)).sum() / v.length);
+    }
+
+    /** Every shard takes the same numbers of all shards. */
+    private void crossEntropy(
+            List<Tensor> shards, Tensor targets, int vocabulary, Tensor losses, float scale) {
+        Tensor parts = zeros(shards.size(), 3 * targets.columns());
+        List<TokenRange> ranges = new ArrayList<>();
+        int first = 0;
+        for (int s = 0; s < shards.size(); s++) {
+            ranges.add(new TokenRange(first, vocabulary));
+            first += shards.get(s).columns();
+            kernels.softmaxPart(
+                    shards.get(s), targets, ranges.get(s), parts.rows(s, 1), scale != 0);
+        }
+        Tensor before = zeros(1, targets.columns());
+        for (int s = 0; s < shards.size(); s++) {
+            kernels.copy(losses, before);
+            kernels.crossEntropy(parts, s, shards.get(s), targets, ranges.get(s), losses, scale);
+            if (s > 0) {
+                assertThat(values(losses)).isDeepEqualTo(values(before));
+            }
+        }
+    }
+
+    @Test
+    void shardsOfTheVocabularyGetTheLossesAndTheirPartOfTheGradient() {
+        for (List<Integer> cut : List.of(List.of(1, 1), List.of(40, 17), List.of(3, 16, 100))) {
+            int vocabulary = cut.stream().mapToInt(Integer::intValue).sum();
+            Tensor whole = normals(6, vocabulary);
+            HostMatrix.of(whole).set(2, 0, 25f); // one shard has nearly all of it
+            HostMatrix.of(whole).set(3, vocabulary - 1, 25f);
+            Tensor targets = indices(6, vocabulary);
+            HostMatrix.of(targets).setInt(0, 0, 0);
+            HostMatrix.of(targets).setInt(0, 1, vocabulary - 1);
+            Tensor losses = zeros(1, 6);
+            double[][] in = values(whole);
+            double[][] slope = slope(in, integers(targets));
+            List<Tensor> shards = new ArrayList<>();
+            int first = 0;
+            for (int columns : cut) {
+                shards.add(zeros(6, columns));
+                kernels.copy(whole.columns(first, columns), shards.getLast());
+                first += columns;
+            }
+
+            crossEntropy(shards, targets, vocabulary, losses, 1f / 6);
+
+            double[] truth = Truth.crossEntropy(in, integers(targets));
+            assertClose("losses", losses, new double[][] {truth}, 2e-6);
+            first = 0;
+            for (Tensor shard : shards) {
+                kernels.copy(shard, whole.columns(first, shard.columns()));
+                first += shard.columns();
+            }
+            assertClose("dlogits", whole, slope, 1e-5);
         }
     }
 
@@ -144,8 +201,8 @@ class LayerContractTest extends KernelContract {
         Tensor lossesOnly = zeros(1, 8);
         kernels.copy(logits, copy);
 
-        kernels.crossEntropy(logits, targets, losses, 1);
-        kernels.crossEntropy(copy, targets, lossesOnly, 0);
+        crossEntropy(List.of(logits), targets, 100, losses, 1);
+        crossEntropy(List.of(copy), targets, 100, lossesOnly, 0);
 
         assertClose("losses", lossesOnly, values(losses), 0);
     }
@@ -155,66 +212,93 @@ class LayerContractTest extends KernelContract {
         Tensor logits = normals(2, 40);
         HostMatrix.of(logits).set(0, 3, 1e30f);
         HostMatrix.of(logits).set(1, 7, -1e30f);
+        Tensor others = normals(2, 5);
+        HostMatrix.of(others).set(0, 3, -1e30f);
         Tensor targets = indices(2, 1);
         HostMatrix.of(targets).setInt(0, 0, 3);
         Tensor losses = zeros(1, 2);
 
-        kernels.crossEntropy(logits, targets, losses, 1);
+        crossEntropy(List.of(logits, others), targets, 45, losses, 1);
 
         assertThat(kernels.allFinite(logits)).isTrue();
+        assertThat(kernels.allFinite(others)).isTrue();
         assertThat(values(losses)[0][0]).isEqualTo(0);
     }
 
     @Test
-    void embeddingsAddTokenAndPosition() {
+    void notANumberInOneShardShowsInTheLossesOfAll() {
+        Tensor logits = normals(2, 40);
+        Tensor others = normals(2, 5);
+        HostMatrix.of(others).set(1, 3, Float.NaN);
+        Tensor losses = zeros(1, 2);
+        Tensor parts = zeros(2, 6);
+        Tensor targets = indices(2, 40);
+
+        kernels.softmaxPart(logits, targets, new TokenRange(0, 45), parts.rows(0, 1), true);
+        kernels.softmaxPart(others, targets, new TokenRange(40, 45), parts.rows(1, 1), true);
+        kernels.crossEntropy(parts, 0, logits, targets, new TokenRange(0, 45), losses, 1);
+
+        assertThat(values(losses)[0][0]).isFinite();
+        assertThat(values(losses)[0][1]).isNaN();
+    }
+
+    @Test
+    void embeddingsLookUpTheRowsOfAShard() {
+        TokenBlocks blocks = new TokenBlocks(2, 5, 3, 4);
         for (int width : WIDTHS) {
-            TokenBlocks blocks = new TokenBlocks(2, 5, 3, 4);
-            Tensor tokens = indices(10, 9);
-            Tensor table = normals(9, width);
-            Tensor positions = normals(8, width);
-            Tensor y = zeros(10, width);
-            Tensor dTable = normals(9, width);
-            Tensor dPositions = normals(8, width);
-            double[][] truth = new double[10][width];
-            double[][] dTableTruth = values(dTable);
-            double[][] dPositionsTruth = values(dPositions);
-            for (int row = 0; row < 10; row++) {
-                for (int j = 0; j < width; j++) {
-                    int token = integers(tokens)[row];
-                    int position = 3 + row % 5;
-                    truth[row][j] = values(table)[token][j] + values(positions)[position][j];
-                    dTableTruth[token][j] += truth[row][j];
-                    dPositionsTruth[position][j] += truth[row][j];
+            for (TokenRange range : List.of(TokenRange.all(9), new TokenRange(4, 20))) {
+                Tensor tokens = indices(10, range.vocabulary());
+                HostMatrix.of(tokens).setInt(0, 3, range.first());
+                HostMatrix.of(tokens).setInt(0, 7, range.first() + 8);
+                Tensor table = normals(9, width);
+                Tensor y = normals(10, width);
+                Tensor dTable = normals(9, width);
+                Tensor dy = normalsWithGaps(10, width);
+                double[][] truth = new double[10][width];
+                double[][] dTableTruth = values(dTable);
+                for (int row = 0; row < 10; row++) {
+                    int token = integers(tokens)[row] - range.first();
+                    for (int j = 0; j < width && token >= 0 && token < 9; j++) {
+                        truth[row][j] = values(table)[token][j];
+                        dTableTruth[token][j] += values(dy)[row][j];
+                    }
                 }
+
+                kernels.embedding(tokens, range, table, y);
+                kernels.embeddingBackward(dy, tokens, range, dTable, blocks);
+
+                assertClose("embedding", y, truth, 0);
+                assertClose("dTable", dTable, dTableTruth);
             }
-
-            kernels.embedding(tokens, table, positions, y, blocks);
-            kernels.embeddingBackward(y, tokens, dTable, dPositions, blocks);
-
-            assertClose("embedding", y, truth);
-            assertClose("dTable", dTable, dTableTruth);
-            assertClose("dPositions", dPositions, dPositionsTruth);
         }
     }
 
     @Test
     void tokensAndTargetsOutOfRangeAreRefused() {
-        TokenBlocks blocks = new TokenBlocks(1, 4, 0, 4);
         Tensor tokens = indices(4, 3);
         HostMatrix.of(tokens).setInt(0, 2, 9);
 
         assertThatThrownBy(
                         () ->
                                 kernels.embedding(
-                                        tokens, zeros(9, 2), zeros(4, 2), zeros(4, 2), blocks))
+                                        tokens, TokenRange.all(9), zeros(9, 2), zeros(4, 2)))
                 .hasMessage("embedding: expected tokens of 0 to 8, got 9 at row 2");
-        assertThatThrownBy(() -> kernels.crossEntropy(zeros(4, 9), tokens, zeros(1, 4), 1))
-                .hasMessage("crossEntropy: expected targets of 0 to 8, got 9 at row 2");
+        assertThatThrownBy(
+                        () ->
+                                kernels.softmaxPart(
+                                        zeros(4, 3),
+                                        tokens,
+                                        new TokenRange(6, 9),
+                                        zeros(1, 12),
+                                        true))
+                .hasMessage("softmaxPart: expected targets of 0 to 8, got 9 at row 2");
         assertThatThrownBy(
                         () ->
                                 kernels.embedding(
-                                        tokens, zeros(9, 2), zeros(3, 2), zeros(4, 2), blocks))
-                .hasMessage("embedding: expected at most 3 positions, got 4");
+                                        tokens, new TokenRange(8, 10), zeros(3, 2), zeros(4, 2)))
+                .hasMessage(
+                        "embedding: expected at most as many rows as there are tokens in"
+                                + " TokenRange[first=8, vocabulary=10], got 3");
     }
 
     @Test

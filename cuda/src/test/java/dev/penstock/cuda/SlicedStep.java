@@ -7,6 +7,7 @@ import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.cuda.device.TokenRange;
 import dev.penstock.cuda.kernels.HostMatrix;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -123,6 +124,7 @@ final class SlicedStep {
     /** The activations of one unit. */
     private final class Slice {
         private final TokenBlocks blocks;
+        private final TokenRange all = TokenRange.all(s.vocabulary);
         private final int n;
         private final Tensor ids;
         private final Tensor targets;
@@ -158,6 +160,14 @@ final class SlicedStep {
             }
         }
 
+        private Tensor positions(Tensor table) {
+            return table.rows(blocks.firstToken(), blocks.tokens());
+        }
+
+        private Tensor sequence(Tensor unit, int b) {
+            return unit.rows(b * blocks.tokens(), blocks.tokens());
+        }
+
         private int row(int i) {
             return i / blocks.tokens() * s.t + blocks.firstToken() + i % blocks.tokens();
         }
@@ -172,7 +182,7 @@ final class SlicedStep {
 
         private void move(Tensor unit, Tensor whole, boolean toWhole) {
             for (int b = 0; b < s.b; b++) {
-                Tensor inUnit = unit.rows(b * blocks.tokens(), blocks.tokens());
+                Tensor inUnit = sequence(unit, b);
                 Tensor inWhole = whole.rows(b * s.t + blocks.firstToken(), blocks.tokens());
                 k.copy(toWhole ? inUnit : inWhole, toWhole ? inWhole : inUnit);
             }
@@ -183,7 +193,10 @@ final class SlicedStep {
         }
 
         void forward() {
-            k.embedding(ids, weight("wte"), weight("wpe"), x, blocks);
+            k.embedding(ids, all, weight("wte"), x);
+            for (int b = 0; b < s.b; b++) {
+                k.add(positions(weight("wpe")), sequence(x, b));
+            }
             k.layerNorm(x, weight("ln1.gain"), weight("ln1.bias"), a, statistics[0], statistics[1]);
             times(a, "qkv.weight", false, unitQkv);
             k.addBias(unitQkv, weight("qkv.bias"));
@@ -196,7 +209,9 @@ final class SlicedStep {
             k.biasGelu(pre, weight("up.bias"), g);
             times(g, "head", true, logits);
             Tensor unitLosses = floats(1, n);
-            k.crossEntropy(logits, targets, unitLosses, 1f / (s.b * s.t));
+            Tensor part = floats(1, 3 * n);
+            k.softmaxPart(logits, targets, all, part, true);
+            k.crossEntropy(part, 0, logits, targets, all, unitLosses, 1f / (s.b * s.t));
             for (int i = 0; i < n; i++) {
                 HostMatrix.of(losses).set(0, row(i), HostMatrix.of(unitLosses).get(0, i));
             }
@@ -221,7 +236,10 @@ final class SlicedStep {
             Tensor da = floats(n, s.d);
             times(unitQkv, "qkv.weight", true, da);
             normBackward("ln1", da, x, 0, dx);
-            k.embeddingBackward(dx, ids, gradient("wte"), gradient("wpe"), blocks);
+            k.embeddingBackward(dx, ids, all, gradient("wte"), blocks);
+            for (int b = 0; b < s.b; b++) {
+                k.add(sequence(dx, b), positions(gradient("wpe")));
+            }
         }
 
         private void linearBackward(String name, Tensor in, Tensor dOut) {

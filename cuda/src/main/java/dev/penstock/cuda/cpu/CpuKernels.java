@@ -5,6 +5,7 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.cuda.device.TokenRange;
 import dev.penstock.cuda.kernels.IndexRules;
 
 /**
@@ -18,7 +19,7 @@ final class CpuKernels implements Kernels {
     private final ElementKernels elements;
     private final LayerNormKernels norms;
     private final GeluKernels gelus;
-    private final SoftmaxKernels softmax;
+    private final CrossEntropyKernels losses;
     private final OptimizerKernels optimizer;
     private final BFloat16Kernels bfloats;
     private double[] partialSums = new double[1];
@@ -33,7 +34,7 @@ final class CpuKernels implements Kernels {
         this.elements = new ElementKernels(lanes);
         this.norms = new LayerNormKernels(lanes);
         this.gelus = new GeluKernels(lanes);
-        this.softmax = new SoftmaxKernels(lanes);
+        this.losses = new CrossEntropyKernels(new SoftmaxKernels(lanes));
         this.optimizer = new OptimizerKernels(lanes);
         this.bfloats = new BFloat16Kernels(lanes);
     }
@@ -107,39 +108,32 @@ final class CpuKernels implements Kernels {
     }
 
     @Override
-    public void embedding(
-            Tensor tokens, Tensor tokenTable, Tensor positionTable, Tensor y, TokenBlocks blocks) {
-        IndexRules.inRange("embedding", "tokens", tokens, tokenTable.rows());
+    public void embedding(Tensor tokens, TokenRange range, Tensor table, Tensor y) {
+        IndexRules.inRange("embedding", "tokens", tokens, range.vocabulary());
         long tokenAt = tokens.address();
-        long tableAt = tokenTable.address();
-        long positionAt = positionTable.address();
+        long tableAt = table.address();
         long to = y.address();
+        long bytes = 4L * y.columns();
         split.rows(
                 y.rows(),
                 y.columns(),
                 i -> {
-                    int token = Addresses.getInt(tokenAt + 4L * i);
-                    int position = blocks.firstToken() + i % blocks.tokens();
-                    elements.sum(
-                            row(tokenTable, tableAt, token),
-                            row(positionTable, positionAt, position),
-                            row(y, to, i),
-                            y.columns());
+                    int row = range.row(Addresses.getInt(tokenAt + 4L * i), table.rows());
+                    if (row < 0) {
+                        Addresses.clear(row(y, to, i), bytes);
+                    } else {
+                        Addresses.copy(row(table, tableAt, row), row(y, to, i), bytes);
+                    }
                 });
     }
 
     @Override
     public void embeddingBackward(
-            Tensor dy,
-            Tensor tokens,
-            Tensor dTokenTable,
-            Tensor dPositionTable,
-            TokenBlocks blocks) {
-        IndexRules.inRange("embeddingBackward", "tokens", tokens, dTokenTable.rows());
+            Tensor dy, Tensor tokens, TokenRange range, Tensor dTable, TokenBlocks blocks) {
+        IndexRules.inRange("embeddingBackward", "tokens", tokens, range.vocabulary());
         long from = dy.address();
         long tokenAt = tokens.address();
-        long tableAt = dTokenTable.address();
-        long positionAt = dPositionTable.address();
+        long tableAt = dTable.address();
         split.columns(
                 dy.rows(),
                 dy.columns(),
@@ -148,17 +142,13 @@ final class CpuKernels implements Kernels {
                                 blocks,
                                 i -> {
                                     int token = Addresses.getInt(tokenAt + 4L * i);
-                                    int position = blocks.firstToken() + i % blocks.tokens();
-                                    long offset = 4L * first;
-                                    long gradient = row(dy, from, i) + offset;
-                                    elements.add(
-                                            gradient,
-                                            row(dTokenTable, tableAt, token) + offset,
-                                            count);
-                                    elements.add(
-                                            gradient,
-                                            row(dPositionTable, positionAt, position) + offset,
-                                            count);
+                                    int row = range.row(token, dTable.rows());
+                                    if (row >= 0) {
+                                        elements.add(
+                                                row(dy, from, i) + 4L * first,
+                                                row(dTable, tableAt, row) + 4L * first,
+                                                count);
+                                    }
                                 }));
     }
 
@@ -277,43 +267,50 @@ final class CpuKernels implements Kernels {
     }
 
     @Override
-    public void crossEntropy(Tensor logits, Tensor targets, Tensor losses, float gradientScale) {
-        IndexRules.inRange("crossEntropy", "targets", targets, logits.columns());
+    public void softmaxPart(
+            Tensor logits, Tensor targets, TokenRange range, Tensor part, boolean gradient) {
+        IndexRules.inRange("softmaxPart", "targets", targets, range.vocabulary());
         long logitsAt = logits.address();
         long targetsAt = targets.address();
-        long lossesAt = losses.address();
+        long partAt = part.address();
+        int n = logits.columns();
+        split.rows(
+                logits.rows(),
+                n,
+                i ->
+                        losses.part(
+                                row(logits, logitsAt, i),
+                                n,
+                                range.row(Addresses.getInt(targetsAt + 4L * i), n),
+                                CrossEntropyKernels.numbers(partAt, i),
+                                gradient));
+    }
+
+    @Override
+    public void crossEntropy(
+            Tensor parts,
+            int shard,
+            Tensor logits,
+            Tensor targets,
+            TokenRange range,
+            Tensor lossOfRows,
+            float gradientScale) {
+        long partsAt = parts.address();
+        long logitsAt = logits.address();
+        long targetsAt = targets.address();
+        long lossesAt = lossOfRows.address();
         int n = logits.columns();
         split.rows(
                 logits.rows(),
                 n,
                 i -> {
-                    long row = row(logits, logitsAt, i);
-                    long target = row + 4L * Addresses.getInt(targetsAt + 4L * i);
-                    Addresses.setFloat(
-                            lossesAt + 4L * i, crossEntropyRow(row, target, n, gradientScale));
+                    Addresses.setFloat(lossesAt + 4L * i, losses.loss(parts, partsAt, i));
+                    if (gradientScale != 0) {
+                        int target = range.row(Addresses.getInt(targetsAt + 4L * i), n);
+                        long row = row(logits, logitsAt, i);
+                        losses.gradient(parts, partsAt, i, shard, row, n, target, gradientScale);
+                    }
                 });
-    }
-
-    private float crossEntropyRow(long row, long target, int n, float gradientScale) {
-        int whole = softmax.whole(n);
-        long rest = row + 4L * whole;
-        float max = Math.max(softmax.max(row, whole), softmax.maxOfRest(rest, n - whole));
-        float right = Addresses.getFloat(target);
-        float sum;
-        if (gradientScale == 0) {
-            sum = softmax.sumOfExp(row, whole, 1, max);
-            if (whole < n) {
-                sum += softmax.sumOfExpOfRest(rest, n - whole, 1, max);
-            }
-        } else {
-            sum = softmax.exp(row, whole, 1, max);
-            if (whole < n) {
-                sum += softmax.expOfRest(rest, n - whole, 1, max);
-            }
-            softmax.scale(row, n, gradientScale / sum);
-            Addresses.setFloat(target, Addresses.getFloat(target) - gradientScale);
-        }
-        return (float) (StrictMath.log(sum) + max - right);
     }
 
     @Override

@@ -32,21 +32,6 @@ final class ElementKernels {
         }
     }
 
-    /** {@code y = a + b}. */
-    void sum(long a, long b, long y, int n) {
-        int step = lanes.count();
-        int whole = lanes.whole(n);
-        for (int i = 0; i < whole; i += step) {
-            long at = 4L * i;
-            lanes.load(a + at)
-                    .add(lanes.load(b + at))
-                    .intoMemorySegment(Addresses.ALL, y + at, Lanes.ORDER);
-        }
-        if (whole < n) {
-            sumRest(a + 4L * whole, b + 4L * whole, y + 4L * whole, n - whole);
-        }
-    }
-
     private void sumRest(long a, long b, long y, int n) {
         VectorMask<Float> rest = lanes.first(n);
         lanes.store(lanes.load(a, rest).add(lanes.load(b, rest)), y, rest);

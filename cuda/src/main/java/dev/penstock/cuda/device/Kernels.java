@@ -58,20 +58,19 @@ public interface Kernels {
     // ---- embedding ------------------------------------------------------------------------------
 
     /**
-     * {@code y[row] = tokenTable[tokens[row]] + positionTable[position of row]}; y {@code [n, d]},
-     * tokens I32 {@code [1, n]}; the position of a row is {@code blocks.firstToken() + row %
-     * blocks.tokens()}.
+     * {@code y[row] = table[tokens[row]]}, zeros where another shard has the token; y {@code [n,
+     * d]}, tokens I32 {@code [1, n]}.
+     *
+     * @param range tokens of the table's rows
      */
-    void embedding(
-            Tensor tokens, Tensor tokenTable, Tensor positionTable, Tensor y, TokenBlocks blocks);
+    void embedding(Tensor tokens, TokenRange range, Tensor table, Tensor y);
 
-    /** Scatters {@code dy} into both tables' gradients, rows in the order of {@code blocks}. */
+    /**
+     * Scatters {@code dy} into the table's gradient, rows in the order of {@code blocks}; those of
+     * other shards' tokens are left out.
+     */
     void embeddingBackward(
-            Tensor dy,
-            Tensor tokens,
-            Tensor dTokenTable,
-            Tensor dPositionTable,
-            TokenBlocks blocks);
+            Tensor dy, Tensor tokens, TokenRange range, Tensor dTable, TokenBlocks blocks);
 
     // ---- layer norm, eps 1e-5, biased variance
     // ----------------------------------------------------
@@ -141,15 +140,38 @@ public interface Kernels {
     // -------------------------------------------------------------------------------------
 
     /**
-     * Cross-entropy of each row, natural log: {@code losses[i] = -log
-     * softmax(logits[i])[targets[i]]}.
+     * What a shard of the vocabulary knows of the softmax of each row. Three numbers per row: the
+     * largest logit, the sum of {@code exp(logit - largest)}, and the target's logit, or 0 if
+     * another shard has the target.
      *
-     * @param logits {@code [n, V]}, overwritten by {@code (softmax - onehot) * gradientScale}; a
-     *     scale of 0 leaves them undefined (loss only)
+     * @param logits {@code [n, tokens of the shard]}, overwritten by {@code exp(logit - largest)}
      * @param targets I32 {@code [1, n]}
+     * @param range tokens of the logits' columns
+     * @param part {@code [1, 3n]}, receives the numbers of row i from {@code 3i} on
+     * @param gradient whether a gradient is wanted; without one the logits are left alone
+     */
+    void softmaxPart(
+            Tensor logits, Tensor targets, TokenRange range, Tensor part, boolean gradient);
+
+    /**
+     * Cross-entropy of each row, natural log: {@code losses[i] = -log
+     * softmax(logits[i])[targets[i]]}, from the {@link #softmaxPart} of all shards, taken in their
+     * order: every shard gets the same bits.
+     *
+     * @param parts {@code [shards, 3n]}
+     * @param shard whose logits these are
+     * @param logits as {@link #softmaxPart} left them, overwritten by {@code (softmax - onehot) *
+     *     gradientScale}; left alone if the scale is 0 (loss only)
      * @param losses {@code [1, n]}
      */
-    void crossEntropy(Tensor logits, Tensor targets, Tensor losses, float gradientScale);
+    void crossEntropy(
+            Tensor parts,
+            int shard,
+            Tensor logits,
+            Tensor targets,
+            TokenRange range,
+            Tensor losses,
+            float gradientScale);
 
     // ---- whole tensors
     // ------------------------------------------------------------------------------

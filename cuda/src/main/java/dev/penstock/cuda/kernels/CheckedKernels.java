@@ -13,6 +13,7 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.cuda.device.TokenRange;
 
 /**
  * The shape and type rules of the op table in front of an implementation, which may then trust its
@@ -79,38 +80,30 @@ public final class CheckedKernels implements Kernels {
     }
 
     @Override
-    public void embedding(
-            Tensor tokens, Tensor tokenTable, Tensor positionTable, Tensor y, TokenBlocks blocks) {
-        checkEmbedding("embedding", tokens, tokenTable, positionTable, y, blocks);
-        kernels.embedding(tokens, tokenTable, positionTable, y, blocks);
+    public void embedding(Tensor tokens, TokenRange range, Tensor table, Tensor y) {
+        checkEmbedding("embedding", tokens, range, table, y);
+        kernels.embedding(tokens, range, table, y);
     }
 
     @Override
     public void embeddingBackward(
-            Tensor dy,
-            Tensor tokens,
-            Tensor dTokenTable,
-            Tensor dPositionTable,
-            TokenBlocks blocks) {
-        checkEmbedding("embeddingBackward", tokens, dTokenTable, dPositionTable, dy, blocks);
-        kernels.embeddingBackward(dy, tokens, dTokenTable, dPositionTable, blocks);
+            Tensor dy, Tensor tokens, TokenRange range, Tensor dTable, TokenBlocks blocks) {
+        rowsOfUnit("embeddingBackward", "dy", dy, blocks);
+        checkEmbedding("embeddingBackward", tokens, range, dTable, dy);
+        kernels.embeddingBackward(dy, tokens, range, dTable, blocks);
     }
 
     private static void checkEmbedding(
-            String op,
-            Tensor tokens,
-            Tensor table,
-            Tensor positions,
-            Tensor y,
-            TokenBlocks blocks) {
-        rowsOfUnit(op, "the embedded rows", y, blocks);
+            String op, Tensor tokens, TokenRange range, Tensor table, Tensor y) {
+        type(op, "the token table", table, DType.F32);
         matrix(op, "the embedded rows", y, y.rows(), table.columns());
         matrix(op, "tokens", tokens, DType.I32, 1, y.rows());
-        type(op, "the token table", table, DType.F32);
-        matrix(op, "the position table", positions, positions.rows(), table.columns());
-        int end = blocks.firstToken() + blocks.tokens();
-        if (end > positions.rows()) {
-            throw broken(op, "at most " + positions.rows() + " positions", end);
+        tokensOf(op, "rows", range, table.rows());
+    }
+
+    private static void tokensOf(String op, String name, TokenRange range, int count) {
+        if (count > range.vocabulary() - range.first()) {
+            throw broken(op, "at most as many " + name + " as there are tokens in " + range, count);
         }
     }
 
@@ -214,11 +207,35 @@ public final class CheckedKernels implements Kernels {
     }
 
     @Override
-    public void crossEntropy(Tensor logits, Tensor targets, Tensor losses, float gradientScale) {
-        type("crossEntropy", "logits", logits, DType.F32);
-        matrix("crossEntropy", "targets", targets, DType.I32, 1, logits.rows());
+    public void softmaxPart(
+            Tensor logits, Tensor targets, TokenRange range, Tensor part, boolean gradient) {
+        checkLogits("softmaxPart", logits, targets, range);
+        vector("softmaxPart", "part", part, 3 * logits.rows());
+        kernels.softmaxPart(logits, targets, range, part, gradient);
+    }
+
+    @Override
+    public void crossEntropy(
+            Tensor parts,
+            int shard,
+            Tensor logits,
+            Tensor targets,
+            TokenRange range,
+            Tensor losses,
+            float gradientScale) {
+        checkLogits("crossEntropy", logits, targets, range);
+        matrix("crossEntropy", "parts", parts, parts.rows(), 3 * logits.rows());
+        if (shard < 0 || shard >= parts.rows()) {
+            throw broken("crossEntropy", "a shard of 0 to " + (parts.rows() - 1), shard);
+        }
         vector("crossEntropy", "losses", losses, logits.rows());
-        kernels.crossEntropy(logits, targets, losses, gradientScale);
+        kernels.crossEntropy(parts, shard, logits, targets, range, losses, gradientScale);
+    }
+
+    private static void checkLogits(String op, Tensor logits, Tensor targets, TokenRange range) {
+        type(op, "logits", logits, DType.F32);
+        matrix(op, "targets", targets, DType.I32, 1, logits.rows());
+        tokensOf(op, "columns", range, logits.columns());
     }
 
     @Override

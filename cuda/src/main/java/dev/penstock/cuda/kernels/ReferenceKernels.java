@@ -5,6 +5,7 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.cuda.device.TokenRange;
 
 /**
  * The op table in plain scalar code: one loop per sum, nothing clever. Functions come from {@link
@@ -94,38 +95,30 @@ public final class ReferenceKernels implements Kernels {
     }
 
     @Override
-    public void embedding(
-            Tensor tokens, Tensor tokenTable, Tensor positionTable, Tensor y, TokenBlocks blocks) {
-        IndexRules.inRange("embedding", "tokens", tokens, tokenTable.rows());
+    public void embedding(Tensor tokens, TokenRange range, Tensor table, Tensor y) {
+        IndexRules.inRange("embedding", "tokens", tokens, range.vocabulary());
         HostMatrix token = HostMatrix.of(tokens);
-        HostMatrix table = HostMatrix.of(tokenTable);
-        HostMatrix positions = HostMatrix.of(positionTable);
+        HostMatrix rows = HostMatrix.of(table);
         HostMatrix out = HostMatrix.of(y);
-        for (int row = 0; row < y.rows(); row++) {
-            int position = blocks.firstToken() + row % blocks.tokens();
+        for (int i = 0; i < y.rows(); i++) {
+            int row = range.row(token.getInt(0, i), table.rows());
             for (int j = 0; j < y.columns(); j++) {
-                out.set(row, j, table.get(token.getInt(0, row), j) + positions.get(position, j));
+                out.set(i, j, row < 0 ? 0 : rows.get(row, j));
             }
         }
     }
 
     @Override
     public void embeddingBackward(
-            Tensor dy,
-            Tensor tokens,
-            Tensor dTokenTable,
-            Tensor dPositionTable,
-            TokenBlocks blocks) {
-        IndexRules.inRange("embeddingBackward", "tokens", tokens, dTokenTable.rows());
+            Tensor dy, Tensor tokens, TokenRange range, Tensor dTable, TokenBlocks blocks) {
+        IndexRules.inRange("embeddingBackward", "tokens", tokens, range.vocabulary());
         HostMatrix token = HostMatrix.of(tokens);
-        HostMatrix table = HostMatrix.of(dTokenTable);
-        HostMatrix positions = HostMatrix.of(dPositionTable);
+        HostMatrix rows = HostMatrix.of(dTable);
         HostMatrix gradient = HostMatrix.of(dy);
-        for (int row : rowsInOrder(blocks)) {
-            int position = blocks.firstToken() + row % blocks.tokens();
-            for (int j = 0; j < dy.columns(); j++) {
-                table.add(token.getInt(0, row), j, gradient.get(row, j));
-                positions.add(position, j, gradient.get(row, j));
+        for (int i : rowsInOrder(blocks)) {
+            int row = range.row(token.getInt(0, i), dTable.rows());
+            for (int j = 0; j < dy.columns() && row >= 0; j++) {
+                rows.add(row, j, gradient.get(i, j));
             }
         }
     }
@@ -197,24 +190,61 @@ public final class ReferenceKernels implements Kernels {
     }
 
     @Override
-    public void crossEntropy(Tensor logits, Tensor targets, Tensor losses, float gradientScale) {
-        IndexRules.inRange("crossEntropy", "targets", targets, logits.columns());
+    public void softmaxPart(
+            Tensor logits, Tensor targets, TokenRange range, Tensor part, boolean gradient) {
+        IndexRules.inRange("softmaxPart", "targets", targets, range.vocabulary());
         HostMatrix out = HostMatrix.of(logits);
         HostMatrix target = HostMatrix.of(targets);
-        HostMatrix loss = HostMatrix.of(losses);
+        HostMatrix numbers = HostMatrix.of(part);
         for (int i = 0; i < logits.rows(); i++) {
+            int right = range.row(target.getInt(0, i), logits.columns());
+            numbers.set(0, 3 * i + 2, right < 0 ? 0 : out.get(i, right));
             double max = Double.NEGATIVE_INFINITY;
             for (int j = 0; j < logits.columns(); j++) {
                 max = Math.max(max, out.get(i, j));
             }
             double sum = 0;
             for (int j = 0; j < logits.columns(); j++) {
-                sum += StrictMath.exp(out.get(i, j) - max);
+                double e = StrictMath.exp(out.get(i, j) - max);
+                sum += e;
+                if (gradient) {
+                    out.set(i, j, (float) e);
+                }
             }
-            int right = target.getInt(0, i);
-            loss.set(0, i, (float) (StrictMath.log(sum) + max - out.get(i, right)));
-            for (int j = 0; j < logits.columns(); j++) {
-                double probability = StrictMath.exp(out.get(i, j) - max) / sum;
+            numbers.set(0, 3 * i, (float) max);
+            numbers.set(0, 3 * i + 1, (float) sum);
+        }
+    }
+
+    @Override
+    public void crossEntropy(
+            Tensor parts,
+            int shard,
+            Tensor logits,
+            Tensor targets,
+            TokenRange range,
+            Tensor losses,
+            float gradientScale) {
+        HostMatrix numbers = HostMatrix.of(parts);
+        HostMatrix out = HostMatrix.of(logits);
+        HostMatrix target = HostMatrix.of(targets);
+        HostMatrix loss = HostMatrix.of(losses);
+        for (int i = 0; i < logits.rows(); i++) {
+            double max = Double.NEGATIVE_INFINITY;
+            for (int s = 0; s < parts.rows(); s++) {
+                max = Math.max(max, numbers.get(s, 3 * i));
+            }
+            double sum = 0;
+            double rightLogit = 0;
+            for (int s = 0; s < parts.rows(); s++) {
+                sum += numbers.get(s, 3 * i + 1) * StrictMath.exp(numbers.get(s, 3 * i) - max);
+                rightLogit += numbers.get(s, 3 * i + 2);
+            }
+            loss.set(0, i, (float) (StrictMath.log(sum) + max - rightLogit));
+            double share = StrictMath.exp(numbers.get(shard, 3 * i) - max) / sum;
+            int right = range.row(target.getInt(0, i), logits.columns());
+            for (int j = 0; j < logits.columns() && gradientScale != 0; j++) {
+                double probability = out.get(i, j) * share;
                 out.set(i, j, (float) ((probability - (j == right ? 1 : 0)) * gradientScale));
             }
         }

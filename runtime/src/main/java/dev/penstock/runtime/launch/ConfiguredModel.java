@@ -11,7 +11,6 @@ import dev.penstock.runtime.model.LearningRate;
 import dev.penstock.runtime.model.Precision;
 import dev.penstock.runtime.model.StagePartition;
 import dev.penstock.runtime.tokenizer.Tokenizer;
-
 import java.util.Locale;
 
 /** The model that a configuration describes. */

@@ -9,7 +9,6 @@ import dev.penstock.runtime.model.GptSettings;
 import dev.penstock.runtime.model.GptShape;
 import dev.penstock.runtime.model.GptStageFactory;
 import dev.penstock.runtime.model.StageMemory;
-
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;

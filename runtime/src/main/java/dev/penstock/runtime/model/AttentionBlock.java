@@ -10,9 +10,9 @@ import dev.penstock.cuda.device.TokenBlocks;
  * The first half of a transformer block over a token slice: {@code middle = x +
  * proj(attention(norm(x)))}.
  *
- * <p>Queries, keys and values lie in a tensor of the whole micro-batch {@code [B*T, 3d]}: a slice
- * adds its rows and attends to all rows before them. Backward, slices come in reverse order: each
- * finds in the micro-batch's gradient what later slices left for its keys and values.
+ * <p>Queries, keys and values of this shard's heads lie in a tensor of the whole micro-batch: a
+ * slice adds its rows and attends to all rows before them. Backward, slices come in reverse order:
+ * each finds in the micro-batch's gradient what later slices left for its keys and values.
  */
 final class AttentionBlock {
     private final Kernels kernels;
@@ -62,7 +62,7 @@ final class AttentionBlock {
 
     private void attend(Tensor x, LayerActivations a, Tensor qkv, TokenBlocks blocks) {
         kernels.attention(qkv, a.attended(), a.logSumExp(), heads, context, blocks);
-        output.multiply(a.attended(), a.middle());
+        output.multiplySummed(a.attended(), a.middle());
         kernels.addBiasAndResidual(a.middle(), output.bias(), x);
     }
 
@@ -86,7 +86,8 @@ final class AttentionBlock {
         output.backward(a.attended(), dStream, work.dAttended(), blocks);
         kernels.attentionBackward(
                 qkv, a.attended(), a.logSumExp(), work.dAttended(), dQkv, heads, context, blocks);
-        queryKeyValue.backward(a.norm1(), unitRows(dQkv, work, blocks), work.dModel(), blocks);
+        queryKeyValue.backwardSummed(
+                a.norm1(), unitRows(dQkv, work, blocks), work.dModel(), blocks);
         norm.backward(work.dModel(), x, a.moments1(), dStream, blocks);
     }
 
@@ -108,7 +109,7 @@ final class AttentionBlock {
         kernels.attentionBackward(
                 qkv, a.attended(), a.logSumExp(), work.dAttended(), dQkv, heads, context, blocks);
         microBatchRows.copy(kernels, dQkv, qkv, blocks);
-        queryKeyValue.backwardInput(unitRows(dQkv, work, blocks), work.dModel(), blocks);
+        queryKeyValue.backwardInputSummed(unitRows(dQkv, work, blocks), work.dModel(), blocks);
         norm.backward(work.dModel(), x, a.moments1(), dStream, blocks);
     }
 

@@ -7,5 +7,6 @@ import dev.penstock.cuda.device.Kernels;
  * What every layer computes with.
  *
  * @param multiply type in which factors of matrix products are multiplied
+ * @param shards who computes the same layers with other parts of their parameters
  */
-record Compute(Kernels kernels, DType multiply, FiniteGuard guard) {}
+record Compute(Kernels kernels, DType multiply, FiniteGuard guard, TensorShards shards) {}

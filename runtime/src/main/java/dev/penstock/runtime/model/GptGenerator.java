@@ -7,7 +7,6 @@ import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
-
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
@@ -70,12 +69,17 @@ public final class GptGenerator implements AutoCloseable {
     }
 
     private StageLayers layers(Kernels kernels, Precision precision, StageParameters parameters) {
+        ShardShape whole = ShardShape.whole(shape);
         return new StageLayers(
-                new Compute(kernels, precision.multiply(), new FiniteGuard(kernels)),
-                ShardShape.whole(shape),
+                new Compute(
+                        kernels,
+                        precision.multiply(),
+                        new FiniteGuard(kernels),
+                        new TensorShards(whole)),
+                whole,
                 StageRole.whole(shape),
                 parameters,
-                LossHead.logitsScratch(scopes.scratch(), ShardShape.whole(shape), 1));
+                LossHead.logitsScratch(scopes.scratch(), whole, 1));
     }
 
     private void allocateQueryKeyValues() {

@@ -2,7 +2,6 @@ package dev.penstock.runtime.model;
 
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankPlace;
-
 import java.util.Set;
 
 /**

@@ -16,12 +16,10 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.data.BatchSource;
 import dev.penstock.schedules.ir.WorkUnit;
-
-import org.jspecify.annotations.Nullable;
-
 import java.util.List;
 import java.util.OptionalDouble;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A stage of a GPT-2 on one device: some blocks, the embedding if it is the first, the head if it
@@ -32,6 +30,7 @@ public final class GptStage implements StageProgram {
     private final StageRole role;
     private final Kernels kernels;
     private final FiniteGuard guard;
+    private final TensorShards shards;
     private final StageScopes scopes;
     private final StageBuffers buffers;
     private final StageLayers layers;
@@ -41,7 +40,6 @@ public final class GptStage implements StageProgram {
     private final List<TokenBlocks> blocksBySlice;
     private final List<List<HeadChunk>> headChunksBySlice;
     private StepKind kind = StepKind.EVALUATE;
-    private StageGroups groups = StageGroups.ALONE;
 
     /**
      * @param scopes where {@code buffers} lie; closed with this stage
@@ -60,9 +58,10 @@ public final class GptStage implements StageProgram {
         this.scopes = scopes;
         this.buffers = buffers;
         guard = new FiniteGuard(kernels);
-        Compute compute = new Compute(kernels, settings.precision().multiply(), guard);
-        StageParameters parameters = buffers.parameters();
         ShardShape shape = settings.shape(role);
+        shards = new TensorShards(shape);
+        Compute compute = new Compute(kernels, settings.precision().multiply(), guard, shards);
+        StageParameters parameters = buffers.parameters();
         layers = new StageLayers(compute, shape, role, parameters, buffers.logits());
         data = new StepData(batches, settings.batch(), place, buffers.inputs(), buffers.ledger());
         optimizer = new StageOptimizer(kernels, settings.optimizer(), parameters.all());
@@ -122,7 +121,7 @@ public final class GptStage implements StageProgram {
 
     @Override
     public void connect(StageGroups newGroups) {
-        groups = newGroups;
+        shards.connect(newGroups.tensor());
     }
 
     @Override
@@ -314,7 +313,9 @@ public final class GptStage implements StageProgram {
     public StepResult finishStep() {
         LossLedger ledger = buffers.ledger();
         OptionalDouble loss =
-                ledger == null ? OptionalDouble.empty() : OptionalDouble.of(ledger.mean());
+                ledger == null || role.shard() > 0
+                        ? OptionalDouble.empty()
+                        : OptionalDouble.of(ledger.mean());
         if (kind == StepKind.EVALUATE) {
             return new StepResult(loss, List.of());
         }

@@ -5,7 +5,6 @@ import dev.penstock.actors.spi.StageBuilder;
 import dev.penstock.actors.spi.StageMirror;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.runtime.data.BatchSource;
-
 import java.util.List;
 
 /** Builds the stages of a run. Safe to use from any thread; each stage belongs to its caller's. */

@@ -2,7 +2,6 @@ package dev.penstock.runtime.model;
 
 import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.runtime.model.ParameterSpec.Initial;
-
 import java.util.List;
 
 /** The parameters of one transformer block. */

@@ -7,14 +7,13 @@ import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
-
-import org.jspecify.annotations.Nullable;
-
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Final norm, logits and cross-entropy. Logits exist for one {@link HeadChunk} at a time: the
- * backward makes them, their gradient, and both products of it chunk by chunk.
+ * backward makes them, their gradient, and both products of it chunk by chunk. A shard has those of
+ * its part of the vocabulary.
  */
 final class LossHead {
     private static final int LINE_FLOATS = 16;
@@ -41,9 +40,15 @@ final class LossHead {
         this.logits = logits;
     }
 
-    /** Rows whose logits exist at a time: blocks of the grid, as many as make sense. */
+    /**
+     * Rows whose logits exist at a time: blocks of the grid, as many as make sense. All shards,
+     * with a row of the vocabulary more or less, go by the same number: they meet once per chunk.
+     */
     static int logitsRows(ShardShape shape, BatchShape batch) {
-        long fitting = LOGITS_BYTES / Float.BYTES / shape.tokens();
+        long fitting =
+                LOGITS_BYTES
+                        / Float.BYTES
+                        / Math.ceilDiv(shape.model().vocabulary(), shape.shards());
         int most = (int) Math.min(batch.largestRows(), fitting / batch.grid() * batch.grid());
         return Math.max(batch.grid(), most);
     }
@@ -100,6 +105,7 @@ final class LossHead {
                     compute.multiply(), false, dLogits, false, matrix.factor(), dNormed, false);
             kernels.weightGradient(compute.multiply(), dLogits, normed, dMatrix, chunk.blocks());
         }
+        compute.shards().sum(work.dModel());
         kernels.zero(dStream);
         norm.backward(work.dModel(), x, a.moments(), dStream, blocks);
     }

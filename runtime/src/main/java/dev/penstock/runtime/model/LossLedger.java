@@ -4,6 +4,7 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.cuda.device.TokenRange;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
@@ -18,10 +19,24 @@ final class LossLedger {
     private final Tensor targets;
     private final Tensor losses;
 
-    LossLedger(DeviceScope scope, BatchShape batch) {
+    /** Three numbers of every row of a chunk, of every shard of the vocabulary. */
+    private final Tensor parts;
+
+    private final TokenRange range;
+    private final int shard;
+
+    LossLedger(DeviceScope scope, ShardShape shape, BatchShape batch) {
         this.batch = batch;
+        range = shape.range();
+        shard = shape.index();
         targets = scope.tensor("targets", DType.I32, 1, batch.tokensPerStep());
         losses = scope.tensor("losses", DType.F32, 1, batch.tokensPerStep());
+        parts =
+                scope.tensor(
+                        "softmax of all shards",
+                        DType.F32,
+                        shape.shards(),
+                        TensorShards.gatheredColumns(3 * LossHead.logitsRows(shape, batch)));
     }
 
     /**
@@ -46,18 +61,52 @@ final class LossLedger {
     /** Losses of a chunk of a unit; logits become their gradient. */
     void crossEntropy(
             Compute compute, Tensor logits, int microBatch, HeadChunk chunk, float gradientScale) {
-        TokenBlocks blocks = chunk.blocks();
-        for (int b = 0; b < blocks.sequences(); b++) {
-            int first = index(microBatch, chunk.firstSequence() + b, blocks.firstToken());
-            Tensor sequenceLosses = losses.columns(first, blocks.tokens());
+        Tensor ofChunk = parts(chunk.rows());
+        Tensor own = ofChunk.rows(shard, 1);
+        for (int b = 0; b < chunk.blocks().sequences(); b++) {
+            compute.kernels()
+                    .softmaxPart(
+                            of(logits, chunk, b),
+                            of(targets, microBatch, chunk, b),
+                            range,
+                            numbers(own, chunk, b),
+                            gradientScale != 0);
+        }
+        compute.shards().gather(ofChunk);
+        for (int b = 0; b < chunk.blocks().sequences(); b++) {
+            Tensor sequenceLosses = of(losses, microBatch, chunk, b);
             compute.kernels()
                     .crossEntropy(
-                            logits.rows(b * blocks.tokens(), blocks.tokens()),
-                            targets.columns(first, blocks.tokens()),
+                            numbers(ofChunk, chunk, b),
+                            shard,
+                            of(logits, chunk, b),
+                            of(targets, microBatch, chunk, b),
+                            range,
                             sequenceLosses,
                             gradientScale);
             compute.guard().check(sequenceLosses, PLACE);
         }
+    }
+
+    /** Dense rows, one per shard, for three numbers of each row of logits. */
+    private Tensor parts(int rows) {
+        int columns = TensorShards.gatheredColumns(3 * rows);
+        return new Tensor(parts.buffer(), 0, DType.F32, parts.rows(), columns, columns);
+    }
+
+    private static Tensor numbers(Tensor parts, HeadChunk chunk, int b) {
+        int tokens = chunk.blocks().tokens();
+        return parts.columns(3 * b * tokens, 3 * tokens);
+    }
+
+    private static Tensor of(Tensor logits, HeadChunk chunk, int b) {
+        return MicroBatchRows.inUnit(logits, chunk.blocks(), b);
+    }
+
+    private Tensor of(Tensor ofStep, int microBatch, HeadChunk chunk, int b) {
+        TokenBlocks blocks = chunk.blocks();
+        int first = index(microBatch, chunk.firstSequence() + b, blocks.firstToken());
+        return ofStep.columns(first, blocks.tokens());
     }
 
     /** Mean loss of the step's tokens. */

@@ -20,7 +20,7 @@ final class MlpBlock {
 
     void forward(LayerActivations a, Tensor y) {
         activate(a);
-        output.multiply(a.activated(), y);
+        output.multiplySummed(a.activated(), y);
         kernels.addBiasAndResidual(y, output.bias(), a.middle());
     }
 
@@ -37,7 +37,7 @@ final class MlpBlock {
     void backward(LayerActivations a, Tensor dStream, Workspace work, TokenBlocks blocks) {
         output.backward(a.activated(), dStream, work.dHidden(), blocks);
         kernels.geluBackward(a.hidden(), work.dHidden());
-        hidden.backward(a.norm2(), work.dHidden(), work.dModel(), blocks);
+        hidden.backwardSummed(a.norm2(), work.dHidden(), work.dModel(), blocks);
         norm.backward(work.dModel(), a.middle(), a.moments2(), dStream, blocks);
     }
 
@@ -57,7 +57,7 @@ final class MlpBlock {
         output.backwardInput(dStream, work.dHidden(), blocks);
         kernels.geluBackward(a.hidden(), work.dHidden());
         kernels.copy(work.dHidden(), a.hidden());
-        hidden.backwardInput(work.dHidden(), work.dModel(), blocks);
+        hidden.backwardInputSummed(work.dHidden(), work.dModel(), blocks);
         norm.backward(work.dModel(), a.middle(), a.moments2(), dStream, blocks);
     }
 

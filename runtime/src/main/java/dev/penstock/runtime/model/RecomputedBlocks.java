@@ -5,12 +5,10 @@ import static java.util.Objects.requireNonNull;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Tensor;
-
-import org.jspecify.annotations.Nullable;
-
 import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The blocks of a stage that keep their input alone and run again right before their backward, and

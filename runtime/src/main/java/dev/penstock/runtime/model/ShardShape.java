@@ -2,7 +2,7 @@ package dev.penstock.runtime.model;
 
 import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.actors.spi.TensorPiece.Strip;
-
+import dev.penstock.cuda.device.TokenRange;
 import java.util.List;
 import java.util.stream.IntStream;
 
@@ -59,6 +59,11 @@ record ShardShape(GptShape model, int index, int shards) {
     /** Rows of this shard's tables of tokens. */
     int tokens() {
         return firstTokenOf(index + 1) - firstToken();
+    }
+
+    /** Tokens of the rows of this shard's tables. */
+    TokenRange range() {
+        return new TokenRange(firstToken(), model.vocabulary());
     }
 
     private int firstTokenOf(int shard) {

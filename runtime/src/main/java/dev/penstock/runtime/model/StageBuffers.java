@@ -2,11 +2,9 @@ package dev.penstock.runtime.model;
 
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Tensor;
-
-import org.jspecify.annotations.Nullable;
-
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Everything that a training stage allocates on its device, all of it when the stage is built.
@@ -61,7 +59,7 @@ record StageBuffers(
                 dQueryKeyValue,
                 logits,
                 role.first() ? new InputTokens(scopes.activations(), batch) : null,
-                role.last() ? new LossLedger(scopes.activations(), batch) : null);
+                role.last() ? new LossLedger(scopes.activations(), shape, batch) : null);
     }
 
     private static List<Workspace> workspaces(

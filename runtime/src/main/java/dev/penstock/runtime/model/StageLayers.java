@@ -4,18 +4,16 @@ import static java.util.Objects.requireNonNull;
 
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
-
-import org.jspecify.annotations.Nullable;
-
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The layers of a stage in order, over any token slice. Training and generation run the same ones.
  */
 final class StageLayers {
     private final Compute compute;
-    private final StageParameters.@Nullable Embedding embedding;
+    private final @Nullable TokenEmbedding embedding;
     private final List<AttentionBlock> attentions = new ArrayList<>();
     private final List<MlpBlock> mlps = new ArrayList<>();
     private final @Nullable LossHead head;
@@ -31,7 +29,10 @@ final class StageLayers {
             StageParameters parameters,
             @Nullable Tensor logits) {
         this.compute = compute;
-        embedding = parameters.embedding();
+        embedding =
+                parameters.embedding() == null
+                        ? null
+                        : new TokenEmbedding(compute, shape, parameters.embedding());
         for (int i = 0; i < role.layers(); i++) {
             attentions.add(new AttentionBlock(compute, shape, parameters.layers().get(i)));
             mlps.add(new MlpBlock(compute, parameters.layers().get(i)));
@@ -141,13 +142,8 @@ final class StageLayers {
             @Nullable Tensor output,
             TokenBlocks blocks) {
         if (embedding != null) {
-            compute.kernels()
-                    .embedding(
-                            requireNonNull(tokens),
-                            embedding.tokens().weight(),
-                            embedding.positions().weight(),
-                            a.stream(0, size() == 0 ? output : null),
-                            blocks);
+            Tensor y = a.stream(0, size() == 0 ? output : null);
+            embedding.forward(requireNonNull(tokens), y, blocks);
         }
     }
 
@@ -218,13 +214,6 @@ final class StageLayers {
 
     /** Ends a backward on the first stage: scatters the gradient into both tables. */
     void embeddingBackward(Tensor dStream, Tensor tokens, TokenBlocks blocks) {
-        StageParameters.Embedding tables = requireNonNull(embedding);
-        compute.kernels()
-                .embeddingBackward(
-                        dStream,
-                        tokens,
-                        tables.tokens().gradient(),
-                        tables.positions().gradient(),
-                        blocks);
+        requireNonNull(embedding).backward(dStream, tokens, blocks);
     }
 }

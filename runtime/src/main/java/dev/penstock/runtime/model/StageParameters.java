@@ -3,11 +3,9 @@ package dev.penstock.runtime.model;
 import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.ParameterSpec.Initial;
-
-import org.jspecify.annotations.Nullable;
-
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The parameters of a stage.

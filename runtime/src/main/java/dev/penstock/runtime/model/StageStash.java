@@ -4,7 +4,6 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.WorkUnit;
-
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;

@@ -3,12 +3,10 @@ package dev.penstock.runtime.model;
 import static java.util.Objects.requireNonNull;
 
 import dev.penstock.cuda.device.Tensor;
-
-import org.jspecify.annotations.Nullable;
-
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a stage keeps of one unit. The residual stream of a stage of L blocks has L + 1 places:

@@ -1,7 +1,6 @@
 package dev.penstock.runtime.model;
 
 import dev.penstock.cuda.device.Tensor;
-
 import org.jspecify.annotations.Nullable;
 
 /**

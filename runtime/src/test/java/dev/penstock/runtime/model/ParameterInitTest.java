@@ -7,15 +7,13 @@ import static org.assertj.core.api.Assertions.within;
 import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.actors.spi.TensorPiece.Strip;
 import dev.penstock.runtime.model.ParameterSpec.Initial;
-
-import org.junit.jupiter.api.Test;
-
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
+import org.junit.jupiter.api.Test;
 
 class ParameterInitTest {
     private static final BatchShape BATCH = TinyRuns.batch(List.of(16));

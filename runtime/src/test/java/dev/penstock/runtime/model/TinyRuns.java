@@ -1,7 +1,6 @@
 package dev.penstock.runtime.model;
 
 import dev.penstock.runtime.data.BatchSource;
-
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.Set;
