@@ -14,5 +14,11 @@ public enum FrameKind {
      * A block of what a rank's mirror keeps equal: both stages are the rank's lowest; the
      * micro-batch field carries the block, the slice field what it is a part of.
      */
-    MIRROR
+    MIRROR,
+    /**
+     * A block of what members of a group sum or gather: the stage fields carry ranks, counted once
+     * for each role of a group; the step field the number of the collective, the micro-batch field
+     * whether it goes to be summed (0) or is a sum (1), the slice field the block.
+     */
+    COLLECTIVE
 }

@@ -2,6 +2,7 @@ package dev.penstock.actors.shard;
 
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.shard.BufferNeeds.Use;
+import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.ir.Schedule;
@@ -10,6 +11,15 @@ import java.util.List;
 /** Device memory of a rank's boundary tensors, known from its programs alone. */
 public final class BoundaryMemory {
     private BoundaryMemory() {}
+
+    /**
+     * Bytes that a rank allocates for blocks of what it sums and gathers with others.
+     *
+     * @param acrossProcesses whether any two ranks of a group live in different processes
+     */
+    public static long collectiveBytes(RankGrid grid, boolean acrossProcesses) {
+        return acrossProcesses ? RankGroups.slotBytes(grid) : 0;
+    }
 
     /**
      * Bytes that a rank allocates for receive slots, outputs and input gradients.

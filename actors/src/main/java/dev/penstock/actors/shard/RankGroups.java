@@ -3,14 +3,22 @@ package dev.penstock.actors.shard;
 import dev.penstock.actors.collective.Alone;
 import dev.penstock.actors.collective.CollectiveGroup;
 import dev.penstock.actors.collective.CollectiveRegistry;
+import dev.penstock.actors.collective.DataPlaneGroup;
 import dev.penstock.actors.collective.GroupRole;
 import dev.penstock.actors.collective.OpenGroup;
 import dev.penstock.actors.collective.RankWaits;
+import dev.penstock.actors.dataplane.Endpoint;
+import dev.penstock.actors.dataplane.Inbound;
+import dev.penstock.actors.dataplane.Outbound;
+import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StageGroups;
+import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Kernels;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 /** The groups that a rank is a member of, for one epoch. The rank's thread only. */
 final class RankGroups implements AutoCloseable {
@@ -19,13 +27,16 @@ final class RankGroups implements AutoCloseable {
     private final RunPlan plan;
     private final List<Integer> homes;
     private final Kernels kernels;
+    private final DeviceScope scope;
     private final CollectiveRegistry registry;
     private final RankWaits waits;
-    private final List<OpenGroup> open = new ArrayList<>();
+    private final List<OpenGroup> inProcess = new ArrayList<>();
+    private final List<DataPlaneGroup> overDataPlane = new ArrayList<>();
     private final StageGroups ofStages;
 
     /**
      * @param homes by rank, the lowest rank that lives on the same node
+     * @param scope where blocks that came from other processes lie
      */
     RankGroups(
             int rank,
@@ -33,6 +44,7 @@ final class RankGroups implements AutoCloseable {
             RunPlan plan,
             List<Integer> homes,
             Kernels kernels,
+            DeviceScope scope,
             CollectiveRegistry registry,
             RankWaits waits) {
         this.rank = rank;
@@ -40,6 +52,7 @@ final class RankGroups implements AutoCloseable {
         this.plan = plan;
         this.homes = homes;
         this.kernels = kernels;
+        this.scope = scope;
         this.registry = registry;
         this.waits = waits;
         this.ofStages =
@@ -54,9 +67,18 @@ final class RankGroups implements AutoCloseable {
             return Alone.GROUP;
         }
         if (members.stream().map(homes::get).distinct().count() > 1) {
-            throw new IllegalStateException(
-                    "ranks %s sum and gather across processes, which is not possible yet"
-                            .formatted(members));
+            var group =
+                    new DataPlaneGroup(
+                            role,
+                            members,
+                            members.indexOf(rank),
+                            plan.ranks(),
+                            scope,
+                            kernels,
+                            plan.timeouts().stallLimit(),
+                            waits);
+            overDataPlane.add(group);
+            return group;
         }
         OpenGroup group =
                 registry.join(
@@ -67,8 +89,27 @@ final class RankGroups implements AutoCloseable {
                         kernels,
                         plan.timeouts().stallLimit(),
                         waits);
-        open.add(group);
+        inProcess.add(group);
         return group;
+    }
+
+    /** Device memory for what comes from other processes, if members live in several. */
+    static long slotBytes(RankGrid grid) {
+        return IntStream.of(grid.tensor(), grid.context(), grid.context() * grid.data())
+                .mapToLong(DataPlaneGroup::slotBytes)
+                .sum();
+    }
+
+    Stream<Inbound> inbound() {
+        return overDataPlane.stream().flatMap(group -> group.inbound().stream());
+    }
+
+    Stream<Outbound> outbound() {
+        return overDataPlane.stream().flatMap(group -> group.outbound().stream());
+    }
+
+    void bind(Endpoint endpoint) {
+        overDataPlane.forEach(group -> group.bind(endpoint));
     }
 
     StageGroups ofStages() {
@@ -77,6 +118,6 @@ final class RankGroups implements AutoCloseable {
 
     @Override
     public void close() {
-        open.forEach(OpenGroup::close);
+        inProcess.forEach(OpenGroup::close);
     }
 }

@@ -38,7 +38,7 @@ final class RankLinks implements AutoCloseable {
     private final Map<StepKind, OpInterpreter> interpreters = new EnumMap<>(StepKind.class);
 
     /**
-     * @param groups that this rank is a member of; closed with the links
+     * @param groupsIn makes the groups that this rank is a member of, with slots in the given scope
      * @param mirrors makes the exchange of mirrored gradients, with its blocks in the given scope
      */
     RankLinks(
@@ -47,7 +47,7 @@ final class RankLinks implements AutoCloseable {
             RunPlan plan,
             Device device,
             Map<Integer, StageProgram> stages,
-            RankGroups groups,
+            Function<DeviceScope, RankGroups> groupsIn,
             Function<DeviceScope, MirrorExchange> mirrors,
             RankFaults faults,
             DataPlane dataPlane,
@@ -57,8 +57,8 @@ final class RankLinks implements AutoCloseable {
         this.plan = plan;
         this.device = device;
         this.stages = stages;
-        this.groups = groups;
         this.boundary = device.memory().child("boundary", Long.MAX_VALUE);
+        this.groups = groupsIn.apply(boundary);
         try {
             var buffers =
                     new BoundaryBuffers(rank, plan, stages, boundary, dataPlane.keepsSentTensors());
@@ -68,9 +68,12 @@ final class RankLinks implements AutoCloseable {
             MirrorExchange exchange = mirrors.apply(boundary);
             inbound.addAll(exchange.inbound());
             outbound.addAll(exchange.outbound());
+            groups.inbound().forEach(inbound::add);
+            groups.outbound().forEach(outbound::add);
             this.endpoint =
                     dataPlane.open(
                             new Opening(rank, epoch, inbound, outbound, byRank(peers)), listener);
+            groups.bind(endpoint);
             for (StepKind kind : StepKind.values()) {
                 interpreters.put(
                         kind,

@@ -11,17 +11,18 @@ import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.Tensor;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
-import java.util.concurrent.ExecutionException;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -31,18 +32,28 @@ import org.junit.jupiter.params.provider.CsvSource;
 @Timeout(120)
 abstract class CollectiveContract {
     private static final Duration LONG = Duration.ofSeconds(60);
+    private static final DeviceSettings ONE_THREAD =
+            new DeviceSettings(
+                    DeviceSettings.Kind.CPU, 1, DeviceSettings.Gemm.JAVA, 0, Long.MAX_VALUE, false);
 
     /** What a member does. */
     interface Part {
         void run(CollectiveGroup group, Device device) throws Exception;
     }
 
+    /** A membership, ended by its owner. */
+    interface Joined extends AutoCloseable {
+        CollectiveGroup group();
+
+        @Override
+        void close();
+    }
+
     /** Members that are on their way; a later test's are another epoch. */
-    abstract OpenGroup join(
+    abstract Joined join(
             int epoch,
             List<Integer> ranks,
             int index,
-            long mostElements,
             Device device,
             Duration limit,
             RankWaits waits);
@@ -67,60 +78,40 @@ abstract class CollectiveContract {
         public void goesOn() {}
     }
 
-    private void together(int members, long mostElements, Part part) throws Exception {
-        together(members, mostElements, LONG, new Waits(), part);
+    private void together(int members, Part part) throws Exception {
+        together(members, LONG, new Waits(), part);
     }
 
-    private void together(
-            int members, long mostElements, Duration limit, RankWaits waits, Part part)
-            throws Exception {
+    /** Throws what failed first; the others are called off. */
+    private void together(int members, Duration limit, Waits waits, Part part) throws Exception {
         int epoch = ++epochs;
         List<Integer> ranks = IntStream.range(2, 2 + members).boxed().toList();
+        var open = new CyclicBarrier(members);
+        var done = new CountDownLatch(members);
+        var failure = new AtomicReference<@Nullable Throwable>();
         try (ExecutorService threads = Executors.newFixedThreadPool(members)) {
-            List<Future<?>> all = new ArrayList<>();
             for (int i = 0; i < members; i++) {
                 int index = i;
-                all.add(
-                        threads.submit(
-                                () -> {
-                                    var settings =
-                                            new DeviceSettings(
-                                                    DeviceSettings.Kind.CPU,
-                                                    1,
-                                                    DeviceSettings.Gemm.JAVA,
-                                                    0,
-                                                    Long.MAX_VALUE,
-                                                    false);
-                                    try (Device device = Devices.open(settings);
-                                            var group =
-                                                    join(
-                                                            epoch,
-                                                            ranks,
-                                                            index,
-                                                            mostElements,
-                                                            device,
-                                                            limit,
-                                                            waits)) {
-                                        part.run(group, device);
-                                    }
-                                    return null;
-                                }));
+                threads.execute(
+                        () -> {
+                            try (Device device = Devices.open(ONE_THREAD);
+                                    var joined = join(epoch, ranks, index, device, limit, waits)) {
+                                open.await(20, TimeUnit.SECONDS);
+                                part.run(joined.group(), device);
+                                done.countDown();
+                                // who is done may still have to answer others
+                                Thread.sleep(done.await(2, TimeUnit.SECONDS) ? 0 : 1);
+                            } catch (Exception | AssertionError e) {
+                                failure.compareAndSet(null, e);
+                                waits.calledOff.set(true);
+                            }
+                        });
             }
-            RuntimeException first = null;
-            for (Future<?> each : all) {
-                try {
-                    each.get(100, TimeUnit.SECONDS);
-                } catch (ExecutionException e) {
-                    if (e.getCause() instanceof RuntimeException cause) {
-                        first = first == null ? cause : first;
-                    } else {
-                        throw e;
-                    }
-                }
-            }
-            if (first != null) {
-                throw first;
-            }
+        }
+        switch (failure.get()) {
+            case null -> {}
+            case Exception e -> throw e;
+            case Throwable e -> throw new AssertionError(e);
         }
     }
 
@@ -188,7 +179,6 @@ abstract class CollectiveContract {
 
         together(
                 members,
-                elements,
                 (group, device) -> {
                     Tensor whole = filled(device, elements, group.index(), 5);
                     group.await(group.allReduce(whole));
@@ -210,7 +200,6 @@ abstract class CollectiveContract {
 
         together(
                 4,
-                elements,
                 (group, device) -> {
                     Tensor whole = filled(device, elements, group.index(), 1);
                     var map = new ShardMap(elements, 4);
@@ -230,7 +219,6 @@ abstract class CollectiveContract {
 
         together(
                 3,
-                elements,
                 (group, device) -> {
                     Tensor first = filled(device, elements, group.index(), 1);
                     Tensor second = filled(device, elements, group.index(), 2);
@@ -266,7 +254,6 @@ abstract class CollectiveContract {
 
         together(
                 2,
-                elements,
                 (group, device) -> {
                     Tensor whole = filled(device, elements, group.index(), 9);
                     Collective sum = group.allReduce(whole);
@@ -281,7 +268,6 @@ abstract class CollectiveContract {
     void bytesOfAnyTypeAreGathered() throws Exception {
         together(
                 2,
-                1024,
                 (group, device) -> {
                     Tensor whole = device.memory().tensor("halves", DType.BF16, 1, 1001);
                     var map = new ShardMap(1001, 2);
@@ -304,7 +290,6 @@ abstract class CollectiveContract {
                         () ->
                                 together(
                                         2,
-                                        64,
                                         Duration.ofMillis(300),
                                         waits,
                                         (group, device) -> {
@@ -329,7 +314,6 @@ abstract class CollectiveContract {
                         () ->
                                 together(
                                         2,
-                                        64,
                                         LONG,
                                         waits,
                                         (group, device) -> {

@@ -17,15 +17,38 @@ final class SharedMemoryGroupTest extends CollectiveContract {
     private final CollectiveRegistry registry = new CollectiveRegistry();
 
     @Override
-    OpenGroup join(
+    Joined join(
             int epoch,
             List<Integer> ranks,
             int index,
-            long mostElements,
             Device device,
             Duration limit,
             RankWaits waits) {
-        return registry.join(epoch, GroupRole.TENSOR, ranks, index, device.kernels(), limit, waits);
+        OpenGroup group =
+                registry.join(
+                        epoch, GroupRole.TENSOR, ranks, index, device.kernels(), limit, waits);
+        return new Joined() {
+            @Override
+            public CollectiveGroup group() {
+                return group;
+            }
+
+            @Override
+            public void close() {
+                group.close();
+            }
+        };
+    }
+
+    private OpenGroup member(int index, Device device) {
+        return registry.join(
+                1,
+                GroupRole.TENSOR,
+                List.of(0, 1),
+                index,
+                device.kernels(),
+                Duration.ofSeconds(9),
+                new Waits());
     }
 
     @Test
@@ -33,9 +56,8 @@ final class SharedMemoryGroupTest extends CollectiveContract {
         try (Device device = Devices.open(DeviceSettings.DEFAULTS)) {
             Tensor mine = device.memory().tensor("mine", DType.F32, 1, 64);
             Tensor other = device.memory().tensor("other", DType.F32, 1, 64);
-            var ranks = List.of(0, 1);
-            OpenGroup first = join(1, ranks, 0, 64, device, Duration.ofSeconds(9), new Waits());
-            OpenGroup second = join(1, ranks, 1, 64, device, Duration.ofSeconds(9), new Waits());
+            OpenGroup first = member(0, device);
+            OpenGroup second = member(1, device);
             second.allReduce(other);
             second.close();
 
@@ -51,15 +73,15 @@ final class SharedMemoryGroupTest extends CollectiveContract {
         try (Device device = Devices.open(DeviceSettings.DEFAULTS)) {
             Tensor mine = device.memory().tensor("mine", DType.F32, 1, 64);
             Tensor other = device.memory().tensor("other", DType.F32, 1, 32);
-            var ranks = List.of(0, 1);
-            OpenGroup first = join(1, ranks, 0, 64, device, Duration.ofSeconds(9), new Waits());
-            OpenGroup second = join(1, ranks, 1, 64, device, Duration.ofSeconds(9), new Waits());
+            OpenGroup first = member(0, device);
+            OpenGroup second = member(1, device);
             first.allReduce(mine);
 
             assertThatThrownBy(() -> second.allReduce(other))
                     .isInstanceOf(IllegalStateException.class)
                     .hasMessage(
-                            "members began different collectives: expected all-reduce of 64 F32, got all-reduce of 32 F32");
+                            "members began different collectives: expected all-reduce of 64 F32,"
+                                    + " got all-reduce of 32 F32");
         }
     }
 }

@@ -1,0 +1,204 @@
+package dev.penstock.actors.collective;
+
+import dev.penstock.cuda.device.Tensor;
+import java.util.Arrays;
+
+/** One collective of a {@link DataPlaneGroup}, as one member sees it. */
+final class DataPlaneCollective implements Collective {
+    private static final long NOT_BEGUN = -1;
+
+    private final DataPlaneGroup group;
+    private final long number;
+    private final CollectiveKind kind;
+    private final Tensor whole;
+    private final ShardMap map;
+    private final int me;
+    private final long blockElements;
+
+    /** By member: blocks of its part sent to it, blocks of this part sent to it. */
+    private final int[] addendsSent;
+
+    private final int[] sumsSent;
+
+    /** By member: blocks of its part that came. */
+    private final int[] sumsCame;
+
+    /** By member: blocks sent to it before this collective. */
+    private final long[] sentBefore;
+
+    /** Blocks of the own part that are whole sums. */
+    private int summed;
+
+    /** Who adds next to the block after them. */
+    private int adds;
+
+    /** Where the sum of the addends before the own one lies, with the first member. */
+    private int heldSlot = BlockChannel.NONE;
+
+    private boolean done;
+
+    DataPlaneCollective(
+            DataPlaneGroup group, long number, CollectiveKind kind, Tensor whole, ShardMap map) {
+        this.group = group;
+        this.number = number;
+        this.kind = kind;
+        this.whole = whole;
+        this.map = map;
+        this.me = group.index();
+        this.blockElements = BlockChannel.BLOCK_BYTES / whole.type().bytes();
+        this.addendsSent = new int[map.parts()];
+        this.sumsSent = new int[map.parts()];
+        this.sumsCame = new int[map.parts()];
+        this.sentBefore = new long[map.parts()];
+        Arrays.fill(sentBefore, NOT_BEGUN);
+        this.summed = kind.sums() ? 0 : blocks(me);
+    }
+
+    @Override
+    public boolean advance() {
+        if (!done) {
+            group.advanceAll();
+        }
+        return done;
+    }
+
+    /** Does what can be done now; whether all is done. */
+    boolean step() {
+        boolean all = true;
+        for (int member = 0; member < map.parts(); member++) {
+            if (member != me) {
+                all &= send(member);
+            }
+        }
+        while (summed < blocks(me) && addOne()) {}
+        all &= summed == blocks(me);
+        for (int member = 0; kind.gathers() && member < map.parts(); member++) {
+            if (member != me) {
+                all &= receiveSums(member);
+            }
+        }
+        done = all && everythingIsVerified();
+        return done;
+    }
+
+    private int blocks(int part) {
+        return Math.toIntExact((map.count(part) + blockElements - 1) / blockElements);
+    }
+
+    private Tensor block(int part, int block) {
+        long first = map.from(part) + block * blockElements;
+        return FlatTensor.stretch(whole, first, Math.min(blockElements, map.to(part) - first));
+    }
+
+    /** Whether all that this member is to get has been sent. */
+    private boolean send(int member) {
+        BlockChannel channel = group.channel(member);
+        if (sentBefore[member] == NOT_BEGUN) {
+            sentBefore[member] = channel.sent();
+        }
+        int addends = kind.sums() ? blocks(member) : 0;
+        while (addendsSent[member] < addends) {
+            int next = addendsSent[member];
+            if (!channel.send(number, false, next, block(member, next))) {
+                return false;
+            }
+            addendsSent[member]++;
+        }
+        int sums = kind.gathers() ? blocks(me) : 0;
+        while (sumsSent[member] < Math.min(sums, summed)) {
+            int next = sumsSent[member];
+            if (!channel.send(number, true, next, block(me, next))) {
+                return false;
+            }
+            sumsSent[member]++;
+        }
+        return sumsSent[member] == sums;
+    }
+
+    /**
+     * Adds one member's addend to the first block that is no whole sum, in member order. What comes
+     * before this member's own is added up in the first member's slot.
+     *
+     * @return whether there was one to add
+     */
+    private boolean addOne() {
+        Tensor own = block(me, summed);
+        if (adds == me) {
+            if (me > 0) {
+                group.kernels().add(group.channel(0).slot(heldSlot, own), own);
+                group.channel(0).release(heldSlot);
+            }
+        } else {
+            BlockChannel channel = group.channel(adds);
+            int slot = channel.take(number, false, summed);
+            if (slot == BlockChannel.NONE) {
+                return false;
+            }
+            if (adds == 0) {
+                heldSlot = slot;
+            } else {
+                Tensor sum = adds < me ? group.channel(0).slot(heldSlot, own) : own;
+                group.kernels().add(channel.slot(slot, own), sum);
+                channel.release(slot);
+            }
+        }
+        if (++adds == map.parts()) {
+            adds = 0;
+            summed++;
+        }
+        return true;
+    }
+
+    /** Whether all of the member's part came. */
+    private boolean receiveSums(int member) {
+        BlockChannel channel = group.channel(member);
+        while (sumsCame[member] < blocks(member)) {
+            int next = sumsCame[member];
+            boolean mayChange = !kind.sums() || channel.isVerified(sentBefore[member] + next + 1);
+            if (!mayChange) {
+                return false;
+            }
+            int slot = channel.take(number, true, next);
+            if (slot == BlockChannel.NONE) {
+                return false;
+            }
+            Tensor into = block(member, next);
+            group.kernels().copy(channel.slot(slot, into), into);
+            channel.release(slot);
+            sumsCame[member]++;
+        }
+        return true;
+    }
+
+    private boolean everythingIsVerified() {
+        for (int member = 0; member < map.parts(); member++) {
+            if (member != me && !group.channel(member).isVerified(group.channel(member).sent())) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    @Override
+    public String describe() {
+        String text = "%s %d of ranks %s".formatted(kind, number, group.ranks());
+        int behind = awaited();
+        return behind < 0 ? text : text + " waits for rank " + group.ranks().get(behind);
+    }
+
+    private int awaited() {
+        if (summed < blocks(me) && adds != me) {
+            return adds;
+        }
+        for (int member = 0; member < map.parts(); member++) {
+            boolean behind =
+                    (kind.gathers() && sumsCame[member] < blocks(member))
+                            || (kind.sums() && addendsSent[member] < blocks(member))
+                            || (kind.gathers() && sumsSent[member] < blocks(me));
+            if (member != me && behind) {
+                return member;
+            }
+        }
+        return -1;
+    }
+}

@@ -1,0 +1,145 @@
+package dev.penstock.actors.collective;
+
+import dev.penstock.actors.dataplane.Endpoint;
+import dev.penstock.actors.dataplane.Inbound;
+import dev.penstock.actors.dataplane.Outbound;
+import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.Tensor;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Members in several processes, who send each other blocks: to be summed, each directly to the
+ * member whose part it is, and the sums directly to all others. One collective at a time: blocks of
+ * a later one never take the slots that an earlier one needs.
+ */
+public final class DataPlaneGroup implements OpenGroup {
+    private final List<Integer> ranks;
+    private final int index;
+    private final Kernels kernels;
+    private final BlockingWait wait;
+
+    /** By member; null at this one's place. */
+    private final List<@Nullable BlockChannel> channels = new ArrayList<>();
+
+    private final Deque<DataPlaneCollective> underWay = new ArrayDeque<>();
+    private long begun;
+    private long sentBytes;
+
+    /**
+     * @param index of this rank among {@code ranks}
+     * @param runRanks how many the run has
+     * @param scope where received blocks lie
+     * @param limit how long a wait inside an op may be
+     */
+    public DataPlaneGroup(
+            GroupRole role,
+            List<Integer> ranks,
+            int index,
+            int runRanks,
+            DeviceScope scope,
+            Kernels kernels,
+            Duration limit,
+            RankWaits waits) {
+        this.ranks = List.copyOf(ranks);
+        this.index = index;
+        this.kernels = kernels;
+        int rank = ranks.get(index);
+        this.wait = new BlockingWait(rank, limit, waits);
+        for (int peer : ranks) {
+            channels.add(peer == rank ? null : new BlockChannel(rank, peer, role, runRanks, scope));
+        }
+    }
+
+    /** Device memory of a group of so many members. */
+    public static long slotBytes(int members) {
+        return (members - 1) * BlockChannel.slotBytes();
+    }
+
+    public List<Inbound> inbound() {
+        return channels.stream().filter(Objects::nonNull).map(BlockChannel::inbound).toList();
+    }
+
+    public List<Outbound> outbound() {
+        return channels.stream().filter(Objects::nonNull).map(BlockChannel::outbound).toList();
+    }
+
+    /** Before the first collective. */
+    public void bind(Endpoint endpoint) {
+        channels.stream().filter(Objects::nonNull).forEach(channel -> channel.bind(endpoint));
+    }
+
+    @Override
+    public int size() {
+        return ranks.size();
+    }
+
+    @Override
+    public int index() {
+        return index;
+    }
+
+    @Override
+    public Collective reduceScatter(Tensor whole, ShardMap map) {
+        return begin(CollectiveKind.REDUCE_SCATTER, whole, map);
+    }
+
+    @Override
+    public Collective allGather(Tensor whole, ShardMap map) {
+        return begin(CollectiveKind.ALL_GATHER, whole, map);
+    }
+
+    @Override
+    public Collective allReduce(Tensor tensor) {
+        return begin(CollectiveKind.ALL_REDUCE, tensor, new ShardMap(tensor.elements(), size()));
+    }
+
+    private Collective begin(CollectiveKind kind, Tensor whole, ShardMap map) {
+        FlatTensor.check(kind, whole, map, size());
+        var collective = new DataPlaneCollective(this, begun++, kind, whole, map);
+        sentBytes += kind.sentBytes(map, index, whole.type().bytes());
+        underWay.add(collective);
+        advanceAll();
+        return collective;
+    }
+
+    /** As far as they get, the oldest first. */
+    void advanceAll() {
+        while (!underWay.isEmpty() && underWay.getFirst().step()) {
+            underWay.removeFirst();
+        }
+    }
+
+    List<Integer> ranks() {
+        return ranks;
+    }
+
+    Kernels kernels() {
+        return kernels;
+    }
+
+    /** To another member. */
+    BlockChannel channel(int member) {
+        return Objects.requireNonNull(channels.get(member), "a member sends itself nothing");
+    }
+
+    @Override
+    public void await(Collective collective) {
+        wait.until(collective);
+    }
+
+    @Override
+    public long sentBytes() {
+        return sentBytes;
+    }
+
+    /** The endpoint, closed before, ended it all. */
+    @Override
+    public void close() {}
+}

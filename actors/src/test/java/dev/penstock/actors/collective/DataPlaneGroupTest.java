@@ -1,0 +1,78 @@
+package dev.penstock.actors.collective;
+
+import dev.penstock.actors.dataplane.ChannelKey;
+import dev.penstock.actors.dataplane.DataPlaneException;
+import dev.penstock.actors.dataplane.Endpoint;
+import dev.penstock.actors.dataplane.FrameKey;
+import dev.penstock.actors.dataplane.FrameListener;
+import dev.penstock.actors.dataplane.aeron.AeronDataPlane;
+import dev.penstock.actors.dataplane.aeron.AeronSettings;
+import dev.penstock.actors.dataplane.aeron.DriverSettings;
+import dev.penstock.actors.dataplane.aeron.EmbeddedDriver;
+import dev.penstock.cuda.device.Device;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+
+/** Collectives of members that know each other by Aeron alone. */
+final class DataPlaneGroupTest extends CollectiveContract {
+    private static final int RUN_RANKS = 6;
+    private static final int TERM = 1 << 20;
+
+    private final EmbeddedDriver driver =
+            EmbeddedDriver.start(DriverSettings.inSharedMemory("collectives", TERM, 12));
+    private final AeronDataPlane plane =
+            AeronDataPlane.start(AeronSettings.ipc(driver.directory(), 42).withTermLength(TERM));
+
+    @AfterEach
+    void close() {
+        plane.close();
+        driver.close();
+    }
+
+    @Override
+    Joined join(
+            int epoch,
+            List<Integer> ranks,
+            int index,
+            Device device,
+            Duration limit,
+            RankWaits waits) {
+        var group =
+                new DataPlaneGroup(
+                        GroupRole.REPLICAS,
+                        ranks,
+                        index,
+                        RUN_RANKS,
+                        device.memory(),
+                        device.kernels(),
+                        limit,
+                        waits);
+        Endpoint endpoint =
+                plane.open(ranks.get(index), epoch, group.inbound(), group.outbound(), new Deaf());
+        group.bind(endpoint);
+        return new Joined() {
+            @Override
+            public CollectiveGroup group() {
+                return group;
+            }
+
+            @Override
+            public void close() {
+                endpoint.close();
+            }
+        };
+    }
+
+    /** Members look for themselves. */
+    private static final class Deaf implements FrameListener {
+        @Override
+        public void onFrame(FrameKey key) {}
+
+        @Override
+        public void onCredit(ChannelKey channel) {}
+
+        @Override
+        public void onFailure(DataPlaneException failure) {}
+    }
+}
