@@ -1,8 +1,11 @@
 package dev.penstock.runtime.model;
 
+import dev.penstock.actors.collective.Alone;
+import dev.penstock.actors.collective.CollectiveGroup;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.SharedGradient;
+import dev.penstock.actors.spi.StageGroups;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepResult;
 import dev.penstock.actors.spi.TensorNorm;
@@ -38,6 +41,7 @@ import org.jspecify.annotations.Nullable;
 /** Runs a pipeline of stages on one thread and one device, each op as soon as its inputs exist. */
 final class PipelineDriver implements AutoCloseable {
     private final Device device;
+    private final int shard;
     private final Schedule order;
     private Set<WorkUnit> recomputed = Set.of();
     private final List<GptStage> stages;
@@ -65,7 +69,21 @@ final class PipelineDriver implements AutoCloseable {
             Schedule order,
             BatchSource batches,
             ParameterSource source) {
+        this(device, settings, order, batches, source, 0);
+    }
+
+    /**
+     * @param shard which tensor shard of every stage this is; to be connected with the others
+     */
+    PipelineDriver(
+            Device device,
+            GptSettings settings,
+            Schedule order,
+            BatchSource batches,
+            ParameterSource source,
+            int shard) {
         this.device = device;
+        this.shard = shard;
         this.order = order;
         List<StageBudget> budgets =
                 MemoryProfile.of(order, PassKind.TRAINING).stages().stream()
@@ -75,7 +93,10 @@ final class PipelineDriver implements AutoCloseable {
         GptStageFactory factory = new GptStageFactory(settings, budgets, batches, source);
         stages =
                 IntStream.range(0, budgets.size())
-                        .mapToObj(stage -> factory.create(stage, RankPlace.single(stage), device))
+                        .mapToObj(
+                                stage ->
+                                        factory.create(
+                                                stage, new RankPlace(stage, shard, 0, 0), device))
                         .toList();
         boundaries = device.memory().child("boundaries", Long.MAX_VALUE);
     }
@@ -89,6 +110,12 @@ final class PipelineDriver implements AutoCloseable {
                 peak.peakAwaitingWeight() > 0);
     }
 
+    /** Says through whom the shards of these stages meet, which run the same ops. */
+    void connect(CollectiveGroup shards) {
+        StageGroups groups = new StageGroups(shards, Alone.GROUP, Alone.GROUP);
+        stages.forEach(stage -> stage.connect(groups));
+    }
+
     /** Clips gradients to this global norm. */
     PipelineDriver clippingTo(double norm) {
         clipNorm = norm;
@@ -100,7 +127,7 @@ final class PipelineDriver implements AutoCloseable {
         beforeUpdate = listener;
     }
 
-    /** Runs a training step; its loss. */
+    /** Runs a training step; its loss, which of several shards the first alone reports. */
     double train(long step) {
         stages.forEach(stage -> stage.beginStep(StepKind.TRAIN, step));
         run(order.programs());
@@ -282,13 +309,13 @@ final class PipelineDriver implements AutoCloseable {
         return Math.sqrt(squares.values().stream().mapToDouble(Double::doubleValue).sum());
     }
 
-    private static double loss(List<StepResult> results) {
+    private double loss(List<StepResult> results) {
         List<OptionalDouble> losses =
                 results.stream().map(StepResult::loss).filter(OptionalDouble::isPresent).toList();
-        if (losses.size() != 1) {
-            throw new AssertionError("one stage knows the loss, got " + losses);
+        if (losses.size() != (shard == 0 ? 1 : 0)) {
+            throw new AssertionError("one stage reports the loss, got " + losses);
         }
-        return losses.getFirst().getAsDouble();
+        return shard == 0 ? losses.getFirst().getAsDouble() : Double.NaN;
     }
 
     private interface Tensors {

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.model;
 
+import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.runtime.data.BatchSource;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
@@ -62,14 +63,30 @@ final class TinyRuns {
 
     /** Large random values everywhere, so that a missing or misplaced parameter shows. */
     static ParameterSource roughWeights() {
-        return (name, _, destination) -> {
+        return (name, piece, destination) -> {
             CounterRandom random = CounterRandom.of(3, name);
-            for (long i = 0; i < destination.byteSize() / Float.BYTES; i++) {
-                float value = (float) (0.2 * random.normal(i));
-                destination.setAtIndex(ValueLayout.JAVA_FLOAT, i, value);
-            }
+            piece.walk(
+                    (inWhole, inPiece, count) -> {
+                        for (long i = 0; i < count; i++) {
+                            float value = (float) (0.2 * random.normal(inWhole + i));
+                            destination.setAtIndex(ValueLayout.JAVA_FLOAT, inPiece + i, value);
+                        }
+                    });
             return !name.startsWith("optimizer.");
         };
+    }
+
+    /** The same on several tensor shards. */
+    static GptSettings sharded(GptSettings s, int shards) {
+        return new GptSettings(
+                s.shape(),
+                s.partition(),
+                s.batch(),
+                s.precision(),
+                s.optimizer(),
+                s.seed(),
+                s.recomputedBlocks(),
+                new RankGrid(s.partition().stages(), shards, 1, 1));
     }
 
     /** A pipeline under 1F1B (Seq1F1B where sequences are cut). */
