@@ -6,8 +6,10 @@ import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.config.ConfigException;
 import dev.penstock.runtime.config.DraftConfig;
 import dev.penstock.runtime.config.ExposedDataPlane;
+import dev.penstock.runtime.config.LayoutChanges;
 import dev.penstock.runtime.config.PipelineSection;
 import dev.penstock.runtime.config.Problem;
+import dev.penstock.runtime.config.RunConfig;
 import dev.penstock.runtime.config.RunSection;
 import dev.penstock.runtime.launch.EarlierStarts;
 import dev.penstock.runtime.launch.Interrupts;
@@ -26,6 +28,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 import java.util.OptionalLong;
 
@@ -170,6 +173,7 @@ final class TrainStart {
                     CheckpointFolders.newestOf(directory.path(), this::warn);
             Optional<Path> newest = found.map(SavedCheckpoint::path);
             tellOfEarlierStarts(directory, found);
+            tellOfOtherLayout(directory);
             if (newest.isEmpty()) {
                 Optional<Path> init = RunOptions.initOf(directory.path());
                 warn(
@@ -195,6 +199,40 @@ final class TrainStart {
         var processes = request.draft().draft().config().pipeline().processes();
         if (processes == PipelineSection.Processes.PER_STAGE) { // others have no journal
             starts.tellIfAbsent(this::warn);
+        }
+    }
+
+    /** The layout may be another, the meaning of the tokens may not. */
+    private void tellOfOtherLayout(RunDirectory directory) {
+        Path earlier = directory.resolvedConfiguration();
+        if (!Files.exists(earlier)) {
+            return;
+        }
+        RunConfig now = request.draft().draft().config();
+        try {
+            var changes = new LayoutChanges(Files.readString(earlier), now.resolved());
+            List<String> layout = changes.layout();
+            if (!layout.isEmpty()) {
+                warn("goes on under another layout: " + String.join(", ", layout));
+            }
+            changes.otherTokenizer()
+                    .ifPresent(
+                            other ->
+                                    problems.add(
+                                            request.draft()
+                                                    .draft()
+                                                    .problem(
+                                                            "data.tokenizer",
+                                                            "that of the run to go on with, "
+                                                                    + other,
+                                                            now.data()
+                                                                    .tokenizer()
+                                                                    .name()
+                                                                    .toLowerCase(Locale.ROOT),
+                                                            "set it back, or start a new run"
+                                                                    + " without --resume")));
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot read " + earlier, e);
         }
     }
 

@@ -1,0 +1,44 @@
+package dev.penstock.runtime.config;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import org.junit.jupiter.api.Test;
+
+class LayoutChangesTest {
+    private static final String BEFORE =
+            """
+            run { steps = 5 }
+            data { tokenizer = bytes }
+            pipeline { stages = 1, partition = [2, 1] }
+            schedule { kind = 1f1b }
+            """;
+
+    @Test
+    void whatIsLaidOutAnewIsNamed() {
+        var changes =
+                new LayoutChanges(
+                        BEFORE,
+                        """
+                        run { steps = 9 }
+                        data { tokenizer = bytes }
+                        pipeline { stages = 2, partition = [1, 2] }
+                        parallel { data = 2 }
+                        schedule { kind = "zb-h1" }
+                        """);
+
+        assertThat(changes.layout())
+                .containsExactly(
+                        "pipeline.partition [2,1] -> [1,2]",
+                        "pipeline.stages 1 -> 2",
+                        "schedule.kind 1f1b -> zb-h1");
+        assertThat(changes.otherTokenizer()).isEmpty();
+    }
+
+    @Test
+    void anotherTokenizerIsToldApart() {
+        var changes = new LayoutChanges(BEFORE, BEFORE.replace("bytes", "gpt2"));
+
+        assertThat(changes.layout()).isEmpty();
+        assertThat(changes.otherTokenizer()).hasValue("bytes");
+    }
+}
