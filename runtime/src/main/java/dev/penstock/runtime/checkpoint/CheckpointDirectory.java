@@ -85,16 +85,19 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
 
     @Override
     public ShardFile writeShard(long step, int stage, RankPlace place, List<NamedTensor> state) {
+        Map<String, String> metadata =
+                Map.of("format", "pt", "penstock", "step %d, stage %d".formatted(step, stage));
+        return writeShard(step, stage, StageFile.name(stage, place), StageFile.of(metadata, state));
+    }
+
+    /**
+     * Writes a file of a stage.
+     *
+     * @param name of the file, without an ending
+     */
+    ShardFile writeShard(long step, int stage, String name, StageFile content) {
         Path folder = CheckpointFolders.of(root, step, CheckpointFolders.INCOMPLETE);
-        Path file = folder.resolve(StageFile.name(stage, place) + ".safetensors");
-        StageFile content =
-                StageFile.of(
-                        Map.of(
-                                "format",
-                                "pt",
-                                "penstock",
-                                "step %d, stage %d".formatted(step, stage)),
-                        state);
+        Path file = folder.resolve(name + ".safetensors");
         long bytes = SafetensorsWriter.bytes(content.metadata(), content.tensors());
         try {
             Files.createDirectories(folder);

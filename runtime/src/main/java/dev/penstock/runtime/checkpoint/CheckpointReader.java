@@ -12,6 +12,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /**
  * The state in a checkpoint as one set of tensors, whoever wrote which piece of them: parameters by
@@ -96,6 +97,22 @@ public final class CheckpointReader implements ModelTensors {
                     path,
                     "its files do not make whole tensors:\n  " + String.join("\n  ", shown) + more);
         }
+    }
+
+    /** How many tensors a file has something of. */
+    public int tensorsIn(String file) {
+        return (int) piecesOf(file).count();
+    }
+
+    /** How many of them it does not have as a whole. */
+    public int piecesIn(String file) {
+        return (int) piecesOf(file).filter(piece -> !piece.place().isWhole()).count();
+    }
+
+    private Stream<Piece> piecesOf(String file) {
+        return tensors.values().stream()
+                .flatMap(tensor -> tensor.pieces().stream())
+                .filter(piece -> piece.file().endsWith(file));
     }
 
     /**

@@ -28,7 +28,21 @@ public final class HuggingFaceExport {
     public static void write(Path weights, Gpt2Config model, ModelTensors source) {
         source.requireParameters(model);
         try (Arena arena = Arena.ofShared()) {
-            write(weights, model, tensors(model, source, arena));
+            List<StoredTensor> tensors = tensors(model, source, arena);
+            write(weights, model, tensors);
+            verify(weights, tensors);
+        }
+    }
+
+    private static void verify(Path weights, List<StoredTensor> tensors) {
+        try (SafetensorsFile written = SafetensorsFile.open(weights)) {
+            for (StoredTensor tensor : tensors) {
+                if (written.tensor(tensor.name()).data().mismatch(tensor.data()) >= 0) {
+                    throw new CheckpointException(
+                            weights,
+                            tensor.name() + " came back with other bits; try another disk");
+                }
+            }
         }
     }
 
@@ -44,15 +58,30 @@ public final class HuggingFaceExport {
     }
 
     private static void write(Path weights, Gpt2Config model, List<StoredTensor> tensors) {
+        Map<String, String> metadata = Map.of("format", "pt");
+        long bytes = SafetensorsWriter.bytes(metadata, tensors);
         Path partial = weights.resolveSibling(weights.getFileName() + ".incomplete");
         try {
             Files.createDirectories(DurableFiles.folderOf(weights));
             Files.deleteIfExists(partial);
-            SafetensorsWriter.write(partial, Map.of("format", "pt"), tensors);
+            DiskSpace.require(weights, bytes);
+            SafetensorsWriter.write(partial, metadata, tensors);
             DurableFiles.write(weights.resolveSibling(Gpt2Config.FILE), model.toJson());
             DurableFiles.move(partial, weights);
         } catch (IOException e) {
-            throw CheckpointException.of(weights, "export the model", e);
+            throw failed(partial, DiskSpace.failure(weights, bytes, e));
+        } catch (CheckpointException e) {
+            throw failed(partial, e.getCause() == null ? e : DiskSpace.failure(weights, bytes, e));
         }
+    }
+
+    /** What was written is of no use, and on a full disk it is in the way. */
+    private static CheckpointException failed(Path partial, CheckpointException failure) {
+        try {
+            Files.deleteIfExists(partial);
+        } catch (IOException e) {
+            failure.addSuppressed(e);
+        }
+        return failure;
     }
 }

@@ -53,6 +53,11 @@ public final class HuggingFaceWeights implements ModelTensors {
         return new HuggingFaceWeights(file, tensors);
     }
 
+    /** Whether a folder has weights under their usual name. */
+    public static boolean areIn(Path folder) {
+        return Files.exists(folder.resolve(FILE));
+    }
+
     private static String bareName(String name) {
         return name.startsWith(PREFIX) ? name.substring(PREFIX.length()) : name;
     }

@@ -43,6 +43,11 @@ final class SavedTensor implements TensorFacts {
         return pieces.getFirst().place().whole();
     }
 
+    @Override
+    public int parts() {
+        return pieces.size();
+    }
+
     /** Copies elements as F32 in the byte order of this machine; all pieces are there. */
     void copyTo(TensorPiece wanted, MemorySegment target) {
         Optional<Piece> same =

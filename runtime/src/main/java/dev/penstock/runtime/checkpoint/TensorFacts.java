@@ -12,6 +12,11 @@ public interface TensorFacts {
     /** Dimensions of the whole; empty for a scalar. */
     List<Integer> shape();
 
+    /** In how many pieces it lies in files. */
+    default int parts() {
+        return 1;
+    }
+
     /** Number of elements of the whole. */
     default long elements() {
         return shape().stream().mapToLong(Integer::longValue).reduce(1, Math::multiplyExact);

@@ -6,11 +6,13 @@ import picocli.CommandLine.Option;
 /** Commands about checkpoints. */
 @Command(
         name = "checkpoint",
-        description = "Shows what is in a checkpoint, whether it is whole, and exports it.",
+        description =
+                "Shows what is in a checkpoint, whether it is whole, and writes it in other forms.",
         subcommands = {
             CheckpointInspectCommand.class,
             CheckpointVerifyCommand.class,
             CheckpointExportCommand.class,
+            CheckpointConvertCommand.class,
         },
         footerHeading = "%nExample:%n",
         footer = "  penstock checkpoint inspect runs/quickstart-1")

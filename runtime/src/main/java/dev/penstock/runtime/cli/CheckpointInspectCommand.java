@@ -31,11 +31,20 @@ final class CheckpointInspectCommand extends PenstockCommand {
             List<FileAnswer> files,
             List<TensorAnswer> tensors) {}
 
-    /** A file of one stage. */
-    record FileAnswer(int stage, String file, long bytes, String sha256) {}
+    /**
+     * What a rank wrote of a stage.
+     *
+     * @param tensors of which it has something
+     * @param pieces how many of them it has in part only
+     */
+    record FileAnswer(int stage, String file, long bytes, String sha256, int tensors, int pieces) {}
 
-    /** A tensor as it is stored. */
-    record TensorAnswer(String name, String type, List<Integer> shape) {}
+    /**
+     * A tensor as it is stored.
+     *
+     * @param parts how many files hold it together
+     */
+    record TensorAnswer(String name, String type, List<Integer> shape, int parts) {}
 
     @Parameters(
             paramLabel = "CHECKPOINT|RUN_DIR",
@@ -67,7 +76,13 @@ final class CheckpointInspectCommand extends PenstockCommand {
         try (CheckpointReader reader = checkpoint.read()) {
             List<TensorAnswer> stored =
                     reader.tensors().stream()
-                            .map(t -> new TensorAnswer(t.name(), t.type().name(), t.shape()))
+                            .map(
+                                    t ->
+                                            new TensorAnswer(
+                                                    t.name(),
+                                                    t.type().name(),
+                                                    t.shape(),
+                                                    t.parts()))
                             .toList();
             long parameters =
                     reader.tensors().stream()
@@ -81,7 +96,15 @@ final class CheckpointInspectCommand extends PenstockCommand {
                     manifest.model(),
                     parameters,
                     manifest.shards().stream()
-                            .map(s -> new FileAnswer(s.stage(), s.file(), s.bytes(), s.sha256()))
+                            .map(
+                                    s ->
+                                            new FileAnswer(
+                                                    s.stage(),
+                                                    s.file(),
+                                                    s.bytes(),
+                                                    s.sha256(),
+                                                    reader.tensorsIn(s.file()),
+                                                    reader.piecesIn(s.file())))
                             .toList(),
                     stored);
         }
@@ -108,12 +131,26 @@ final class CheckpointInspectCommand extends PenstockCommand {
                         model.tied() ? "tied" : "untied");
         for (FileAnswer file : answer.files()) {
             out().printf(
-                            "stage %-5d %s, %,d bytes, SHA-256 %s%n",
-                            file.stage(), file.file(), file.bytes(), file.sha256());
+                            "stage %-5d %s, %d tensors%s, %,d bytes, SHA-256 %s%n",
+                            file.stage(),
+                            file.file(),
+                            file.tensors(),
+                            file.pieces() == 0 ? "" : " (%d in part)".formatted(file.pieces()),
+                            file.bytes(),
+                            file.sha256());
         }
         if (tensors) {
             answer.tensors()
-                    .forEach(t -> out().printf("%-4s %-20s %s%n", t.type(), t.shape(), t.name()));
+                    .forEach(
+                            t ->
+                                    out().printf(
+                                                    "%-4s %-20s %s%s%n",
+                                                    t.type(),
+                                                    t.shape(),
+                                                    t.name(),
+                                                    t.parts() == 1
+                                                            ? ""
+                                                            : " in %d parts".formatted(t.parts())));
         }
         out().flush();
     }

@@ -8,15 +8,17 @@ import dev.penstock.runtime.checkpoint.ModelTensors;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Optional;
 import java.util.function.Consumer;
 
 /**
  * A model that a user names by a path: a run's folder, one of its checkpoints, or weights in the
  * Hugging Face format with their {@code config.json}.
+ *
+ * @param checkpoint where it is one
  */
-record TrainedModel(Gpt2Config config, ModelTensors tensors) implements AutoCloseable {
-    private static final String WEIGHTS = "model.safetensors";
-
+record TrainedModel(Gpt2Config config, ModelTensors tensors, Optional<SavedCheckpoint> checkpoint)
+        implements AutoCloseable {
     /**
      * Opens it; the caller closes it.
      *
@@ -25,7 +27,7 @@ record TrainedModel(Gpt2Config config, ModelTensors tensors) implements AutoClos
      */
     static TrainedModel open(Path path, Consumer<String> notes) {
         TrainedModel model =
-                Files.isRegularFile(path) || Files.exists(path.resolve(WEIGHTS))
+                Files.isRegularFile(path) || HuggingFaceWeights.areIn(path)
                         ? fromWeights(path)
                         : fromCheckpoint(CheckpointFolders.find(path, notes));
         try {
@@ -38,7 +40,8 @@ record TrainedModel(Gpt2Config config, ModelTensors tensors) implements AutoClos
     }
 
     private static TrainedModel fromCheckpoint(SavedCheckpoint checkpoint) {
-        return new TrainedModel(checkpoint.manifest().model(), checkpoint.read());
+        return new TrainedModel(
+                checkpoint.manifest().model(), checkpoint.read(), Optional.of(checkpoint));
     }
 
     private static TrainedModel fromWeights(Path path) {
@@ -52,7 +55,7 @@ record TrainedModel(Gpt2Config config, ModelTensors tensors) implements AutoClos
                                             path,
                                             "expected a config.json beside the weights, got none");
                                 });
-        return new TrainedModel(config, weights);
+        return new TrainedModel(config, weights, Optional.empty());
     }
 
     @Override

@@ -1,11 +1,14 @@
 package dev.penstock.runtime.launch;
 
 import dev.penstock.runtime.checkpoint.CheckpointException;
+import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.CheckpointReader;
 import dev.penstock.runtime.checkpoint.Gpt2Config;
 import dev.penstock.runtime.checkpoint.HuggingFaceWeights;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.model.ParameterSource;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.function.Consumer;
 
 /**
@@ -43,10 +46,25 @@ public final class StartingPoint implements AutoCloseable {
                     saved.step(), reader::fill, reader::requireState, reader::close);
         }
         if (asked.init().isPresent()) {
-            HuggingFaceWeights weights = HuggingFaceWeights.open(asked.init().get());
+            Path init = asked.init().get();
+            if (Files.isDirectory(init) && !HuggingFaceWeights.areIn(init)) {
+                return learned(CheckpointFolders.find(init, _ -> {}));
+            }
+            HuggingFaceWeights weights = HuggingFaceWeights.open(init);
             return new StartingPoint(0, weights::fill, weights::requireParameters, weights::close);
         }
         return new StartingPoint(0, ParameterSource.none(), _ -> {}, () -> {});
+    }
+
+    /** What a checkpoint has learned, for an optimizer that starts afresh. */
+    private static StartingPoint learned(SavedCheckpoint checkpoint) {
+        CheckpointReader reader = checkpoint.read();
+        return new StartingPoint(
+                0,
+                (name, piece, destination) ->
+                        !name.startsWith("optimizer.") && reader.fill(name, piece, destination),
+                reader::requireParameters,
+                reader::close);
     }
 
     /**

@@ -1,0 +1,130 @@
+package dev.penstock.runtime.checkpoint;
+
+import dev.penstock.actors.spi.CheckpointStore.ShardFile;
+import dev.penstock.actors.spi.RankPlace;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.ToIntFunction;
+
+/**
+ * Writes the tensors of a checkpoint, or of a model's weights, as a new checkpoint of whole tensors
+ * in one file per stage. Where there are no moments, the optimizer starts afresh: they are zero.
+ */
+public final class CheckpointConversion {
+    private final ModelTensors source;
+    private final CheckpointIdentity identity;
+    private final long step;
+
+    /**
+     * @param identity what the manifest will say
+     * @param step that the state has seen
+     */
+    public CheckpointConversion(ModelTensors source, CheckpointIdentity identity, long step) {
+        this.source = source;
+        this.identity = identity;
+        this.step = step;
+    }
+
+    /**
+     * Writes and reads back.
+     *
+     * @param run folder of the run that may go on from there; its checkpoint of this step does not
+     *     exist yet
+     * @param stageOf a parameter, from 0 to {@code stages - 1}
+     * @throws CheckpointException if it exists, or cannot be written; nothing is left then
+     */
+    public SavedCheckpoint write(Path run, int stages, ToIntFunction<String> stageOf) {
+        Path root = run.resolve(CheckpointFolders.FOLDER);
+        Path folder = CheckpointFolders.of(root, step);
+        if (Files.exists(folder)) {
+            throw new CheckpointException(
+                    folder, "expected no such checkpoint yet; try another folder");
+        }
+        boolean made = makeFolder(root);
+        try (var directory = new CheckpointDirectory(root, identity, Integer.MAX_VALUE)) {
+            List<ShardFile> files = new ArrayList<>();
+            for (int stage = 0; stage < stages; stage++) {
+                writeStage(directory, stage, stageOf).ifPresent(files::add);
+            }
+            directory.publish(step, files);
+        } catch (CheckpointException e) {
+            removeIfEmpty(made, root, run);
+            throw e;
+        }
+        SavedCheckpoint written = SavedCheckpoint.open(folder);
+        for (CheckpointException problem : written.verify()) {
+            throw problem;
+        }
+        return written;
+    }
+
+    private Optional<ShardFile> writeStage(
+            CheckpointDirectory directory, int stage, ToIntFunction<String> stageOf) {
+        try (Arena arena = Arena.ofShared()) {
+            List<StoredTensor> tensors = new ArrayList<>();
+            identity.model()
+                    .parameters()
+                    .forEach(
+                            (name, shape) -> {
+                                if (stageOf.applyAsInt(name) == stage) {
+                                    tensors.add(tensor(name, shape, arena));
+                                    tensors.add(tensor(ModelFit.FIRST_MOMENT + name, shape, arena));
+                                    tensors.add(
+                                            tensor(ModelFit.SECOND_MOMENT + name, shape, arena));
+                                }
+                            });
+            Map<String, String> metadata =
+                    Map.of("format", "pt", "penstock", "step %d, stage %d".formatted(step, stage));
+            return tensors.isEmpty()
+                    ? Optional.empty()
+                    : Optional.of(
+                            directory.writeShard(
+                                    step,
+                                    stage,
+                                    StageFile.name(stage, RankPlace.single(stage)),
+                                    new StageFile(metadata, tensors)));
+        }
+    }
+
+    /** F32, as runs keep their state. */
+    private StoredTensor tensor(String name, List<Integer> shape, Arena arena) {
+        Optional<StoredTensor> found = source.read(name, arena);
+        if (found.isPresent() && found.get().type() == StoredType.F32) {
+            StoredTensor stored = found.get();
+            return new StoredTensor(name, StoredType.F32, stored.shape(), stored.data());
+        }
+        long elements = shape.stream().mapToLong(Integer::longValue).reduce(1, (a, b) -> a * b);
+        MemorySegment data = arena.allocate(elements * Float.BYTES);
+        found.ifPresent(stored -> stored.copyTo(data));
+        return new StoredTensor(name, StoredType.F32, shape, data);
+    }
+
+    private static boolean makeFolder(Path root) {
+        boolean there = Files.exists(root);
+        try {
+            Files.createDirectories(root);
+        } catch (IOException e) {
+            throw CheckpointException.of(root, "make the folder", e);
+        }
+        return !there;
+    }
+
+    private static void removeIfEmpty(boolean made, Path... folders) {
+        for (Path folder : folders) {
+            try {
+                if (made) {
+                    Files.deleteIfExists(folder);
+                }
+            } catch (IOException e) {
+                return; // somebody else has put something there
+            }
+        }
+    }
+}
