@@ -48,7 +48,9 @@ final class TrainCommand extends PenstockCommand {
     @Option(
             names = "--init",
             paramLabel = "FILE",
-            description = "Start from these weights: safetensors in Hugging Face's GPT-2 naming.")
+            description =
+                    "Start from these weights: safetensors in Hugging Face's GPT-2 naming, or a"
+                            + " checkpoint's, with a fresh optimizer.")
     private @Nullable Path init;
 
     @Option(
