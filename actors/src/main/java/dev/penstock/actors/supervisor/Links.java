@@ -17,12 +17,24 @@ final class Links {
     /** By former directory; that of {@link #ANY} where all processes of a run use one driver. */
     private final Map<String, String> successors = new HashMap<>();
 
+    private boolean down;
+
+    /** A driver is gone; none took its place yet. */
+    void died() {
+        down = true;
+    }
+
+    boolean areDown() {
+        return down;
+    }
+
     /**
      * @param former directory of the driver before, or empty if the run has but one
      */
     void moved(String former, String directory) {
         successors.replaceAll((_, last) -> last.equals(former) ? directory : last);
         successors.put(former, directory);
+        down = false;
     }
 
     /** The directory that a node is to go over to; empty if it is where it was. */

@@ -1,0 +1,94 @@
+package dev.penstock.actors.supervisor;
+
+import dev.penstock.actors.spi.RunPlan;
+import java.util.List;
+import java.util.stream.Collectors;
+
+/** What becomes of a run because time passes and something does not happen. */
+final class Deadlines {
+    private final RunPlan plan;
+    private final RankTable ranks;
+    private final Outbox out;
+    private final StallWatch stalls;
+    private final StepDriver driver;
+    private final RecoveryDriver recovery;
+    private final RecoveryCauses causes;
+    private final RunCourse course;
+    private final long startedNanos;
+    private long lastTickNanos;
+
+    Deadlines(
+            RunPlan plan,
+            RankTable ranks,
+            Outbox out,
+            StallWatch stalls,
+            StepDriver driver,
+            RecoveryDriver recovery,
+            RecoveryCauses causes,
+            RunCourse course,
+            long now) {
+        this.plan = plan;
+        this.ranks = ranks;
+        this.out = out;
+        this.stalls = stalls;
+        this.driver = driver;
+        this.recovery = recovery;
+        this.causes = causes;
+        this.course = course;
+        this.startedNanos = now;
+        this.lastTickNanos = now;
+    }
+
+    /** See {@link RunCoordinator#onTick}. */
+    void onTick(long now) {
+        boolean slept = now - lastTickNanos > plan.timeouts().lease().dividedBy(2).toNanos();
+        lastTickNanos = now;
+        if (slept) {
+            ranks.renewLeases(now); // this process was suspended: renewals may be in the mailbox
+        }
+        switch (course.phase()) {
+            case PLACING -> {
+                if (now - startedNanos > plan.timeouts().start().toNanos()) {
+                    course.fail(
+                            "the ranks did not open within %d s: %s"
+                                    .formatted(
+                                            plan.timeouts().start().toSeconds(), ranks.missing()),
+                            now);
+                }
+            }
+            case RUNNING -> {
+                if (noticeSilence(now)) {
+                    noticeStalls(now);
+                }
+            }
+            case RECOVERING -> {
+                if (noticeSilence(now)) {
+                    course.follow(recovery.onTick(now), now);
+                }
+            }
+            case STOPPING -> course.endIfTooLate(now);
+        }
+    }
+
+    /** False if somebody is silent who was not. */
+    private boolean noticeSilence(long now) {
+        List<Integer> silent = ranks.newlySilent(now, plan.timeouts().lease());
+        if (silent.isEmpty()) {
+            return true;
+        }
+        String cause =
+                silent.stream()
+                        .map(rank -> ranks.silence(rank, now, plan.timeouts().lease()))
+                        .collect(Collectors.joining("; "));
+        course.follow(causes.onSilent(silent, cause, now), now);
+        return false;
+    }
+
+    private void noticeStalls(long now) {
+        List<RankTable.Row> rows = ranks.rows();
+        boolean waiting = driver.waitsForRanks();
+        stalls.report(rows, waiting, now)
+                .ifPresent(text -> out.notify(listener -> listener.onStall(text)));
+        stalls.hopeless(rows, waiting, now).ifPresent(reason -> course.fail(reason, now));
+    }
+}

@@ -1,0 +1,68 @@
+package dev.penstock.actors.supervisor;
+
+import dev.penstock.actors.mirror.MirrorLayout;
+import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.shard.RankBirth;
+import dev.penstock.actors.shard.RankStart;
+import dev.penstock.actors.spi.RunPlan;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.IntStream;
+
+/** Which node each rank of a run that begins goes to. */
+final class FirstPlacement {
+    private final RunPlan plan;
+    private final RankTable ranks;
+    private final Placer placer;
+    private final Outbox out;
+
+    FirstPlacement(RunPlan plan, RankTable ranks, Placer placer, Outbox out) {
+        this.plan = plan;
+        this.ranks = ranks;
+        this.placer = placer;
+        this.out = out;
+    }
+
+    /** Each rank as soon as it has a node; where addresses or processes matter, all at once. */
+    void place(long now) {
+        Map<Integer, NodeInfo> chosen = new TreeMap<>();
+        for (int rank = 0; rank < ranks.size(); rank++) {
+            if (!ranks.hasNode(rank)) {
+                int missing = rank;
+                placer.nodeFor(rank).ifPresent(node -> chosen.put(missing, node));
+            }
+        }
+        boolean together =
+                placer.addressesMatter() || plan.mirrors() || !plan.grid().isPipelineAlone();
+        if (together && chosen.size() < ranks.size()) {
+            return;
+        }
+        chosen.forEach((rank, node) -> ranks.placed(rank, node, now));
+        chosen.forEach((rank, node) -> out.add(new Effect.HostRank(node, birth(rank))));
+    }
+
+    /** No mirror lives in the process of its rank, unless there is but one. */
+    private MirrorLayout firstMirrors() {
+        if (!plan.mirrors()) {
+            return MirrorLayout.none(ranks.size());
+        }
+        List<String> processes =
+                IntStream.range(0, ranks.size())
+                        .mapToObj(rank -> ranks.node(rank).orElseThrow().process())
+                        .toList();
+        boolean apart = processes.stream().distinct().count() > 1;
+        return apart ? MirrorLayout.across(processes) : MirrorLayout.of(plan);
+    }
+
+    private RankBirth birth(int rank) {
+        return new RankBirth(
+                rank,
+                ranks.epoch(),
+                new RankStart.Fresh(),
+                firstMirrors(),
+                ranks.homes(),
+                "",
+                ranks.addresses());
+    }
+}

@@ -1,0 +1,198 @@
+package dev.penstock.actors.supervisor;
+
+import dev.penstock.actors.fault.RecoveryPolicy;
+import dev.penstock.actors.node.HostedRank;
+import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.shard.RankOrder;
+import dev.penstock.actors.spi.RunPlan;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** What raises a run's epoch: deaths, silence, broken links, steps that are not finite, moves. */
+final class RecoveryCauses {
+    private static final Logger LOG = LoggerFactory.getLogger(RecoveryCauses.class);
+
+    private final RunPlan plan;
+    private final RankTable ranks;
+    private final Placer placer;
+    private final Links links;
+    private final Outbox out;
+    private final StepDriver driver;
+    private final RecoveryDriver recovery;
+    private final RecoveryBudget budget;
+    private final NotFiniteSteps notFinite;
+
+    RecoveryCauses(
+            RunPlan plan,
+            RecoveryPolicy policy,
+            RankTable ranks,
+            Placer placer,
+            Links links,
+            Outbox out,
+            StepDriver driver,
+            RecoveryDriver recovery) {
+        this.plan = plan;
+        this.ranks = ranks;
+        this.placer = placer;
+        this.links = links;
+        this.out = out;
+        this.driver = driver;
+        this.recovery = recovery;
+        this.budget = new RecoveryBudget(policy);
+        this.notFinite = new NotFiniteSteps(policy);
+    }
+
+    // ---- what raises the epoch ------------------------------------------------------------------
+
+    /** Ranks are gone for good: their processes ended, or they did. */
+    Turn onDead(List<Integer> gone, String cause, long now) {
+        gone.forEach(ranks::vacate);
+        Optional<String> refused = budget.spend(cause, now);
+        if (refused.isPresent()) {
+            return new Turn.Broken(refused.get());
+        }
+        RecoveryAttempt under = recovery.attempt(cause, now);
+        for (int rank : gone) {
+            under.detectNanos = Math.max(under.detectNanos, ranks.silentNanos(rank, now));
+            under.dead.set(rank);
+        }
+        return recovery.raise(under, cause, now);
+    }
+
+    /** Ranks say nothing any more, which proves nothing. */
+    Turn onSilent(List<Integer> silent, String cause, long now) {
+        silent.forEach(ranks::silent);
+        if (recovery.isPreparing()) {
+            return recovery.retry(now); // nobody was promised anything in this epoch
+        }
+        Optional<String> refused = budget.spend(cause, now);
+        if (refused.isPresent()) {
+            return new Turn.Broken(refused.get());
+        }
+        RecoveryAttempt under = recovery.attempt(cause, now);
+        under.detectNanos = Math.max(under.detectNanos, ranks.silentNanos(silent.getFirst(), now));
+        return recovery.raise(under, cause, now);
+    }
+
+    /** Links broke; all ranks live. */
+    Turn onLinkLost(String cause, long now) {
+        Optional<String> refused = budget.spend(cause, now);
+        return refused.isPresent()
+                ? new Turn.Broken(refused.get())
+                : recovery.raise(recovery.attempt(cause, now), cause, now);
+    }
+
+    /** The media driver is gone, and with it every link. */
+    Turn onLinkDied(String cause, long now) {
+        links.died();
+        return withOtherDriver(onLinkLost(cause, now));
+    }
+
+    /** Ranks are gone, and the media driver with them. */
+    Turn onDeadWithLink(List<Integer> gone, String cause, long now) {
+        links.died();
+        return withOtherDriver(onDead(gone, cause, now));
+    }
+
+    private Turn withOtherDriver(Turn turn) {
+        if (turn instanceof Turn.GoOn) {
+            out.add(new Effect.RestartLink());
+        }
+        return turn;
+    }
+
+    /** Nothing of a step may be applied; all ranks live. */
+    Turn onNotFinite(long step, String cause, RecoveryPolicy.NonFinite policy, long now) {
+        Optional<String> refused =
+                notFinite
+                        .refuse(step, cause, driver.lastCommit())
+                        .or(() -> budget.spendOnLiving(cause, now));
+        if (refused.isPresent()) {
+            return new Turn.Broken(refused.get());
+        }
+        RecoveryAttempt under = recovery.attempt(cause, now);
+        under.skippedStep = policy == RecoveryPolicy.NonFinite.SKIP ? step : -1;
+        under.wantsBack = policy == RecoveryPolicy.NonFinite.ROLLBACK;
+        return recovery.raise(under, cause, now);
+    }
+
+    /**
+     * Ranks leave their nodes, and all go on from the checkpoint that has their last step. One
+     * whose node hosts others for their dead nodes' sake stays.
+     */
+    Turn onMove(Set<Integer> wanted, long now) {
+        List<Integer> moving = wanted.stream().filter(this::mayLeave).sorted().toList();
+        if (moving.isEmpty()) {
+            return driver.resume(now);
+        }
+        String names = moving.stream().map(ranks::name).collect(Collectors.joining(" and "));
+        String cause = "%s: on the way to other nodes".formatted(names);
+        RecoveryAttempt under = recovery.attempt(cause, now);
+        under.wantsBack = true;
+        for (int rank : moving) {
+            NodeInfo node = ranks.node(rank).orElseThrow();
+            out.tell(rank, new RankOrder.Stop(ranks.epoch()));
+            if (isFor(node, rank)) {
+                placer.remove(node);
+                out.add(new Effect.Leave(node));
+            }
+            ranks.vacate(rank);
+            under.dead.set(rank);
+        }
+        return recovery.raise(under, cause, now);
+    }
+
+    private boolean mayLeave(int rank) {
+        return ranks.node(rank)
+                .filter(node -> !isFor(node, rank) || ranks.on(node).size() == 1)
+                .isPresent();
+    }
+
+    private static boolean isFor(NodeInfo node, int rank) {
+        return node.rank().equals(Optional.of(rank));
+    }
+
+    // ---- after a supervisor's death -------------------------------------------------------------
+
+    /** Another supervisor had the run: asks who hosts what, for a lease at most. */
+    void takeUp(long now) {
+        RecoveryAttempt under =
+                recovery.attempt("the supervisor was gone, another took the run up", now);
+        under.takesUp = true;
+        under.gathersUntilNanos = now + plan.timeouts().lease().toNanos();
+        recovery.raise(under, under.cause, now);
+    }
+
+    /**
+     * A node says which ranks it hosts. One that nobody else has is taken into the run; one that
+     * lives elsewhere too, or comes when all is decided, is sent away.
+     */
+    Turn onHostedRanks(NodeInfo node, List<HostedRank> hosted, long now) {
+        Optional<RecoveryAttempt> gathering = recovery.underWay().filter(RecoveryAttempt::gathers);
+        for (HostedRank each : hosted) {
+            int rank = each.rank();
+            if (gathering.isPresent() && !ranks.hasNode(rank)) {
+                ranks.found(each, node, now);
+                gathering.get().dead.clear(rank);
+                out.tell(rank, new RankOrder.Prepare(ranks.epoch()));
+            } else if (!ranks.isTheOne(each, node)) {
+                LOG.warn("run {} has no use for {} of {}", plan.runId(), each, node);
+                out.add(new Effect.Dismiss(node, each, new RankOrder.Stop(ranks.epoch())));
+            }
+        }
+        List<Integer> gone = ranks.lostAgain(node, hosted);
+        return gone.isEmpty() ? Turn.GO_ON : onDead(gone, "a rank ended unheard", now);
+    }
+
+    /** Proof that a rank lives nowhere. */
+    Turn onNowhere(int rank, long now) {
+        recovery.underWay()
+                .filter(_ -> !ranks.hasNode(rank))
+                .ifPresent(under -> under.dead.set(rank));
+        return recovery.retry(now);
+    }
+}
