@@ -4,19 +4,21 @@ import akka.actor.typed.ActorRef;
 import akka.actor.typed.Behavior;
 import akka.actor.typed.DispatcherSelector;
 import akka.actor.typed.PostStop;
-import akka.actor.typed.Terminated;
 import akka.actor.typed.javadsl.AbstractBehavior;
 import akka.actor.typed.javadsl.ActorContext;
 import akka.actor.typed.javadsl.Behaviors;
 import akka.actor.typed.javadsl.Receive;
 import akka.actor.typed.receptionist.Receptionist;
 import akka.actor.typed.receptionist.ServiceKey;
+
 import dev.penstock.actors.serialization.WireMessage;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import org.jspecify.annotations.Nullable;
 
 /** One per process that works: offers it to the cluster and opens its share of runs. */
 public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
@@ -70,6 +72,8 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
 
     /** Let go of a run. */
     public record CloseRun(String runId) implements Command {}
+
+    private record RunLeft(ActorRef<NodeRun.Command> run) implements Command {}
 
     /** The answer to {@link Introduce}. */
     public record Introduction(NodeOffer offer, ActorRef<Command> node) implements WireMessage {}
@@ -144,7 +148,6 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
     public Receive<Command> createReceive() {
         return newReceiveBuilder()
                 .onMessage(Command.class, this::onCommand)
-                .onSignal(Terminated.class, this::onTerminated)
                 .onSignal(PostStop.class, _ -> onPostStop())
                 .build();
     }
@@ -158,6 +161,7 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
             case StartDriver(String runId) -> tell(runId, new NodeRun.StartDriver());
             case AdoptRun(String runId, var owner) -> tell(runId, new NodeRun.Adopt(owner));
             case CloseRun(String runId) -> close(runId);
+            case RunLeft(var run) -> runs.values().remove(run);
         }
         return this;
     }
@@ -185,7 +189,7 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
                         .spawnAnonymous(
                                 NodeRun.create(offer, joiner, open), DispatcherSelector.blocking());
         runs.put(open.runId(), run);
-        getContext().watch(run);
+        getContext().watchWith(run, new RunLeft(run));
     }
 
     private void close(String runId) {
@@ -193,11 +197,6 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
         if (run != null) {
             run.tell(new NodeRun.Close());
         }
-    }
-
-    private Behavior<Command> onTerminated(Terminated ended) {
-        runs.values().removeIf(run -> run.equals(ended.getRef()));
-        return this;
     }
 
     private Behavior<Command> onPostStop() {

@@ -5,7 +5,6 @@ import akka.actor.typed.ActorRef;
 import akka.actor.typed.Behavior;
 import akka.actor.typed.DispatcherSelector;
 import akka.actor.typed.PostStop;
-import akka.actor.typed.Terminated;
 import akka.actor.typed.javadsl.AbstractBehavior;
 import akka.actor.typed.javadsl.ActorContext;
 import akka.actor.typed.javadsl.Behaviors;
@@ -157,6 +156,8 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
 
     private record LineCut(String address) implements Command {}
 
+    private record NodeLeft(NodeBook.Entry node) implements Command {}
+
     private static final Logger LOG = LoggerFactory.getLogger(ClusterRuns.class);
 
     private final RunMaker maker;
@@ -210,7 +211,6 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
     public Receive<Command> createReceive() {
         return newReceiveBuilder()
                 .onMessage(Command.class, this::onCommand)
-                .onSignal(Terminated.class, this::onTerminated)
                 .onSignal(PostStop.class, _ -> onPostStop())
                 .build();
     }
@@ -236,6 +236,7 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
             case NodesListed(Receptionist.Listing listing) -> onNodesListed(listing);
             case Introduced(ClusterNode.Introduction introduction) -> onIntroduced(introduction);
             case LineCut(String address) -> onLineCut(address);
+            case NodeLeft(NodeBook.Entry node) -> onNodeLeft(node);
         }
         return this;
     }
@@ -355,20 +356,18 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
         }
         LOG.info("node {} offers {} bytes on {}", offer.text(), offer.memoryBytes(), offer.host());
         lost(offer.address(), "its process was started anew");
-        nodes.add(new NodeBook.Entry(offer, introduction.node()));
-        getContext().watch(introduction.node());
-        var there = new RunKeeper.NodeThere(nodes.at(offer.address()).orElseThrow());
-        keepers.values().forEach(keeper -> keeper.tell(there));
+        var entry = new NodeBook.Entry(offer, introduction.node());
+        nodes.add(entry);
+        getContext().watchWith(introduction.node(), new NodeLeft(entry));
+        tellKeepers(new RunKeeper.NodeThere(entry));
         serveWaiting();
     }
 
-    private Behavior<Command> onTerminated(Terminated ended) {
-        for (NodeBook.Entry entry : nodes.all()) {
-            if (entry.node().equals(ended.getRef())) {
-                lost(entry.offer().address(), "it left the cluster");
-            }
+    private void onNodeLeft(NodeBook.Entry node) {
+        String address = node.offer().address();
+        if (nodes.at(address).filter(node::equals).isPresent()) { // else another is there by now
+            lost(address, "it left the cluster");
         }
-        return this;
     }
 
     /**
@@ -390,14 +389,13 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
                         entry -> {
                             LOG.warn("node {} is gone: {}", entry.offer().text(), how);
                             getContext().unwatch(entry.node());
-                            keepers.values()
-                                    .forEach(
-                                            keeper ->
-                                                    keeper.tell(
-                                                            new RunKeeper.NodeLost(
-                                                                    entry.offer(), how)));
+                            tellKeepers(new RunKeeper.NodeLost(entry.offer(), how));
                             serveWaiting();
                         });
+    }
+
+    private void tellKeepers(RunKeeper.Command news) {
+        keepers.values().forEach(keeper -> keeper.tell(news));
     }
 
     private Behavior<Command> onPostStop() {

@@ -11,8 +11,6 @@ import akka.actor.typed.javadsl.Receive;
 import akka.actor.typed.javadsl.TimerScheduler;
 
 import dev.penstock.actors.journal.JournalledRun;
-import dev.penstock.actors.node.NodeInfo;
-import dev.penstock.actors.spi.ProcessSupply;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
@@ -20,20 +18,14 @@ import dev.penstock.actors.supervisor.PipelineSupervisor;
 import dev.penstock.actors.supervisor.RunBeginning;
 import dev.penstock.schedules.ir.ScheduleText;
 
-import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import java.time.Duration;
 import java.util.Collection;
-import java.util.HashMap;
-import java.util.HashSet;
 import java.util.Locale;
-import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.TreeMap;
-import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
@@ -79,7 +71,7 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
     record NodeThere(NodeBook.Entry node) implements Command {}
 
     /** Every node that there is has been asked for its share of a run that was taken up. */
-    private record AllAsked() implements Command {}
+    record AllAsked() implements Command {}
 
     private record Made(Optional<ClusterRun> run, String refusal) implements Command {}
 
@@ -87,11 +79,14 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
 
     private record NewsCame(RunNews news) implements Command {}
 
-    private record StartRank(int rank) implements Command {}
+    /** The supervisor wants a rank started. */
+    record StartRank(int rank) implements Command {}
 
-    private record RankPlaced(int rank, String node, long pid) implements Command {}
+    /** Where the supervisor has a rank hosted. */
+    record RankPlaced(int rank, String node, long pid) implements Command {}
 
-    private record RestartLink() implements Command {}
+    /** The supervisor wants drivers where there are none. */
+    record RestartLink() implements Command {}
 
     private record AskForRoom() implements Command {}
 
@@ -104,94 +99,96 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
     private static final Logger LOG = LoggerFactory.getLogger(RunKeeper.class);
     private static final Duration TICK = Duration.ofSeconds(1);
 
-    /** By then, a seed knows all members of its cluster, and they have said what they have. */
-    private static final Duration SETTLING = Duration.ofSeconds(5);
-
-    /** For what the ranks of the shares say of themselves. */
-    private static final Duration INTRODUCTIONS = Duration.ofSeconds(2);
-
     /** Ranks that died together are started together. */
     private static final Duration GATHERING = Duration.ofMillis(10);
 
-    private final TimerScheduler<Command> timers;
-    private final Optional<ActorRef<ClusterRuns.SubmitAnswer>> submitter;
-    private final Consumer<ClusterRuns.KeeperSays> cluster;
-    private final ActorRef<ClusterNode.Report> reports;
-    private final Executor blocking;
-    private final Followers followers = new Followers();
-    private final long submittedNanos = System.nanoTime();
-
-    private @Nullable ClusterRun run;
-    private @Nullable RunShares shares;
-    private @Nullable ActorRef<TextSource.Command> schedule;
-    private @Nullable ActorRef<PipelineSupervisor.Command> supervisor;
-    private RunState state = RunState.WAITING;
-    private String detail = "";
-    private long step;
-    private long openingSinceNanos;
-    private boolean moved;
-
-    /** Whether nodes are asked for their shares of a run that was taken up. */
-    private boolean asking;
-
-    private final Map<String, NodeBook.Entry> asked = new HashMap<>();
-
-    /** Drivers that were started again in an earlier owner's time, by the directory before. */
-    private final Map<String, String> movedDrivers = new HashMap<>();
-
-    /** Ranks that the supervisor wants started and that have no node yet. */
-    private final Set<Integer> homeless = new TreeSet<>();
-
-    /** Ranks whose node was told, but not seen by the supervisor yet. */
-    private final Set<Integer> expected = new TreeSet<>();
-
-    /** Ranks that were told to leave a node that may have them again. */
-    private final Set<Integer> moving = new TreeSet<>();
-
-    /** Addresses of nodes that live, but where a rank of this run fell silent or cannot start. */
-    private final Set<String> avoided = new HashSet<>();
+    private final ClusterRun made;
+    private final KeptRun kept;
+    private final RunSeating seating;
+    private final RunAdoption adoption;
+    private final ShareWatch shares;
+    private final ActorRef<TextSource.Command> schedule;
 
     private RunKeeper(
             ActorContext<Command> context,
             TimerScheduler<Command> timers,
-            Optional<ActorRef<ClusterRuns.SubmitAnswer>> submitter,
+            ClusterRun made,
+            long submittedNanos,
             Consumer<ClusterRuns.KeeperSays> cluster) {
         super(context);
-        this.timers = timers;
-        this.submitter = submitter;
-        this.cluster = cluster;
-        this.reports = context.messageAdapter(ClusterNode.Report.class, NodeReported::new);
-        this.blocking = context.getSystem().dispatchers().lookup(DispatcherSelector.blocking());
+        this.made = made;
+        ActorRef<ClusterNode.Report> reports =
+                context.messageAdapter(ClusterNode.Report.class, NodeReported::new);
+        Optional<RunKey> key =
+                RunKey.mayTravel(context.getSystem().settings().config())
+                        ? Optional.of(RunKey.random())
+                        : Optional.empty();
+        long step =
+                made.beginning() instanceof RunBeginning.TakenUp(JournalledRun known)
+                        ? known.completed()
+                        : made.plan().steps().completed();
+        this.kept =
+                new KeptRun(
+                        made,
+                        new RunShares(made.plan(), made.directory(), key, reports),
+                        context.getSelf(),
+                        cluster,
+                        submittedNanos,
+                        step);
+        this.seating =
+                new RunSeating(kept, () -> timers.startSingleTimer(new AskForRoom(), GATHERING));
+        this.adoption = new RunAdoption(kept, reports, timers, this::supervise);
+        this.shares = new ShareWatch(kept, seating, adoption, this::supervise, this::fail);
+        this.schedule =
+                context.spawn(
+                        TextSource.of(ScheduleText.print(made.plan().training())), "schedule");
         timers.startTimerWithFixedDelay(new Tick(), TICK);
     }
 
     /**
-     * Keeps a run that was submitted.
+     * Keeps a run that was submitted, once it is made.
      *
      * @param cluster asked for room on nodes, which is answered by {@link RoomAnswered}, more than
      *     once while there is too little; told whenever the run's standing changes
      */
     static Behavior<Command> create(
             RunMaker maker, ClusterRuns.Submit submit, Consumer<ClusterRuns.KeeperSays> cluster) {
+        long now = System.nanoTime();
         return Behaviors.setup(
-                context ->
-                        Behaviors.withTimers(
-                                timers -> {
-                                    var to = Optional.of(submit.replyTo());
-                                    var keeper = new RunKeeper(context, timers, to, cluster);
-                                    ActorRef<Command> self = context.getSelf();
-                                    context.spawn(
-                                            RunSubmission.create(
-                                                    maker,
-                                                    submit.submission(),
-                                                    made ->
-                                                            self.tell(
-                                                                    new Made(
-                                                                            made.run(),
-                                                                            made.refusal()))),
-                                            "submission");
-                                    return keeper;
-                                }));
+                context -> {
+                    ActorRef<Command> self = context.getSelf();
+                    context.spawn(
+                            RunSubmission.create(
+                                    maker,
+                                    submit.submission(),
+                                    made -> self.tell(new Made(made.run(), made.refusal()))),
+                            "submission");
+                    return Behaviors.receive(Command.class)
+                            .onMessage(Made.class, made -> onMade(made, submit, now, cluster))
+                            .build();
+                });
+    }
+
+    private static Behavior<Command> onMade(
+            Made answer,
+            ClusterRuns.Submit submit,
+            long submittedNanos,
+            Consumer<ClusterRuns.KeeperSays> cluster) {
+        if (answer.run().isEmpty()) {
+            submit.replyTo().tell(new ClusterRuns.Refused(answer.refusal()));
+            return Behaviors.stopped();
+        }
+        ClusterRun made = answer.run().get();
+        return keeping(
+                made,
+                submittedNanos,
+                cluster,
+                keeper -> {
+                    LOG.info("run {} is in {}", made.name(), made.directory());
+                    keeper.kept.say("");
+                    submit.replyTo().tell(new ClusterRuns.Accepted(made.name()));
+                    keeper.kept.wantRoom(keeper.kept.wish());
+                });
     }
 
     /**
@@ -204,14 +201,29 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
             ClusterRun run,
             Collection<NodeBook.Entry> nodes,
             Consumer<ClusterRuns.KeeperSays> cluster) {
+        return keeping(
+                run,
+                System.nanoTime(),
+                cluster,
+                keeper -> {
+                    LOG.info("run {} is taken up after step {}", run.name(), keeper.kept.step());
+                    keeper.adoption.begin(nodes);
+                });
+    }
+
+    private static Behavior<Command> keeping(
+            ClusterRun made,
+            long submittedNanos,
+            Consumer<ClusterRuns.KeeperSays> cluster,
+            Consumer<RunKeeper> begin) {
         return Behaviors.setup(
                 context ->
                         Behaviors.withTimers(
                                 timers -> {
                                     var keeper =
                                             new RunKeeper(
-                                                    context, timers, Optional.empty(), cluster);
-                                    keeper.onTakenUp(run, nodes);
+                                                    context, timers, made, submittedNanos, cluster);
+                                    begin.accept(keeper);
                                     return keeper;
                                 }));
     }
@@ -226,249 +238,56 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
 
     private Behavior<Command> onCommand(Command command) {
         switch (command) {
-            case Made(Optional<ClusterRun> made, String refusal) -> {
-                if (made.isEmpty()) {
-                    submitter.ifPresent(to -> to.tell(new ClusterRuns.Refused(refusal)));
-                    return Behaviors.stopped();
-                }
-                onMade(made.get());
-            }
+            case Made _ -> {} // before there was a keeper
             case RoomAnswered(NodeBook.Answer answer) -> onRoom(answer);
-            case NodeReported(ClusterNode.Report report) -> onReport(report);
-            case NodeLost(NodeOffer node, String how) -> onNodeLost(node, how);
-            case NodeThere(NodeBook.Entry node) -> onNodeThere(node);
+            case NodeReported(ClusterNode.Report report) -> shares.onReport(report);
+            case NodeLost(NodeOffer node, String how) -> shares.onNodeLost(node, how);
+            case NodeThere(NodeBook.Entry node) -> adoption.ask(node);
             case AllAsked _ -> onAllAsked();
             case NewsCame(RunNews news) -> onNews(news);
-            case StartRank(int rank) -> onStartRank(rank);
-            case RankPlaced(int rank, String node, long pid) -> onRankPlaced(rank, node, pid);
-            case RestartLink _ -> onRestartLink();
-            case AskForRoom _ -> askForRoom();
+            case StartRank(int rank) -> seating.start(rank);
+            case RankPlaced(int rank, String node, long pid) -> seating.placed(rank, node, pid);
+            case RestartLink _ -> shares.restartLink();
+            case AskForRoom _ -> seating.ask();
             case Followed(ClusterRuns.Follow follow) -> onFollowed(follow);
             case Stop _ -> onStop();
             case Rebalance(var replyTo) -> onRebalance(replyTo);
-            case Crowded(Set<Integer> ranks, var replyTo) -> onCrowded(ranks, replyTo);
+            case Crowded(Set<Integer> ranks, var replyTo) -> seating.move(ranks, replyTo);
             case Ended(RunOutcome outcome) -> onEnded(outcome);
-            case Finished(RunOutcome outcome, String summary) -> onFinished(outcome, summary);
+            case Finished(RunOutcome outcome, String summary) ->
+                    kept.followers().tell(new RunNews.Ended(outcome, summary));
             case Tick _ -> onTick();
         }
         return this;
     }
 
-    private void onMade(ClusterRun made) {
-        opened(made);
-        step = made.plan().steps().completed();
-        LOG.info("run {} is in {}", made.name(), made.directory());
-        enter(RunState.WAITING, "");
-        submitter.ifPresent(to -> to.tell(new ClusterRuns.Accepted(made.name())));
-        wantRoom(made, wish(made));
-    }
-
-    private void opened(ClusterRun made) {
-        run = made;
-        Optional<RunKey> key =
-                RunKey.mayTravel(getContext().getSystem().settings().config())
-                        ? Optional.of(RunKey.random())
-                        : Optional.empty();
-        shares = new RunShares(made.plan(), made.directory(), key, reports);
-        schedule =
-                getContext()
-                        .spawn(
-                                TextSource.of(ScheduleText.print(made.plan().training())),
-                                "schedule");
-    }
-
-    // ---- taking up --------------------------------------------------------------------------
-
-    /** Nodes keep their shares for a while: whoever has one is found, and the run goes on there. */
-    private void onTakenUp(ClusterRun made, Collection<NodeBook.Entry> nodes) {
-        opened(made);
-        asking = true;
-        if (made.beginning() instanceof RunBeginning.TakenUp(JournalledRun known)) {
-            step = known.completed();
-        }
-        LOG.info("run {} is taken up after step {}", made.name(), step);
-        enter(RunState.RECOVERING, "its seed was gone: looks for its ranks");
-        followers.tell(new RunNews.Told("the run's seed was gone: another looks for its ranks"));
-        timers.startSingleTimer(new AllAsked(), SETTLING);
-        nodes.forEach(this::onNodeThere);
-    }
-
-    private void onNodeThere(NodeBook.Entry node) {
-        ClusterRun made = run;
-        if (made != null && asking) {
-            asked.put(node.offer().address(), node);
-            node.node().tell(new ClusterNode.AdoptRun(made.plan().runId(), reports));
-        }
-    }
-
-    private void onShareKept(ClusterRun made, RunShares open, ClusterNode.ShareKept kept) {
-        NodeBook.Entry entry = asked.get(kept.node());
-        if (entry == null) {
-            return;
-        }
-        open.adopt(entry, kept);
-        kept.ranks().forEach(rank -> seated(made, rank, entry));
-        if (!kept.firstDriver().equals(kept.driver())) {
-            movedDrivers.put(kept.firstDriver(), kept.driver());
-        }
-        if (supervisor == null && open.homes().size() == made.plan().ranks()) {
-            superviseTakenUp(made, open);
-        }
-    }
-
-    private void superviseTakenUp(ClusterRun made, RunShares open) {
-        supervise(made, open);
-        enter(RunState.RECOVERING, "its seed was gone: its ranks are taken up");
-        movedDrivers.forEach(this::linkRestarted);
-        if (open.lacksDriver() && supervisor != null) {
-            supervisor.tell(new PipelineSupervisor.LinkDied("its node is gone"));
+    private void onRoom(NodeBook.Answer answer) {
+        if (!kept.hasEnded()) {
+            seating.onRoom(answer);
         }
     }
 
     private void onAllAsked() {
-        ClusterRun made = run;
-        RunShares open = shares;
-        if (made == null || open == null || state.hasEnded()) {
-            return;
-        }
-        asking = false;
-        if (supervisor == null) {
-            superviseTakenUp(made, open);
-            timers.startSingleTimer(new AllAsked(), INTRODUCTIONS);
-        } else {
-            supervisor.tell(new PipelineSupervisor.AllAsked());
+        if (!kept.hasEnded()) {
+            adoption.onAllAsked();
         }
     }
 
-    private void wantRoom(ClusterRun made, NodeBook.Wish wish) {
-        cluster.accept(new ClusterRuns.WantsRoom(made.name(), wish, getContext().getSelf()));
-    }
-
-    private static NodeBook.Wish wish(ClusterRun made) {
-        return new NodeBook.Wish(made.plannedBytes(), made.ranksPerNode(), made.crossesHosts());
-    }
-
-    // ---- placing and opening ----------------------------------------------------------------
-
-    private void onRoom(NodeBook.Answer answer) {
-        ClusterRun made = run;
-        RunShares open = shares;
-        if (made == null || open == null || state.hasEnded()) {
-            return;
-        }
-        switch (answer) {
-            case NodeBook.Answer.Wanting(String line) -> {
-                if (!line.equals(detail)) {
-                    enter(state, line);
-                    followers.tell(new RunNews.Told(line));
-                }
-                tellNoRoom();
-            }
-            case NodeBook.Answer.Granted(Map<Integer, NodeBook.Entry> nodes) -> {
-                if (supervisor == null) {
-                    open.place(nodes);
-                    openingSinceNanos = System.nanoTime();
-                    tellPlaces(made, open);
-                    enter(RunState.OPENING, "");
-                } else {
-                    onRoomForHomeless(made, open, nodes);
-                }
-            }
-        }
-    }
-
-    /** Some may have gone elsewhere meanwhile: what was granted to them is given back. */
-    private void onRoomForHomeless(
-            ClusterRun made, RunShares open, Map<Integer, NodeBook.Entry> nodes) {
-        Map<Integer, NodeBook.Entry> wanted = new TreeMap<>(nodes);
-        wanted.keySet().retainAll(homeless);
-        homeless.removeAll(wanted.keySet());
-        expected.addAll(wanted.keySet());
-        open.place(wanted);
-        open.homes()
-                .forEach(
-                        (rank, home) -> {
-                            if (nodes.containsKey(rank) && !wanted.containsKey(rank)) {
-                                seated(made, rank, home);
-                            }
-                        });
-        moved = true;
-        enter(state, "");
-    }
-
-    private void tellNoRoom() {
-        if (supervisor != null && !homeless.isEmpty()) {
-            supervisor.tell(new PipelineSupervisor.NoRoom(detail));
-        }
-    }
-
-    private void seated(ClusterRun made, int rank, NodeBook.Entry entry) {
-        cluster.accept(
-                new ClusterRuns.Seated(
-                        made.name(), rank, entry.offer().address(), made.plannedBytes().get(rank)));
-    }
-
-    private void tellPlaces(ClusterRun made, RunShares open) {
-        String places = PlacementText.placed(open.homes(), made.plannedBytes());
-        String ways =
-                PlacementText.betweenHosts(open.homes().values(), open.isSealed())
-                        .map(line -> "\n        " + line)
-                        .orElse("");
-        followers.tell(new RunNews.Told(places + ways));
-    }
-
-    private void onReport(ClusterNode.Report report) {
-        ClusterRun made = run;
-        RunShares open = shares;
-        if (made == null || open == null) {
-            return;
-        }
-        if (report instanceof ClusterNode.ShareKept kept) {
-            onShareKept(made, open, kept);
-            return;
-        }
-        if (!open.isAt(report.node())) {
-            return;
-        }
-        switch (report) {
-            case ClusterNode.ShareKept _ -> {} // above
-            case ClusterNode.RunOpened opened -> {
-                open.opened(opened);
-                if (state == RunState.OPENING && open.opening().isEmpty()) {
-                    supervise(made, open);
-                }
-            }
-            case ClusterNode.RunRefused refused -> onRefused(open, refused);
-            case ClusterNode.DriverStarted(String node, String driver) -> {
-                open.driverStarted(node, driver)
-                        .ifPresent(moved -> linkRestarted(moved.former(), moved.directory()));
-            }
-            case ClusterNode.DriverDied(String node, String how) -> {
-                if (supervisor == null) {
-                    fail("the media driver of node %s died: %s".formatted(open.name(node), how));
-                } else if (open.hasDriver(node)) {
-                    open.driverDied(node);
-                    supervisor.tell(new PipelineSupervisor.LinkDied(how));
-                }
-            }
-        }
-    }
-
-    private void supervise(ClusterRun made, RunShares open) {
-        enter(RunState.RUNNING, "");
+    private void supervise() {
+        kept.enter(RunState.RUNNING, "");
         ActorRef<Command> self = getContext().getSelf();
         RunListener listener = made.listener(new NewsWriter(news -> self.tell(new NewsCame(news))));
         CompletableFuture<RunOutcome> outcome = new CompletableFuture<>();
-        supervisor =
+        kept.supervisedBy(
                 getContext()
                         .spawn(
                                 PipelineSupervisor.create(
                                         made.plan(),
                                         listener,
-                                        made.services(supply()),
+                                        made.services(new KeeperSupply(self)),
                                         made.beginning(),
                                         outcome),
-                                "supervisor");
+                                "supervisor"));
         getContext()
                 .pipeToSelf(
                         outcome,
@@ -476,183 +295,25 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
                                 new Ended(
                                         ended != null
                                                 ? ended
-                                                : new RunOutcome.Failed(step, "" + error)));
-        open.beginHosting();
+                                                : new RunOutcome.Failed(kept.step(), "" + error)));
+        kept.shares().beginHosting();
     }
 
-    private ProcessSupply supply() {
-        ActorRef<Command> self = getContext().getSelf();
-        return new ProcessSupply() {
-            @Override
-            public void start(Optional<Integer> rank) {
-                rank.ifPresent(one -> self.tell(new StartRank(one)));
-            }
-
-            @Override
-            public void placed(int rank, String node, long pid) {
-                self.tell(new RankPlaced(rank, node, pid));
-            }
-
-            @Override
-            public void restartLink() {
-                self.tell(new RestartLink());
-            }
-        };
-    }
-
-    // ---- losses -----------------------------------------------------------------------------
-
-    private void onNodeLost(NodeOffer node, String how) {
-        ClusterRun made = run;
-        RunShares open = shares;
-        String address = node.address();
-        if (made == null || open == null) {
-            return;
-        }
-        avoided.remove(address); // what comes back there is another
-        if (!open.isAt(address)) {
-            return;
-        }
-        if (supervisor == null && asking) {
-            open.lost(address);
-            return;
-        }
-        if (supervisor == null) {
-            open.close();
-            enter(RunState.WAITING, "");
-            followers.tell(new RunNews.Told("node %s is gone: %s".formatted(node.text(), how)));
-            wantRoom(made, wish(made));
-            return;
-        }
-        boolean hadDriver = open.hasDriver(address);
-        forget(open, address);
-        String process = new NodeInfo(node.name(), node.pid(), Optional.empty()).process();
-        boolean othersUsedIt = open.isOn(node.host()); // else nobody misses the host's driver
-        supervisor.tell(new PipelineSupervisor.NodeDied(process, hadDriver && othersUsedIt, how));
-        if (!open.isAnywhere()) {
-            linkRestarted("", ""); // the next node starts a driver before it hosts
-        }
-    }
-
-    /** Nothing of the run is at this node any more, and what was to come there needs room again. */
-    private void forget(RunShares open, String address) {
-        Set<Integer> lost = open.ranksAt(address);
-        lost.retainAll(expected);
-        open.lost(address);
-        expected.removeAll(lost);
-        homeless.addAll(lost);
-        askSoon();
-    }
-
-    private void onRefused(RunShares open, ClusterNode.RunRefused refused) {
-        String address = refused.node();
-        String text =
-                "node %s cannot take part: %s".formatted(open.name(address), refused.reason());
-        if (supervisor == null) {
-            fail(text);
-            return;
-        }
-        followers.tell(new RunNews.Told(text));
-        avoided.add(address);
-        boolean hadDriver = open.hasDriver(address);
-        forget(open, address);
-        if (hadDriver) {
-            onRestartLink();
-        }
-    }
-
-    private void onStartRank(int rank) {
-        RunShares open = shares;
-        if (open == null || expected.contains(rank)) {
-            return; // asked for in an earlier epoch, and on its way
-        }
-        NodeBook.Entry home = open.homes().get(rank);
-        if (!moving.remove(rank) && home != null) {
-            avoided.add(home.offer().address()); // it lives, and yet the rank there is no more
-        }
-        homeless.add(rank);
-        askSoon();
-    }
+    // ---- clients ----------------------------------------------------------------------------
 
     private void onRebalance(ActorRef<ClusterRuns.RebalanceAnswer> replyTo) {
-        ClusterRun made = run;
-        if (made == null || state != RunState.RUNNING) {
-            String name = made == null ? "" : made.name();
+        if (kept.is(RunState.RUNNING)) {
+            kept.wantBalance(replyTo);
+        } else {
             replyTo.tell(
                     new ClusterRuns.Rebalancing(
-                            name,
+                            made.name(),
                             "it is %s: only ranks of a run that trains move"
-                                    .formatted(state.name().toLowerCase(Locale.ROOT))));
-        } else {
-            cluster.accept(
-                    new ClusterRuns.WantsBalance(
-                            made.name(), wish(made), replyTo, getContext().getSelf()));
+                                    .formatted(kept.state().name().toLowerCase(Locale.ROOT))));
         }
     }
-
-    private void onCrowded(Set<Integer> ranks, ActorRef<ClusterRuns.RebalanceAnswer> replyTo) {
-        if (run == null || supervisor == null) {
-            return;
-        }
-        String line = "its ranks are spread over all nodes that have room";
-        if (!ranks.isEmpty()) {
-            moving.addAll(ranks);
-            supervisor.tell(new PipelineSupervisor.Move(ranks));
-            line = "ranks %s go to emptier nodes when the step under way is saved".formatted(ranks);
-        }
-        followers.tell(new RunNews.Told("rebalance: " + line));
-        replyTo.tell(new ClusterRuns.Rebalancing(run.name(), line));
-    }
-
-    private void askSoon() {
-        timers.startSingleTimer(new AskForRoom(), GATHERING);
-    }
-
-    private void askForRoom() {
-        ClusterRun made = run;
-        if (made != null && supervisor != null && !homeless.isEmpty()) {
-            wantRoom(made, wish(made).of(homeless, avoided));
-        }
-    }
-
-    private void onRankPlaced(int rank, String name, long pid) {
-        ClusterRun made = run;
-        RunShares open = shares;
-        if (made == null || open == null) {
-            return;
-        }
-        expected.remove(rank);
-        homeless.remove(rank);
-        open.node(name, pid)
-                .filter(entry -> !entry.equals(open.homes().get(rank)))
-                .ifPresent(
-                        entry -> {
-                            moved = true;
-                            open.moved(rank, entry);
-                            seated(made, rank, entry);
-                        });
-    }
-
-    private void onRestartLink() {
-        if (shares != null && !shares.restartDrivers()) {
-            linkRestarted("", ""); // nobody needs one
-        }
-    }
-
-    private void linkRestarted(String former, String directory) {
-        if (supervisor != null) {
-            supervisor.tell(new PipelineSupervisor.LinkRestarted(former, directory));
-        }
-    }
-
-    // ---- followers --------------------------------------------------------------------------
 
     private void onFollowed(ClusterRuns.Follow follow) {
-        ClusterRun made = run;
-        ActorRef<TextSource.Command> text = schedule;
-        if (made == null || text == null) {
-            return; // nobody knows its name yet
-        }
         follow.replyTo()
                 .tell(
                         new ClusterRuns.Following(
@@ -662,131 +323,88 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
                                 made.plan().steps().last(),
                                 made.tokensPerStep(),
                                 made.plan().grid(),
-                                text));
-        followers.follow(follow.news());
+                                schedule));
+        kept.followers().follow(follow.news());
     }
 
     private void onNews(RunNews news) {
-        followers.tell(news);
-        if (state.hasEnded()) {
+        kept.followers().tell(news);
+        if (kept.hasEnded()) {
             return;
         }
         if (news instanceof RunNews.Step committed) {
-            step = committed.step();
-            enter(state, detail);
+            kept.reached(committed.step());
         } else if (news instanceof RunNews.Recovering(int epoch, String cause)) {
-            enter(RunState.RECOVERING, "in epoch %d: %s".formatted(epoch, cause));
+            kept.enter(RunState.RECOVERING, "in epoch %d: %s".formatted(epoch, cause));
         } else if (news instanceof RunNews.Recovery(RecoveryReport report)) {
-            step = report.fromStep();
-            enter(RunState.RUNNING, "");
-            if (moved && run != null && shares != null) {
-                moved = false;
-                tellPlaces(run, shares);
-            }
+            kept.enterAfter(report.fromStep(), RunState.RUNNING, "");
+            seating.settled();
         }
     }
 
     // ---- the end ----------------------------------------------------------------------------
 
     private void onStop() {
-        if (state.hasEnded() || run == null) {
-            return;
-        }
-        if (supervisor == null) {
-            onEnded(new RunOutcome.Interrupted(step));
+        if (kept.isSupervised()) {
+            kept.tellSupervisor(new PipelineSupervisor.Interrupt());
         } else {
-            supervisor.tell(new PipelineSupervisor.Interrupt());
+            onEnded(new RunOutcome.Interrupted(kept.step()));
         }
     }
 
     private void fail(String reason) {
-        if (state == RunState.WAITING || state == RunState.OPENING) {
-            onEnded(new RunOutcome.Failed(step, reason));
+        if (kept.is(RunState.WAITING) || kept.is(RunState.OPENING)) {
+            onEnded(new RunOutcome.Failed(kept.step(), reason));
         }
     }
 
     private void onEnded(RunOutcome outcome) {
-        ClusterRun made = run;
-        if (made == null || state.hasEnded()) {
+        if (kept.hasEnded()) {
             return;
         }
-        supervisor = null;
-        if (shares != null) {
-            shares.close();
-        }
+        kept.supervisedByNobody();
+        kept.shares().close();
         switch (outcome) {
-            case RunOutcome.Completed(long last) -> end(RunState.COMPLETED, last, "");
-            case RunOutcome.Interrupted(long last) -> end(RunState.STOPPED, last, "");
-            case RunOutcome.Failed(long last, String reason) -> end(RunState.FAILED, last, reason);
+            case RunOutcome.Completed(long last) -> kept.enterAfter(last, RunState.COMPLETED, "");
+            case RunOutcome.Interrupted(long last) -> kept.enterAfter(last, RunState.STOPPED, "");
+            case RunOutcome.Failed(long last, String reason) ->
+                    kept.enterAfter(last, RunState.FAILED, reason);
         }
-        Duration took = Duration.ofNanos(System.nanoTime() - submittedNanos);
+        Duration took = kept.age();
         getContext()
                 .pipeToSelf(
-                        CompletableFuture.supplyAsync(
-                                () -> {
-                                    String summary = made.finish(outcome, took);
-                                    made.close();
-                                    return summary;
-                                },
-                                blocking),
+                        CompletableFuture.supplyAsync(() -> finish(outcome, took), blocking()),
                         (summary, error) ->
                                 new Finished(
                                         outcome,
                                         summary != null ? summary : "no report: " + error));
     }
 
-    private void end(RunState ended, long last, String reason) {
-        step = last;
-        enter(ended, reason);
+    private Executor blocking() {
+        return getContext().getSystem().dispatchers().lookup(DispatcherSelector.blocking());
     }
 
-    private void onFinished(RunOutcome outcome, String summary) {
-        followers.tell(new RunNews.Ended(outcome, summary));
+    private String finish(RunOutcome outcome, Duration took) {
+        String summary = made.finish(outcome, took);
+        made.close();
+        return summary;
     }
 
     private void onTick() {
-        followers.sweep();
-        ClusterRun made = run;
-        RunShares open = shares;
-        if (made == null || open == null) {
-            return;
+        kept.followers().sweep();
+        Duration limit = made.plan().timeouts().start();
+        if (kept.is(RunState.OPENING) && kept.timeInState().compareTo(limit) > 0) {
+            fail(
+                    "expected all nodes to build their share within %d s, but %s did not; see timeouts.start"
+                            .formatted(limit.toSeconds(), kept.shares().opening()));
         }
-        if (state == RunState.OPENING) {
-            Duration limit = made.plan().timeouts().start();
-            if (System.nanoTime() - openingSinceNanos > limit.toNanos()) {
-                fail(
-                        "expected all nodes to build their share within %d s, but %s did not; see timeouts.start"
-                                .formatted(limit.toSeconds(), open.opening()));
-            }
-        }
-        tellNoRoom(); // else the supervisor takes the ranks for lost
+        seating.tellNoRoom();
     }
 
     private Behavior<Command> onPostStop() {
-        ClusterRun made = run;
-        if (made != null && !state.hasEnded()) {
+        if (!kept.hasEnded()) {
             made.close();
         }
         return this;
-    }
-
-    private void enter(RunState next, String why) {
-        state = next;
-        detail = why;
-        ClusterRun made = run;
-        if (made != null) {
-            cluster.accept(
-                    new ClusterRuns.Stands(
-                            new RunStanding(
-                                    made.name(),
-                                    state,
-                                    step,
-                                    made.plan().steps().last(),
-                                    shares == null ? 0 : shares.nodes(),
-                                    (System.nanoTime() - submittedNanos) / 1_000_000,
-                                    made.directory().toString(),
-                                    detail),
-                            getContext().getSelf()));
-        }
     }
 }

@@ -1,6 +1,7 @@
 package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.spi.RunPlan;
+
 import java.util.List;
 import java.util.stream.Collectors;
 

@@ -4,12 +4,14 @@ import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.shard.RankEvent;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.supervisor.RunCourse.Phase;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Collectors;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /** What ends or hurts a run's ranks, nodes and links, and what comes of it in each phase. */
 final class Losses {

@@ -5,12 +5,14 @@ import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.shard.RankOrder;
 import dev.penstock.actors.spi.RunPlan;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Collectors;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /** What raises a run's epoch: deaths, silence, broken links, steps that are not finite, moves. */
 final class RecoveryCauses {

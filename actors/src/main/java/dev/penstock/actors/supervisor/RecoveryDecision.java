@@ -8,6 +8,7 @@ import dev.penstock.actors.shard.RankOrder;
 import dev.penstock.actors.shard.RankStart;
 import dev.penstock.actors.spi.RecoveryReport.Restart;
 import dev.penstock.actors.spi.RunPlan;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;

@@ -5,12 +5,14 @@ import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.shard.RankEvent;
 import dev.penstock.actors.shard.RankOrder;
 import dev.penstock.actors.spi.RunPlan;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.Optional;
+
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
 
 /**
  * Brings a run back, in two phases. What happens meanwhile starts it over in a higher epoch, see

@@ -2,6 +2,7 @@ package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.spi.RunPlan;
+
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;

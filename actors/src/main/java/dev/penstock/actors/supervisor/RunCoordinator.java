@@ -9,6 +9,7 @@ import dev.penstock.actors.shard.RankEvent;
 import dev.penstock.actors.shard.RankOrder;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.supervisor.RunCourse.Phase;
+
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;

@@ -5,12 +5,14 @@ import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.shard.RankOrder;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunPlan;
-import java.util.List;
-import java.util.Optional;
-import java.util.Set;
+
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
 
 /** Which phase a run is in, what leads from one to the next, and how it ends. */
 final class RunCourse {

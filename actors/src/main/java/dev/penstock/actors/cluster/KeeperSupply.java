@@ -1,0 +1,25 @@
+package dev.penstock.actors.cluster;
+
+import akka.actor.typed.ActorRef;
+
+import dev.penstock.actors.spi.ProcessSupply;
+
+import java.util.Optional;
+
+/** A run's supervisor gets what it needs from the run's keeper. */
+record KeeperSupply(ActorRef<RunKeeper.Command> keeper) implements ProcessSupply {
+    @Override
+    public void start(Optional<Integer> rank) {
+        rank.ifPresent(one -> keeper.tell(new RunKeeper.StartRank(one)));
+    }
+
+    @Override
+    public void placed(int rank, String node, long pid) {
+        keeper.tell(new RunKeeper.RankPlaced(rank, node, pid));
+    }
+
+    @Override
+    public void restartLink() {
+        keeper.tell(new RunKeeper.RestartLink());
+    }
+}

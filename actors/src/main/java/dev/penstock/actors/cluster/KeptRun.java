@@ -1,0 +1,169 @@
+package dev.penstock.actors.cluster;
+
+import akka.actor.typed.ActorRef;
+
+import dev.penstock.actors.supervisor.PipelineSupervisor;
+
+import org.jspecify.annotations.Nullable;
+
+import java.time.Duration;
+import java.util.function.Consumer;
+
+/**
+ * One run of a cluster, for all that keep it: where it stands, where its ranks are, who supervises
+ * it and who is told of it. Its keeper's thread only.
+ */
+final class KeptRun {
+    private final ClusterRun made;
+    private final RunShares shares;
+    private final ActorRef<RunKeeper.Command> keeper;
+    private final Consumer<ClusterRuns.KeeperSays> cluster;
+    private final Followers followers = new Followers();
+    private final long submittedNanos;
+
+    private @Nullable ActorRef<PipelineSupervisor.Command> supervisor;
+    private RunState state = RunState.WAITING;
+    private String detail = "";
+    private long step;
+    private long stateSinceNanos;
+
+    /**
+     * @param cluster told where the run stands and what it wants
+     * @param step done before
+     */
+    KeptRun(
+            ClusterRun made,
+            RunShares shares,
+            ActorRef<RunKeeper.Command> keeper,
+            Consumer<ClusterRuns.KeeperSays> cluster,
+            long submittedNanos,
+            long step) {
+        this.made = made;
+        this.shares = shares;
+        this.keeper = keeper;
+        this.cluster = cluster;
+        this.submittedNanos = submittedNanos;
+        this.step = step;
+    }
+
+    ClusterRun made() {
+        return made;
+    }
+
+    RunShares shares() {
+        return shares;
+    }
+
+    Followers followers() {
+        return followers;
+    }
+
+    // ---- where it stands --------------------------------------------------------------------
+
+    void enter(RunState next, String why) {
+        stateSinceNanos = next == state ? stateSinceNanos : System.nanoTime();
+        state = next;
+        detail = why;
+        cluster.accept(
+                new ClusterRuns.Stands(
+                        new RunStanding(
+                                made.name(),
+                                state,
+                                step,
+                                made.plan().steps().last(),
+                                shares.nodes(),
+                                age().toMillis(),
+                                made.directory().toString(),
+                                detail),
+                        keeper));
+    }
+
+    /** The same state, with other words. */
+    void say(String why) {
+        enter(state, why);
+    }
+
+    void enterAfter(long newStep, RunState next, String why) {
+        step = newStep;
+        enter(next, why);
+    }
+
+    void reached(long newStep) {
+        enterAfter(newStep, state, detail);
+    }
+
+    RunState state() {
+        return state;
+    }
+
+    boolean is(RunState asked) {
+        return state == asked;
+    }
+
+    boolean hasEnded() {
+        return state.hasEnded();
+    }
+
+    String detail() {
+        return detail;
+    }
+
+    long step() {
+        return step;
+    }
+
+    Duration age() {
+        return Duration.ofNanos(System.nanoTime() - submittedNanos);
+    }
+
+    Duration timeInState() {
+        return Duration.ofNanos(System.nanoTime() - stateSinceNanos);
+    }
+
+    // ---- whom it talks to -------------------------------------------------------------------
+
+    void tellPeople(String line) {
+        followers.tell(new RunNews.Told(line));
+    }
+
+    void supervisedBy(ActorRef<PipelineSupervisor.Command> one) {
+        supervisor = one;
+    }
+
+    void supervisedByNobody() {
+        supervisor = null;
+    }
+
+    boolean isSupervised() {
+        return supervisor != null;
+    }
+
+    /** Nothing, if there is none. */
+    void tellSupervisor(PipelineSupervisor.Command command) {
+        if (supervisor != null) {
+            supervisor.tell(command);
+        }
+    }
+
+    /** For all its ranks, anywhere. */
+    NodeBook.Wish wish() {
+        return new NodeBook.Wish(made.plannedBytes(), made.ranksPerNode(), made.crossesHosts());
+    }
+
+    /** Answered by {@link RunKeeper.RoomAnswered}. */
+    void wantRoom(NodeBook.Wish wish) {
+        cluster.accept(new ClusterRuns.WantsRoom(made.name(), wish, keeper));
+    }
+
+    /** Answered by {@link RunKeeper.Crowded}. */
+    void wantBalance(ActorRef<ClusterRuns.RebalanceAnswer> replyTo) {
+        cluster.accept(new ClusterRuns.WantsBalance(made.name(), wish(), replyTo, keeper));
+    }
+
+    /** A rank took room that nobody had asked for. */
+    void seated(int rank, NodeBook.Entry entry) {
+        cluster.accept(
+                new ClusterRuns.Seated(
+                        made.name(), rank, entry.offer().address(), made.plannedBytes().get(rank)));
+    }
+}
