@@ -12,13 +12,8 @@ import akka.actor.typed.javadsl.Receive;
 import akka.actor.typed.receptionist.Receptionist;
 import akka.cluster.typed.Cluster;
 import akka.cluster.typed.Down;
-
 import dev.penstock.actors.serialization.WireMessage;
 import dev.penstock.actors.spi.RankGrid;
-
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.HashSet;
@@ -27,6 +22,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The runs of a cluster, as a singleton on role {@code seed}: takes submissions, gives each run
@@ -140,6 +137,18 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
     record WantsRoom(String run, NodeBook.Wish wish, ActorRef<RunKeeper.Command> keeper)
             implements KeeperSays {}
 
+    /**
+     * Ranks go to nodes that hold their mirrors.
+     *
+     * @param answer whether there is room, which they then have
+     */
+    record WantsSeats(
+            String run,
+            NodeBook.Wish wish,
+            Map<Integer, String> addresses,
+            CompletableFuture<Boolean> answer)
+            implements KeeperSays {}
+
     /** Where a run stands now. */
     record Stands(RunStanding standing, ActorRef<RunKeeper.Command> keeper) implements KeeperSays {}
 
@@ -148,7 +157,9 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
 
     private record KeeperSaid(KeeperSays what) implements Command {}
 
-    private record TakenUp(List<ClusterRun> runs) implements Command {}
+    private record Found(ClusterRun run) implements Command {}
+
+    private record AllFound() implements Command {}
 
     private record NodesListed(Receptionist.Listing listing) implements Command {}
 
@@ -189,12 +200,13 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
         LOG.info("this seed keeps the cluster's runs");
         var blocking = context.getSystem().dispatchers().lookup(DispatcherSelector.blocking());
         context.pipeToSelf(
-                CompletableFuture.supplyAsync(maker::unfinished, blocking),
-                (found, error) -> {
+                CompletableFuture.runAsync(
+                        () -> maker.unfinished(run -> self.tell(new Found(run))), blocking),
+                (_, error) -> {
                     if (error != null) {
                         LOG.error("runs of a seed that died cannot be looked for", error);
                     }
-                    return new TakenUp(found == null ? List.of() : found);
+                    return new AllFound();
                 });
     }
 
@@ -229,10 +241,13 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
                                             nodes.crowded(wants.run(), wants.wish()),
                                             wants.replyTo()));
             case KeeperSaid(WantsRoom wanted) -> onRoomWanted(wanted);
+            case KeeperSaid(WantsSeats(String run, var wish, var addresses, var answer)) ->
+                    answer.complete(nodes.takeAt(run, wish, addresses));
             case KeeperSaid(Stands stands) -> onStands(stands);
             case KeeperSaid(Seated(String run, int rank, String address, long bytes)) ->
                     nodes.seat(run, rank, address, bytes);
-            case TakenUp(List<ClusterRun> runs) -> onTakenUp(runs);
+            case Found(ClusterRun run) -> onFound(run);
+            case AllFound _ -> looking = false;
             case NodesListed(Receptionist.Listing listing) -> onNodesListed(listing);
             case Introduced(ClusterNode.Introduction introduction) -> onIntroduced(introduction);
             case LineCut(String address) -> onLineCut(address);
@@ -250,19 +265,16 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
                         RunKeeper.create(maker, submit, said -> self.tell(new KeeperSaid(said))));
     }
 
-    private void onTakenUp(List<ClusterRun> runs) {
-        looking = false;
+    private void onFound(ClusterRun run) {
         ActorRef<Command> self = getContext().getSelf();
-        for (ClusterRun run : runs) {
-            ActorRef<RunKeeper.Command> keeper =
-                    getContext()
-                            .spawnAnonymous(
-                                    RunKeeper.takeUp(
-                                            run,
-                                            nodes.all(),
-                                            said -> self.tell(new KeeperSaid(said))));
-            keepers.put(run.name(), keeper);
-        }
+        keepers.put(
+                run.name(),
+                getContext()
+                        .spawnAnonymous(
+                                RunKeeper.takeUp(
+                                        run,
+                                        nodes.all(),
+                                        said -> self.tell(new KeeperSaid(said)))));
     }
 
     private void onListRuns(ActorRef<RunList> replyTo) {
@@ -273,14 +285,11 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
     }
 
     private void onFollow(Follow follow) {
-        if (looking) {
-            return; // a follower asks again
-        }
         ActorRef<RunKeeper.Command> keeper = keepers.get(follow.run());
-        if (keeper == null) {
-            follow.replyTo().tell(notThere(follow.run()));
-        } else {
+        if (keeper != null) {
             keeper.tell(new RunKeeper.Followed(follow));
+        } else if (!looking) { // else a follower asks again
+            follow.replyTo().tell(notThere(follow.run()));
         }
     }
 

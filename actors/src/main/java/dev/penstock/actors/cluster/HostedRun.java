@@ -2,6 +2,7 @@ package dev.penstock.actors.cluster;
 
 import dev.penstock.actors.shard.RankResources;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Optional;
 import java.util.function.Consumer;
 import javax.crypto.SecretKey;
@@ -10,6 +11,9 @@ import javax.crypto.SecretKey;
 public interface HostedRun extends AutoCloseable {
     /** Hash of the plan that this node built. */
     String planHash();
+
+    /** For how long its ranks wait for another supervisor when theirs is gone. */
+    Duration patience();
 
     /**
      * Starts the run's media driver for all nodes of this host; once more when that has ended.

@@ -1,10 +1,11 @@
 package dev.penstock.actors.cluster;
 
 import akka.actor.typed.ActorRef;
-
 import dev.penstock.actors.spi.ProcessSupply;
-
+import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 
 /** A run's supervisor gets what it needs from the run's keeper. */
 record KeeperSupply(ActorRef<RunKeeper.Command> keeper) implements ProcessSupply {
@@ -16,6 +17,13 @@ record KeeperSupply(ActorRef<RunKeeper.Command> keeper) implements ProcessSupply
     @Override
     public void placed(int rank, String node, long pid) {
         keeper.tell(new RunKeeper.RankPlaced(rank, node, pid));
+    }
+
+    @Override
+    public CompletionStage<Boolean> takeIn(Map<Integer, String> processes) {
+        CompletableFuture<Boolean> answer = new CompletableFuture<>();
+        keeper.tell(new RunKeeper.TakeIn(processes, answer));
+        return answer;
     }
 
     @Override

@@ -1,13 +1,12 @@
 package dev.penstock.actors.cluster;
 
 import akka.actor.typed.ActorRef;
-
 import dev.penstock.actors.supervisor.PipelineSupervisor;
-
-import org.jspecify.annotations.Nullable;
-
 import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One run of a cluster, for all that keep it: where it stands, where its ranks are, who supervises
@@ -158,6 +157,11 @@ final class KeptRun {
     /** Answered by {@link RunKeeper.Crowded}. */
     void wantBalance(ActorRef<ClusterRuns.RebalanceAnswer> replyTo) {
         cluster.accept(new ClusterRuns.WantsBalance(made.name(), wish(), replyTo, keeper));
+    }
+
+    /** Ranks take room at these addresses, if all of it is there. */
+    void wantSeats(Map<Integer, String> addresses, CompletableFuture<Boolean> answer) {
+        cluster.accept(new ClusterRuns.WantsSeats(made.name(), wish(), addresses, answer));
     }
 
     /** A rank took room that nobody had asked for. */

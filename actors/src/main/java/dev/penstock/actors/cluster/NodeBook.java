@@ -101,6 +101,25 @@ final class NodeBook {
         return seats.computeIfAbsent(run, _ -> new TreeMap<>());
     }
 
+    /**
+     * Takes room on certain nodes if there is enough; a run's wish for few ranks on a node counts
+     * less than what its mirrors save.
+     */
+    boolean takeAt(String run, Wish wish, Map<Integer, String> addresses) {
+        Map<Integer, Seat> mine = new TreeMap<>(seatsOf(run));
+        mine.keySet().removeAll(addresses.keySet());
+        for (Map.Entry<Integer, String> rank : addresses.entrySet()) {
+            long bytes = wish.bytes().get(rank.getKey());
+            Optional<Entry> node = at(rank.getValue());
+            if (node.isEmpty() || room(run, node.get().offer(), mine, wish).bytes() < bytes) {
+                return false;
+            }
+            mine.put(rank.getKey(), new Seat(rank.getValue(), bytes));
+        }
+        seats.put(run, mine);
+        return true;
+    }
+
     /** Takes room for a run's ranks if there is enough for all of them. */
     Answer take(String run, Wish wish) {
         Map<Integer, Seat> mine = seatsOf(run);

@@ -50,7 +50,6 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
     private record GiveUp() implements Command {}
 
     private static final Logger LOG = LoggerFactory.getLogger(NodeRun.class);
-    private static final Duration PARKING = Duration.ofSeconds(60);
 
     private final TimerScheduler<Command> timers;
     private final NodeOffer offer;
@@ -222,11 +221,15 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
     }
 
     private Behavior<Command> onOwnerGone() {
+        if (run == null) {
+            return Behaviors.stopped();
+        }
+        Duration patience = run.patience();
         LOG.warn(
                 "run {} has lost its supervisor: its ranks here wait {} s for another",
                 order.runId(),
-                PARKING.toSeconds());
-        timers.startSingleTimer(new GiveUp(), PARKING);
+                patience.toSeconds());
+        timers.startSingleTimer(new GiveUp(), patience);
         return this;
     }
 

@@ -2,9 +2,7 @@ package dev.penstock.actors.cluster;
 
 import akka.actor.typed.ActorRef;
 import akka.actor.typed.javadsl.TimerScheduler;
-
 import dev.penstock.actors.supervisor.PipelineSupervisor;
-
 import java.time.Duration;
 import java.util.Collection;
 import java.util.HashMap;

@@ -9,7 +9,6 @@ import akka.actor.typed.javadsl.ActorContext;
 import akka.actor.typed.javadsl.Behaviors;
 import akka.actor.typed.javadsl.Receive;
 import akka.actor.typed.javadsl.TimerScheduler;
-
 import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
@@ -17,18 +16,17 @@ import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.supervisor.PipelineSupervisor;
 import dev.penstock.actors.supervisor.RunBeginning;
 import dev.penstock.schedules.ir.ScheduleText;
-
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import java.time.Duration;
 import java.util.Collection;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Keeps one run of a cluster, from its submission to its report:
@@ -84,6 +82,10 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
 
     /** Where the supervisor has a rank hosted. */
     record RankPlaced(int rank, String node, long pid) implements Command {}
+
+    /** Whether these processes have room for ranks whose mirrors they hold. */
+    record TakeIn(Map<Integer, String> processes, CompletableFuture<Boolean> answer)
+            implements Command {}
 
     /** The supervisor wants drivers where there are none. */
     record RestartLink() implements Command {}
@@ -247,6 +249,7 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
             case NewsCame(RunNews news) -> onNews(news);
             case StartRank(int rank) -> seating.start(rank);
             case RankPlaced(int rank, String node, long pid) -> seating.placed(rank, node, pid);
+            case TakeIn(var processes, var answer) -> seating.takeIn(processes, answer);
             case RestartLink _ -> shares.restartLink();
             case AskForRoom _ -> seating.ask();
             case Followed(ClusterRuns.Follow follow) -> onFollowed(follow);

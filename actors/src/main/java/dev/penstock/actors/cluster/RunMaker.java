@@ -1,6 +1,6 @@
 package dev.penstock.actors.cluster;
 
-import java.util.List;
+import java.util.function.Consumer;
 
 /** Makes runs of what clients submit; implemented by the application, asked on the seed. */
 public interface RunMaker {
@@ -14,7 +14,10 @@ public interface RunMaker {
 
     /**
      * Opens all runs that have begun and not ended and that nobody keeps: those of a seed that
-     * died. One that cannot be opened is logged. May take as long as reading the data does.
+     * died. One that cannot be opened is logged. May take as long as reading the data does, and
+     * longer where a directory is still locked.
+     *
+     * @param found told each as soon as it is open
      */
-    List<ClusterRun> unfinished();
+    void unfinished(Consumer<ClusterRun> found);
 }

@@ -1,14 +1,13 @@
 package dev.penstock.actors.cluster;
 
 import akka.actor.typed.ActorRef;
-
 import dev.penstock.actors.supervisor.PipelineSupervisor;
-
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
 
 /**
  * Which ranks of a run need a node, and how they get one:
@@ -118,6 +117,7 @@ final class RunSeating {
                     onRoomForHomeless(nodes);
                 } else {
                     kept.shares().place(nodes);
+                    expected.addAll(nodes.keySet());
                     tellPlaces();
                     kept.enter(RunState.OPENING, "");
                 }
@@ -148,6 +148,21 @@ final class RunSeating {
     void tellNoRoom() {
         if (!homeless.isEmpty()) {
             kept.tellSupervisor(new PipelineSupervisor.NoRoom(kept.detail()));
+        }
+    }
+
+    /** Ranks go where their mirrors are, if there is room. */
+    void takeIn(Map<Integer, String> processes, CompletableFuture<Boolean> answer) {
+        Map<Integer, String> addresses = new TreeMap<>();
+        processes.forEach(
+                (rank, process) ->
+                        kept.shares()
+                                .addressOf(process)
+                                .ifPresent(address -> addresses.put(rank, address)));
+        if (addresses.size() < processes.size()) {
+            answer.complete(false);
+        } else {
+            kept.wantSeats(addresses, answer);
         }
     }
 

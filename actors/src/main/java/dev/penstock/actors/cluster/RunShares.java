@@ -1,6 +1,7 @@
 package dev.penstock.actors.cluster;
 
 import akka.actor.typed.ActorRef;
+import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.spi.RunPlan;
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -122,6 +123,15 @@ final class RunShares {
         return shares.values().stream()
                 .map(share -> share.entry)
                 .filter(entry -> entry.offer().name().equals(name) && entry.offer().pid() == pid)
+                .findFirst();
+    }
+
+    /** Where a process that has a share is, as {@link NodeInfo#process} says. */
+    Optional<String> addressOf(String process) {
+        return shares.values().stream()
+                .map(share -> share.entry.offer())
+                .filter(offer -> NodeInfo.process(offer.name(), offer.pid()).equals(process))
+                .map(NodeOffer::address)
                 .findFirst();
     }
 

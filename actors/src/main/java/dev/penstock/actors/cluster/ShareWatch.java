@@ -2,8 +2,6 @@ package dev.penstock.actors.cluster;
 
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.supervisor.PipelineSupervisor;
-
-import java.util.Optional;
 import java.util.function.Consumer;
 
 /**
@@ -92,7 +90,7 @@ final class ShareWatch {
         RunShares shares = kept.shares();
         boolean hadDriver = shares.hasDriver(node.address());
         seating.forget(node.address());
-        String process = new NodeInfo(node.name(), node.pid(), Optional.empty()).process();
+        String process = NodeInfo.process(node.name(), node.pid());
         boolean othersUsedIt = shares.isOn(node.host()); // else nobody misses the host's driver
         kept.tellSupervisor(
                 new PipelineSupervisor.NodeDied(process, hadDriver && othersUsedIt, how));

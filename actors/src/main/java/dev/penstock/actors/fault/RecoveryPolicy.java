@@ -7,10 +7,15 @@ import java.time.Duration;
  *
  * @param enabled whether it goes on at all; otherwise every failure ends the run
  * @param maxRestarts so many recoveries within {@code window} are borne; one more ends the run
+ * @param roomPatience so long a run waits for room for ranks whose node is gone
  * @param nonFinite what becomes of a step with a NaN or an infinity
  */
 public record RecoveryPolicy(
-        boolean enabled, int maxRestarts, Duration window, NonFinite nonFinite) {
+        boolean enabled,
+        int maxRestarts,
+        Duration window,
+        Duration roomPatience,
+        NonFinite nonFinite) {
     /** What becomes of a step whose loss or gradients are not finite. Nothing of it is applied. */
     public enum NonFinite {
         /** The run ends. */
@@ -23,9 +28,10 @@ public record RecoveryPolicy(
 
     /** Every failure ends the run. */
     public static final RecoveryPolicy NONE =
-            new RecoveryPolicy(false, 0, Duration.ZERO, NonFinite.HALT);
+            new RecoveryPolicy(false, 0, Duration.ZERO, Duration.ZERO, NonFinite.HALT);
 
-    /** Five recoveries in ten minutes. */
+    /** Five recoveries in ten minutes, and ten minutes for a node to come back. */
     public static final RecoveryPolicy DEFAULT =
-            new RecoveryPolicy(true, 5, Duration.ofMinutes(10), NonFinite.HALT);
+            new RecoveryPolicy(
+                    true, 5, Duration.ofMinutes(10), Duration.ofMinutes(10), NonFinite.HALT);
 }

@@ -14,6 +14,13 @@ public sealed interface JournalRecord {
     record EpochRaised(int epoch, String cause) implements JournalRecord {}
 
     /**
+     * A recovery that counts: a run bears only so many.
+     *
+     * @param atMs on the clock of the world, since the next supervisor may run elsewhere
+     */
+    record Counted(long atMs, String cause) implements JournalRecord {}
+
+    /**
      * The step will be applied everywhere, whatever happens; written before any rank hears of it.
      *
      * @param clipFactor that every rank applies

@@ -2,6 +2,7 @@ package dev.penstock.actors.journal;
 
 import dev.penstock.actors.journal.JournalRecord.Began;
 import dev.penstock.actors.journal.JournalRecord.Committed;
+import dev.penstock.actors.journal.JournalRecord.Counted;
 import dev.penstock.actors.journal.JournalRecord.Ended;
 import dev.penstock.actors.journal.JournalRecord.EpochRaised;
 import dev.penstock.actors.journal.JournalRecord.Failed;
@@ -19,6 +20,7 @@ final class JournalText {
             case Began(String run, String hash, int ranks, int epoch, long completed) ->
                     "began %d %d %d %s %s".formatted(epoch, ranks, completed, hash, oneLine(run));
             case EpochRaised(int epoch, String cause) -> "epoch " + epoch + " " + oneLine(cause);
+            case Counted(long atMs, String cause) -> "counted " + atMs + " " + oneLine(cause);
             case Committed(int epoch, long step, double clip, double loss, double norm) ->
                     "committed %d %d %s %s %s"
                             .formatted(epoch, step, hex(clip), hex(loss), hex(norm));
@@ -54,6 +56,8 @@ final class JournalText {
                 case "epoch" ->
                         Optional.of(
                                 new EpochRaised(Integer.parseInt(words[1]), text.split(" ", 3)[2]));
+                case "counted" ->
+                        Optional.of(new Counted(Long.parseLong(words[1]), text.split(" ", 3)[2]));
                 case "committed" ->
                         Optional.of(
                                 new Committed(

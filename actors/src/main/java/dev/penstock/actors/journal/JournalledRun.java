@@ -1,6 +1,7 @@
 package dev.penstock.actors.journal;
 
 import dev.penstock.actors.journal.JournalRecord.Committed;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
@@ -17,6 +18,7 @@ import org.jspecify.annotations.Nullable;
  * @param commit of the step {@code applied}, which not all ranks may have heard of; empty if
  *     nothing was committed since the run began or went back
  * @param published step of the newest complete checkpoint that this start has written; -1 if none
+ * @param counted the recoveries since the run began
  * @param ending why the run is over; empty if it is not
  */
 public record JournalledRun(
@@ -26,7 +28,12 @@ public record JournalledRun(
         long applied,
         Optional<Committed> commit,
         long published,
+        List<JournalRecord.Counted> counted,
         Optional<JournalRecord> ending) {
+    public JournalledRun {
+        counted = List.copyOf(counted);
+    }
+
     /** No checkpoint. */
     public static final long NONE = -1;
 
@@ -45,7 +52,14 @@ public record JournalledRun(
      */
     public JournalledRun withPublished(long newest) {
         return new JournalledRun(
-                began, epoch, completed, applied, commit, Math.max(published, newest), ending);
+                began,
+                epoch,
+                completed,
+                applied,
+                commit,
+                Math.max(published, newest),
+                counted,
+                ending);
     }
 
     private static final class Reader {
@@ -55,6 +69,7 @@ public record JournalledRun(
         private long applied;
         private @Nullable Committed commit;
         private long published = NONE;
+        private final List<JournalRecord.Counted> counted = new ArrayList<>();
         private @Nullable JournalRecord ending;
 
         void take(JournalRecord record) {
@@ -66,9 +81,11 @@ public record JournalledRun(
                     applied = completed;
                     commit = null;
                     published = NONE;
+                    counted.clear();
                     ending = null;
                 }
                 case JournalRecord.EpochRaised(int to, String _) -> raise(to);
+                case JournalRecord.Counted recovery -> counted.add(recovery);
                 case Committed next -> {
                     raise(next.epoch());
                     commit = next;
@@ -107,6 +124,7 @@ public record JournalledRun(
                                     applied,
                                     Optional.ofNullable(commit),
                                     published,
+                                    counted,
                                     Optional.ofNullable(ending)));
         }
     }

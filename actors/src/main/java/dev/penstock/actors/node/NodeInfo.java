@@ -28,6 +28,11 @@ public record NodeInfo(
 
     /** Names the process: nodes with equal ones live and die together. */
     public String process() {
+        return process(name, pid);
+    }
+
+    /** The same of a node that has not said who it is. */
+    public static String process(String name, long pid) {
         return name + '/' + pid;
     }
 }

@@ -1,6 +1,9 @@
 package dev.penstock.actors.spi;
 
+import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 
 /** Starts what a run needs anew. Called by the supervisor's thread; must return at once. */
 public interface ProcessSupply {
@@ -27,6 +30,17 @@ public interface ProcessSupply {
      * @param node name of the node
      */
     default void placed(int rank, String node, long pid) {}
+
+    /**
+     * Has ranks go to nodes that hold their mirrors, if these have room; nobody counts that unless
+     * this says so.
+     *
+     * @param processes of each rank, as {@code NodeInfo.process} says
+     * @return whether they do
+     */
+    default CompletionStage<Boolean> takeIn(Map<Integer, String> processes) {
+        return CompletableFuture.completedStage(true);
+    }
 
     /** Starts another media driver and tells the supervisor its directory. */
     void restartLink();

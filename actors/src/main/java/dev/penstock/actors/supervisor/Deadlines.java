@@ -1,7 +1,6 @@
 package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.spi.RunPlan;
-
 import java.util.List;
 import java.util.stream.Collectors;
 
@@ -15,7 +14,7 @@ final class Deadlines {
     private final RecoveryDriver recovery;
     private final RecoveryCauses causes;
     private final RunCourse course;
-    private final long startedNanos;
+    private long placingSinceNanos;
     private long lastTickNanos;
 
     Deadlines(
@@ -36,8 +35,13 @@ final class Deadlines {
         this.recovery = recovery;
         this.causes = causes;
         this.course = course;
-        this.startedNanos = now;
+        this.placingSinceNanos = now;
         this.lastTickNanos = now;
+    }
+
+    /** While ranks wait for room, it is nobody's fault that they do not open. */
+    void placeLater(long now) {
+        placingSinceNanos = now;
     }
 
     /** See {@link RunCoordinator#onTick}. */
@@ -49,7 +53,7 @@ final class Deadlines {
         }
         switch (course.phase()) {
             case PLACING -> {
-                if (now - startedNanos > plan.timeouts().start().toNanos()) {
+                if (now - placingSinceNanos > plan.timeouts().start().toNanos()) {
                     course.fail(
                             "the ranks did not open within %d s: %s"
                                     .formatted(

@@ -9,6 +9,7 @@ import dev.penstock.actors.spi.CheckpointStore.ShardFile;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
 
@@ -54,6 +55,16 @@ public sealed interface Effect {
      * @param rank that it is for; empty for a spare
      */
     record StartProcess(Optional<Integer> rank) implements Effect {}
+
+    /**
+     * Find out whether these nodes have room for ranks that go there to their mirrors; the answer
+     * is {@code onRoom}.
+     */
+    record AskRoom(Map<Integer, NodeInfo> nodes) implements Effect {
+        public AskRoom {
+            nodes = Map.copyOf(nodes);
+        }
+    }
 
     /** Start another media driver; the answer is {@code onLinkRestarted}. */
     record RestartLink() implements Effect {}

@@ -2,7 +2,6 @@ package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.node.NodeInfo;
-
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;

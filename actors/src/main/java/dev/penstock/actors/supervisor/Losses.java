@@ -4,14 +4,12 @@ import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.shard.RankEvent;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.supervisor.RunCourse.Phase;
-
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Collectors;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** What ends or hurts a run's ranks, nodes and links, and what comes of it in each phase. */
 final class Losses {
@@ -54,9 +52,16 @@ final class Losses {
 
     /** See {@link RunCoordinator#onNodeDied}. */
     void onNodeDied(String process, boolean withLink, String how, long now) {
+        String cause = "node %s died: %s".formatted(process, how);
         List<NodeInfo> nodes = placer.of(process);
         nodes.forEach(placer::remove);
         List<Integer> gone = nodes.stream().flatMap(node -> ranks.on(node).stream()).toList();
+        if (course.is(Phase.PLACING)) {
+            if (!gone.isEmpty() || withLink) {
+                course.follow(causes.onLostInPlacing(gone, withLink, cause, now), now);
+            }
+            return;
+        }
         if (gone.isEmpty() && withLink) {
             onLinkDied(how, now);
         }

@@ -33,6 +33,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
 
 /**
  * Runs a plan: tells a {@link RunCoordinator} what happens and does what it answers. Finds nodes,
@@ -99,6 +100,8 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
 
     private record Published(Publication publication) implements Command {}
 
+    private record RoomAnswered(Map<Integer, NodeInfo> asked, boolean granted) implements Command {}
+
     private record Tick() implements Command {}
 
     /** A rank where it was hosted last, and in which epoch. */
@@ -132,7 +135,9 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
         this.listener = listener;
         this.services = services;
         this.outcome = outcome;
-        this.coordinator = RunCoordinator.of(beginning, plan, services.policy(), System.nanoTime());
+        long now = System.nanoTime();
+        long worldClockMs = System.currentTimeMillis() - TimeUnit.NANOSECONDS.toMillis(now);
+        this.coordinator = RunCoordinator.of(beginning, plan, services.policy(), worldClockMs, now);
         this.key = NodeActor.key(plan.runId());
         this.events = context.messageAdapter(RankEvent.class, Reported::new);
         this.hostAnswers = context.messageAdapter(NodeActor.HostAnswer.class, HostAnswered::new);
@@ -218,6 +223,8 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
             case NodeDied(String process, boolean withLink, String how) ->
                     coordinator.onNodeDied(process, withLink, how, now);
             case AllAsked _ -> onAllAsked(now);
+            case RoomAnswered(var asked, boolean granted) ->
+                    coordinator.onRoom(asked, granted, now);
             case NoRoom(String line) -> coordinator.onNoRoom(line, now);
             case LinkDied(String how) -> coordinator.onLinkDied(how, now);
             case LinkRestarted(String former, String directory) ->
@@ -306,12 +313,24 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
             }
             case Effect.Journal(JournalRecord entry) -> services.journal().append(entry);
             case Effect.StartProcess(var rank) -> services.processes().start(rank);
+            case Effect.AskRoom(Map<Integer, NodeInfo> ranks) ->
+                    getContext()
+                            .pipeToSelf(
+                                    services.processes().takeIn(processes(ranks)),
+                                    (granted, error) ->
+                                            new RoomAnswered(ranks, error == null && granted));
             case Effect.RestartLink _ -> services.processes().restartLink();
             case Effect.Publish publish -> publish(publish);
             case Effect.Abandon(long step) -> services.checkpoints().abandon(step);
             case Effect.Notify(var call) -> call.accept(listener);
             case Effect.Finish(RunOutcome end) -> outcome.complete(end);
         }
+    }
+
+    private static Map<Integer, String> processes(Map<Integer, NodeInfo> ranks) {
+        Map<Integer, String> processes = new HashMap<>();
+        ranks.forEach((rank, node) -> processes.put(rank, node.process()));
+        return processes;
     }
 
     private void publish(Effect.Publish publish) {

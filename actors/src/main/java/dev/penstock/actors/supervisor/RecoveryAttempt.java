@@ -1,6 +1,7 @@
 package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.mirror.MirrorLayout;
+import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.shard.RankEvent;
 import dev.penstock.actors.shard.RankStart;
 import dev.penstock.actors.spi.RecoveryReport;
@@ -31,6 +32,12 @@ final class RecoveryAttempt {
     /** Ranks that a process was asked for, in this epoch. */
     final BitSet askedFor = new BitSet();
 
+    /** Where missing ranks would go to their mirrors' holders, and there is to be room. */
+    Map<Integer, NodeInfo> roomAskedFor = Map.of();
+
+    /** Whether there is room there; empty while that is asked. */
+    Optional<Boolean> hasRoom = Optional.empty();
+
     /** Ranks that are open again in this epoch. */
     final BitSet back = new BitSet();
 
@@ -58,6 +65,9 @@ final class RecoveryAttempt {
     /** Whether this supervisor has not seen the run before. */
     boolean takesUp;
 
+    /** Whether the run was not all open before. */
+    boolean opens;
+
     /** Until then, nodes may say that they host ranks which nobody else has. */
     long gathersUntilNanos;
 
@@ -80,6 +90,8 @@ final class RecoveryAttempt {
         restart = null;
         prepared.clear();
         askedFor.clear();
+        roomAskedFor = Map.of();
+        hasRoom = Optional.empty();
         back.clear();
     }
 

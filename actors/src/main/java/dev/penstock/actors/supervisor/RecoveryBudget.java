@@ -1,20 +1,36 @@
 package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.fault.RecoveryPolicy;
+import dev.penstock.actors.journal.JournalRecord;
 import java.util.ArrayDeque;
+import java.util.Collection;
 import java.util.Deque;
 import java.util.Optional;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 
-/** How many recoveries a run may still have: what dies again and again will not be helped. */
+/**
+ * How many recoveries a run may still have: what dies again and again will not be helped. They are
+ * journalled, so that a run whose supervisors die as well is no exception.
+ */
 final class RecoveryBudget {
     private final RecoveryPolicy policy;
-    private final Deque<Spent> spent = new ArrayDeque<>();
+    private final Outbox out;
+    private final long worldClockMs;
+    private final Deque<JournalRecord.Counted> spent = new ArrayDeque<>();
 
-    private record Spent(long nanos, String cause) {}
-
-    RecoveryBudget(RecoveryPolicy policy) {
+    /**
+     * @param worldClockMs what clocks say when {@code now} is 0
+     */
+    RecoveryBudget(RecoveryPolicy policy, Outbox out, long worldClockMs) {
         this.policy = policy;
+        this.out = out;
+        this.worldClockMs = worldClockMs;
+    }
+
+    /** What earlier supervisors have spent. */
+    void takeUp(Collection<JournalRecord.Counted> earlier) {
+        spent.addAll(earlier);
     }
 
     /** Takes one recovery; why not, if that is one too many. */
@@ -26,10 +42,11 @@ final class RecoveryBudget {
      * The same for a recovery in which nothing died, which needs no leave to go on after deaths.
      */
     Optional<String> spendOnLiving(String cause, long now) {
-        while (!spent.isEmpty() && now - spent.getFirst().nanos() > policy.window().toNanos()) {
-            spent.removeFirst();
-        }
-        spent.addLast(new Spent(now, cause));
+        long atMs = worldClockMs + TimeUnit.NANOSECONDS.toMillis(now);
+        spent.removeIf(one -> atMs - one.atMs() > policy.window().toMillis());
+        var counted = new JournalRecord.Counted(atMs, cause);
+        spent.addLast(counted);
+        out.add(new Effect.Journal(counted));
         if (spent.size() <= policy.maxRestarts()) {
             return Optional.empty();
         }
@@ -40,7 +57,7 @@ final class RecoveryBudget {
                                 policy.window().toSeconds(),
                                 policy.maxRestarts(),
                                 spent.stream()
-                                        .map(Spent::cause)
+                                        .map(JournalRecord.Counted::cause)
                                         .collect(Collectors.joining("; "))));
     }
 }

@@ -1,18 +1,17 @@
 package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.fault.RecoveryPolicy;
+import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.shard.RankOrder;
 import dev.penstock.actors.spi.RunPlan;
-
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Collectors;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** What raises a run's epoch: deaths, silence, broken links, steps that are not finite, moves. */
 final class RecoveryCauses {
@@ -36,7 +35,8 @@ final class RecoveryCauses {
             Links links,
             Outbox out,
             StepDriver driver,
-            RecoveryDriver recovery) {
+            RecoveryDriver recovery,
+            RecoveryBudget budget) {
         this.plan = plan;
         this.ranks = ranks;
         this.placer = placer;
@@ -44,7 +44,7 @@ final class RecoveryCauses {
         this.out = out;
         this.driver = driver;
         this.recovery = recovery;
-        this.budget = new RecoveryBudget(policy);
+        this.budget = budget;
         this.notFinite = new NotFiniteSteps(policy);
     }
 
@@ -63,6 +63,21 @@ final class RecoveryCauses {
             under.dead.set(rank);
         }
         return recovery.raise(under, cause, now);
+    }
+
+    /**
+     * Nodes are gone before all ranks were open: what they were to have is placed again, and all
+     * begin anew.
+     */
+    Turn onLostInPlacing(List<Integer> gone, boolean withLink, String cause, long now) {
+        RecoveryAttempt under = recovery.attempt(cause, now);
+        under.opens = true;
+        for (int rank = 0; rank < ranks.size(); rank++) {
+            if (!ranks.hasNode(rank)) {
+                under.dead.set(rank); // nobody has had it yet
+            }
+        }
+        return withLink ? onDeadWithLink(gone, cause, now) : onDead(gone, cause, now);
     }
 
     /** Ranks say nothing any more, which proves nothing. */
@@ -161,7 +176,8 @@ final class RecoveryCauses {
     // ---- after a supervisor's death -------------------------------------------------------------
 
     /** Another supervisor had the run: asks who hosts what, for a lease at most. */
-    void takeUp(long now) {
+    void takeUp(JournalledRun run, long now) {
+        budget.takeUp(run.counted());
         RecoveryAttempt under =
                 recovery.attempt("the supervisor was gone, another took the run up", now);
         under.takesUp = true;

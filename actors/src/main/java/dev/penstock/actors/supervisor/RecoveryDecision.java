@@ -8,10 +8,11 @@ import dev.penstock.actors.shard.RankOrder;
 import dev.penstock.actors.shard.RankStart;
 import dev.penstock.actors.spi.RecoveryReport.Restart;
 import dev.penstock.actors.spi.RunPlan;
-
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 
 /**
  * From where a run goes on when all living ranks are prepared, and on which nodes the missing ones
@@ -41,16 +42,24 @@ final class RecoveryDecision {
         this.driver = driver;
     }
 
-    /** Decides, unless that has to wait for nodes; then it is asked again when there are more. */
+    /**
+     * Decides, unless that has to wait for room or nodes; then it is asked again when there is an
+     * answer, or more of them.
+     */
     void decide(RecoveryAttempt under, long now) {
         long commit = driver.lastCommit();
         List<Integer> missing = missing();
         boolean even = !under.wantsBack && under.allReach(commit);
+        boolean mirrored =
+                even && missing.stream().allMatch(rank -> under.holder(rank, commit).isPresent());
         under.decidedNanos = now;
+        if (mirrored && !missing.isEmpty() && waitsForRoom(under, missing)) {
+            return;
+        }
         if (even && missing.isEmpty()) {
             under.restart = Restart.MEMORY;
             under.start = new RankStart.Kept();
-        } else if (even && missing.stream().allMatch(r -> under.holder(r, commit).isPresent())) {
+        } else if (mirrored && under.hasRoom.orElseThrow()) {
             under.restart = Restart.MIRROR;
             under.start = new RankStart.Kept();
         } else if (homesMatter() && anyWithoutNode(under, missing)) {
@@ -90,6 +99,18 @@ final class RecoveryDecision {
 
     private boolean homesMatter() {
         return placer.addressesMatter() || !plan.grid().isPipelineAlone();
+    }
+
+    /** Whether it is not known yet if the holders of mirrors have room for the ranks. */
+    private boolean waitsForRoom(RecoveryAttempt under, List<Integer> missing) {
+        Map<Integer, NodeInfo> holders = new TreeMap<>();
+        missing.forEach(rank -> holders.put(rank, holderNode(under, rank).orElseThrow()));
+        if (!holders.equals(under.roomAskedFor)) {
+            under.roomAskedFor = holders;
+            under.hasRoom = Optional.empty();
+            out.add(new Effect.AskRoom(holders));
+        }
+        return under.hasRoom.isEmpty();
     }
 
     /** Whether a rank has nowhere to go yet; a process is asked for, once. */

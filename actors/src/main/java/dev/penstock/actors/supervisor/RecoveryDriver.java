@@ -2,17 +2,17 @@ package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.journal.JournalRecord;
+import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.shard.RankEvent;
 import dev.penstock.actors.shard.RankOrder;
 import dev.penstock.actors.spi.RunPlan;
-
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-
-import java.util.ArrayList;
-import java.util.List;
-import java.util.Optional;
 
 /**
  * Brings a run back, in two phases. What happens meanwhile starts it over in a higher epoch, see
@@ -192,6 +192,15 @@ final class RecoveryDriver {
         return under == null ? Turn.GO_ON : patience.onNoRoom(under, line, now);
     }
 
+    /** Whether nodes have room for ranks whose mirrors they hold. */
+    Turn onRoom(Map<Integer, NodeInfo> asked, boolean granted, long now) {
+        RecoveryAttempt under = attempt;
+        if (under != null && under.roomAskedFor.equals(asked)) {
+            under.hasRoom = Optional.of(granted);
+        }
+        return retry(now);
+    }
+
     /** A rank was hosted; if the epoch has moved on since it was asked for, it is told. */
     Turn onHosted(int rank, int birthEpoch, long now) {
         RecoveryAttempt under = attempt;
@@ -229,7 +238,7 @@ final class RecoveryDriver {
         if (under.leavesOut()) {
             driver.skip(under.skippedStep);
         }
-        if (under.takesUp) {
+        if (under.takesUp || under.opens) {
             List<String> devices = ranks.devices();
             String fingerprint = ranks.fingerprint();
             out.notify(listener -> listener.onOpened(devices, fingerprint));

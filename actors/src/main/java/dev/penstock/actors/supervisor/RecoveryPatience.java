@@ -2,7 +2,6 @@ package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.spi.RunPlan;
-
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -71,10 +70,11 @@ final class RecoveryPatience {
         under.raisedNanos = now;
         under.decidedNanos = now;
         under.noRoomSinceNanos = under.noRoomSinceNanos < 0 ? now : under.noRoomSinceNanos;
-        return now - under.noRoomSinceNanos > policy.window().toNanos()
+        Duration patience = policy.roomPatience();
+        return now - under.noRoomSinceNanos > patience.toNanos()
                 ? new Turn.Broken(
-                        "%s; for recovery.window = %d s the run %s"
-                                .formatted(under.cause, policy.window().toSeconds(), line))
+                        "%s; for recovery.room-patience = %d s the run %s"
+                                .formatted(under.cause, patience.toSeconds(), line))
                 : Turn.GO_ON;
     }
 

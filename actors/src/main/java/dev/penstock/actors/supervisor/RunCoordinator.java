@@ -9,8 +9,8 @@ import dev.penstock.actors.shard.RankEvent;
 import dev.penstock.actors.shard.RankOrder;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.supervisor.RunCourse.Phase;
-
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.Supplier;
@@ -40,22 +40,31 @@ public final class RunCoordinator {
     private final Losses losses;
     private final Deadlines deadlines;
 
-    /** A run that has no nodes yet. */
+    /** A run that has no nodes yet; the clock of the world is that of {@code now}. */
     public RunCoordinator(RunPlan plan, RecoveryPolicy policy, long now) {
-        this(plan, policy, 1, now);
+        this(plan, policy, 1, 0, now);
         begins();
     }
 
-    /** A run as its supervisor comes to it. */
+    /**
+     * A run as its supervisor comes to it.
+     *
+     * @param worldClockMs what clocks say when {@code now} is 0
+     */
     static RunCoordinator of(
-            RunBeginning beginning, RunPlan plan, RecoveryPolicy policy, long now) {
+            RunBeginning beginning,
+            RunPlan plan,
+            RecoveryPolicy policy,
+            long worldClockMs,
+            long now) {
         return switch (beginning) {
             case RunBeginning.New(int epoch) -> {
-                var coordinator = new RunCoordinator(plan, policy, epoch, now);
+                var coordinator = new RunCoordinator(plan, policy, epoch, worldClockMs, now);
                 coordinator.begins();
                 yield coordinator;
             }
-            case RunBeginning.TakenUp(JournalledRun run) -> resumeFrom(run, plan, policy, now);
+            case RunBeginning.TakenUp(JournalledRun run) ->
+                    resumeFrom(run, plan, policy, worldClockMs, now);
         };
     }
 
@@ -79,6 +88,11 @@ public final class RunCoordinator {
      */
     public static RunCoordinator resumeFrom(
             JournalledRun run, RunPlan plan, RecoveryPolicy policy, long now) {
+        return resumeFrom(run, plan, policy, 0, now);
+    }
+
+    private static RunCoordinator resumeFrom(
+            JournalledRun run, RunPlan plan, RecoveryPolicy policy, long worldClockMs, long now) {
         var began = run.began();
         if (!began.planHash().equals(plan.hash())
                 || began.completed() != plan.steps().completed()
@@ -87,13 +101,14 @@ public final class RunCoordinator {
                     "expected a run under way of plan %s from step %d, got %s"
                             .formatted(plan.hash(), plan.steps().completed(), run));
         }
-        var coordinator = new RunCoordinator(plan, policy, run.epoch(), now);
+        var coordinator = new RunCoordinator(plan, policy, run.epoch(), worldClockMs, now);
         coordinator.driver.takeUp(run);
-        coordinator.course.takeUp(now);
+        coordinator.course.takeUp(run, now);
         return coordinator;
     }
 
-    private RunCoordinator(RunPlan plan, RecoveryPolicy policy, int epoch, long now) {
+    private RunCoordinator(
+            RunPlan plan, RecoveryPolicy policy, int epoch, long worldClockMs, long now) {
         this.plan = plan;
         this.ranks = new RankTable(plan.ranks());
         ranks.enter(epoch);
@@ -104,7 +119,10 @@ public final class RunCoordinator {
         this.driver = new StepDriver(plan, ranks, out, stalls);
         var links = new Links();
         this.recovery = new RecoveryDriver(plan, policy, ranks, placer, links, out, driver);
-        this.causes = new RecoveryCauses(plan, policy, ranks, placer, links, out, driver, recovery);
+        var budget = new RecoveryBudget(policy, out, worldClockMs);
+        this.causes =
+                new RecoveryCauses(
+                        plan, policy, ranks, placer, links, out, driver, recovery, budget);
         this.course = new RunCourse(plan, policy, ranks, out, driver, recovery, causes);
         this.losses = new Losses(plan, ranks, placer, driver, causes, course);
         this.deadlines =
@@ -294,6 +312,20 @@ public final class RunCoordinator {
     public List<Effect> onNoRoom(String line, long now) {
         if (course.is(Phase.RECOVERING)) {
             course.follow(recovery.onNoRoom(line, now), now);
+        } else if (course.is(Phase.PLACING)) {
+            deadlines.placeLater(now);
+        }
+        return out.drain();
+    }
+
+    /**
+     * The answer to {@link Effect.AskRoom}.
+     *
+     * @param asked which ranks would go where
+     */
+    public List<Effect> onRoom(Map<Integer, NodeInfo> asked, boolean granted, long now) {
+        if (course.is(Phase.RECOVERING)) {
+            course.follow(recovery.onRoom(asked, granted, now), now);
         }
         return out.drain();
     }

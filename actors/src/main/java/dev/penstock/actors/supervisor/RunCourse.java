@@ -2,17 +2,16 @@ package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.journal.JournalRecord;
+import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.actors.shard.RankOrder;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunPlan;
-
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Which phase a run is in, what leads from one to the next, and how it ends. */
 final class RunCourse {
@@ -64,8 +63,8 @@ final class RunCourse {
     }
 
     /** Another supervisor had the run. */
-    void takeUp(long now) {
-        causes.takeUp(now);
+    void takeUp(JournalledRun run, long now) {
+        causes.takeUp(run, now);
         phase = Phase.RECOVERING;
     }
 
@@ -88,6 +87,9 @@ final class RunCourse {
 
     /** What comes of an event of the run. */
     void follow(Turn turn, long now) {
+        if (phase == Phase.PLACING && recovery.underWay().isPresent()) {
+            phase = Phase.RECOVERING;
+        }
         if (phase == Phase.RUNNING || phase == Phase.RECOVERING) {
             phase = recovery.underWay().isPresent() ? Phase.RECOVERING : Phase.RUNNING;
         }

@@ -32,7 +32,8 @@ class NodeBookTest {
         assertThat(book.take("second", wish))
                 .isEqualTo(
                         new NodeBook.Answer.Wanting(
-                                "waits for 2 more nodes with 4.0 MiB free: 2 ranks hold 8.0 MiB; the 1 node here has 2.0 MiB left"));
+                                "waits for 2 more nodes with 4.0 MiB free: 2 ranks hold 8.0 MiB;"
+                                        + " the 1 node here has 2.0 MiB left"));
         book.release("first");
         assertThat(book.take("second", wish)).isInstanceOf(NodeBook.Answer.Granted.class);
     }
@@ -45,7 +46,8 @@ class NodeBookTest {
         assertThat(book.take("run", wish))
                 .isEqualTo(
                         new NodeBook.Answer.Wanting(
-                                "waits for 1 more node with 1.0 MiB free: 2 ranks hold 2.0 MiB, at most 1 on a node; the 1 node here has 100.0 MiB left"));
+                                "waits for 1 more node with 1.0 MiB free: 2 ranks hold 2.0 MiB, at"
+                                        + " most 1 on a node; the 1 node here has 100.0 MiB left"));
     }
 
     @Test
@@ -74,6 +76,22 @@ class NodeBookTest {
         assertThat(book.crowded("run", wish)).isEmpty();
     }
 
+    @Test
+    void aRankGoesToItsMirrorIfItsMemoryFitsWhateverTheLimitOfRanks() {
+        add("a", 3);
+        add("b", 1);
+        NodeBook.Wish wish = wishFor(2, Optional.of(1));
+        book.take("run", wish);
+        book.remove(address("b"));
+
+        assertThat(book.takeAt("run", wish, Map.of(1, address("b")))).as("gone").isFalse();
+        assertThat(book.takeAt("run", wish, Map.of(1, address("a")))).isTrue();
+        assertThat(book.take("other", wishFor(1, Optional.empty())))
+                .isInstanceOf(NodeBook.Answer.Granted.class);
+        assertThat(book.takeAt("run", wish, Map.of(1, address("a")))).as("its own").isTrue();
+        assertThat(book.takeAt("third", wish, Map.of(1, address("a")))).as("full").isFalse();
+    }
+
     private static NodeBook.Wish wishFor(int ranks, Optional<Integer> perNode) {
         return new NodeBook.Wish(Collections.nCopies(ranks, MIB), perNode, true);
     }
@@ -88,7 +106,8 @@ class NodeBookTest {
 
         assertThat(PlacementText.placed(granted.nodes(), wish.bytes()))
                 .isEqualTo(
-                        "placed: ranks 0-1 on a (a:1, pid 7), 2.0 MiB\n        rank 2 on b (b:1, pid 7), 1.0 MiB");
+                        "placed: ranks 0-1 on a (a:1, pid 7), 2.0 MiB\n"
+                                + "        rank 2 on b (b:1, pid 7), 1.0 MiB");
     }
 
     @Test
@@ -115,7 +134,8 @@ class NodeBookTest {
                         wanting ->
                                 assertThat(wanting.line())
                                         .startsWith(
-                                                "waits for 1 more node with 1.0 MiB free on one host"));
+                                                "waits for 1 more node with 1.0 MiB free on one"
+                                                        + " host"));
     }
 
     @Test
@@ -141,7 +161,8 @@ class NodeBookTest {
         assertThat(book.take("strict", wish(Optional.of(1), MIB, MIB).of(Set.of(1), Set.of())))
                 .isEqualTo(
                         new NodeBook.Answer.Wanting(
-                                "waits for 1 more node with 1.0 MiB free: 1 rank holds 1.0 MiB, at most 1 on a node; the 1 node here has 97.0 MiB left"));
+                                "waits for 1 more node with 1.0 MiB free: 1 rank holds 1.0 MiB, at"
+                                        + " most 1 on a node; the 1 node here has 97.0 MiB left"));
     }
 
     @Test

@@ -17,6 +17,7 @@ class JournalFileTest {
                     new JournalRecord.Committed(1, 1, 0.1, 3.25, 1e-300),
                     new JournalRecord.Published(1),
                     new JournalRecord.EpochRaised(2, "rank 2 died: kill -9, after step 1"),
+                    new JournalRecord.Counted(1_790_000_000_000L, "rank 2 died: kill -9"),
                     new JournalRecord.RolledBack(2, 1),
                     new JournalRecord.Committed(2, 2, Double.MIN_VALUE, -0.0, 7),
                     new JournalRecord.Skipped(2, 3),

@@ -40,6 +40,7 @@ final class RunChecks implements RunListener, SimStage.Watch {
     private long parkedAt = -1;
     private boolean opened;
     private boolean takenUp;
+    private boolean roomDenied;
 
     /**
      * @param truth of the same run when nothing goes wrong; null while that is found out
@@ -152,6 +153,7 @@ final class RunChecks implements RunListener, SimStage.Watch {
                 }
                 epoch = to;
                 committers.clear();
+                roomDenied = false;
                 acknowledged.clear();
             }
             case JournalRecord.Committed commit -> {
@@ -168,20 +170,24 @@ final class RunChecks implements RunListener, SimStage.Watch {
                 journalled = step;
                 reported = Math.min(reported, step);
             }
-            case JournalRecord.Published _,
+            case JournalRecord.Counted _,
+                    JournalRecord.Published _,
                     JournalRecord.Skipped _,
                     JournalRecord.Failed _,
                     JournalRecord.Ended _ -> {}
         }
     }
 
-    /** Only where some rank's state is nowhere: with no living rank and in no living mirror. */
+    /**
+     * Only where some rank's state is nowhere, with no living rank and in no living mirror, or
+     * there is no room for it.
+     */
     private boolean mayGoBack() {
         boolean onPurpose =
                 simulation.nan.hasStruck()
                         && simulation.scenario.policy().nonFinite()
                                 == RecoveryPolicy.NonFinite.ROLLBACK;
-        if (onPurpose) {
+        if (onPurpose || roomDenied) {
             return true;
         }
         for (int rank = 0; rank < simulation.plan.ranks(); rank++) {
@@ -205,6 +211,11 @@ final class RunChecks implements RunListener, SimStage.Watch {
         return (said.rank() == rank && said.state().reaches(journalled))
                 || said.mirrors().stream()
                         .anyMatch(each -> each.rank() == rank && each.reaches(journalled));
+    }
+
+    /** Whether ranks may go where their mirrors are. */
+    void roomGranted(boolean granted) {
+        roomDenied |= !granted;
     }
 
     void heard(RankEvent event) {

@@ -77,7 +77,13 @@ record Scenario(
         var nonFinite = one(random, RecoveryPolicy.NonFinite.values());
         boolean nan = random.nextInt(8) == 0;
         boolean strict = random.nextInt(8) == 0;
-        var policy = new RecoveryPolicy(true, strict ? 1 : 100, Duration.ofMinutes(10), nonFinite);
+        var policy =
+                new RecoveryPolicy(
+                        true,
+                        strict ? 1 : 100,
+                        Duration.ofMinutes(10),
+                        Duration.ofMinutes(10),
+                        nonFinite);
         return new Scenario(
                 ranks,
                 random.nextBoolean() ? "1f1b" : "gpipe",

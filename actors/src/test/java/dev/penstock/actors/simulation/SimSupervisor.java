@@ -146,6 +146,7 @@ final class SimSupervisor {
             case Effect.Journal(JournalRecord entry) -> simulation.journal(entry);
             case Effect.StartProcess(var rank) ->
                     world.after(world.between(0, 2 * World.SECOND), () -> simulation.start(rank));
+            case Effect.AskRoom(var nodes) -> askRoom(nodes);
             case Effect.RestartLink _ ->
                     world.after(world.between(0, World.SECOND), simulation::restartDriver);
             case Effect.Publish publish -> publish(publish);
@@ -166,6 +167,14 @@ final class SimSupervisor {
                         Harms.kill(to.process, "fenced", simulation);
                     }
                 });
+    }
+
+    private void askRoom(Map<Integer, NodeInfo> nodes) {
+        boolean granted = world.chance(0.9);
+        simulation.checks.roomGranted(granted);
+        process.after(
+                world.between(0, 20 * World.MILLISECOND),
+                () -> hear(it -> it.onRoom(nodes, granted, world.now())));
     }
 
     private void publish(Effect.Publish publish) {

@@ -48,6 +48,7 @@ final class CoordinatedRun implements RunListener {
     private RunSteps steps = new RunSteps(0, 4, 0, 0, 0, 0);
     private RunPlan plan;
     private RankOrder.@Nullable BeginPass pass;
+    private Map<Integer, NodeInfo> asked = Map.of();
     private @Nullable RunOutcome outcome;
     private long nextPid = 100;
     private int epoch = 1;
@@ -107,6 +108,7 @@ final class CoordinatedRun implements RunListener {
                 }
                 case Effect.HostRank(_, RankBirth birth) -> births.put(birth.rank(), birth.epoch());
                 case Effect.Notify(var call) -> call.accept(this);
+                case Effect.AskRoom(var nodes) -> asked = nodes;
                 case Effect.Finish(RunOutcome end) -> outcome = end;
                 case Effect.Journal _,
                         Effect.Publish _,
@@ -118,7 +120,9 @@ final class CoordinatedRun implements RunListener {
             }
         }
         now += MILLI;
-        return this;
+        Map<Integer, NodeInfo> question = asked;
+        asked = Map.of();
+        return question.isEmpty() ? this : take(coordinator.onRoom(question, true, now));
     }
 
     private CoordinatedRun says(RankEvent event) {

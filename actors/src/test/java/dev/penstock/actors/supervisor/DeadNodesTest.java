@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.shard.RankOrder;
 import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.actors.spi.Timeouts;
 import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
@@ -53,22 +54,63 @@ class DeadNodesTest {
     }
 
     @Test
-    void aRunWaitsForRoomAsLongAsTheWindowIs() {
-        long window = RecoveryPolicy.DEFAULT.window().toNanos();
+    void aNodeThatDiesBeforeItsRankIsOpenIsReplacedAtOnce() {
+        run.joins(0).opens(0).joins(1).joins(2).opens(2);
+
+        run.take(run.coordinator.onNodeDied(OF_RANK_1, false, "its connection closed", run.now));
+        run.prepared(0, 2);
+
+        assertThat(run.started())
+                .as("the node of rank 3 has not come yet")
+                .containsExactly(Optional.of(1), Optional.of(3));
+        run.joins(3).joins(1).resumed(0, 2).opens(1).opens(3);
+        assertThat(run.recovery().replaced()).contains(1);
+        run.step();
+        assertThat(run.committed()).containsExactly(1L);
+    }
+
+    @Test
+    void aNodeThatTakesTheDriverAlongBeforeAllAreOpenIsNoEnd() {
+        run.joins(0).opens(0).joins(2).opens(2);
+
+        run.take(run.coordinator.onNodeDied("other/7", true, "its connection closed", run.now));
+        assertThat(run.lastEffects()).contains(new Effect.RestartLink());
+        run.take(run.coordinator.onLinkRestarted("", "/dev/shm/other", run.now)).prepared(0, 2);
+        run.joins(1).joins(3).resumed(0, 2).opens(1).opens(3).step();
+
+        assertThat(run.committed()).containsExactly(1L);
+    }
+
+    @Test
+    void whileRanksWaitForRoomTheyNeedNotOpen() {
+        long start = Timeouts.DEFAULT.start().toNanos();
+        run.joins(0).opens(0);
+
+        run.take(run.coordinator.onNoRoom(LINE, run.now + start - 1));
+        run.take(run.coordinator.onTick(run.now + start + 1));
+        assertThat(run.outcome()).isNull();
+        run.take(run.coordinator.onTick(run.now + 2 * start)).stopped(0);
+
+        assertThat(run.outcome()).isInstanceOf(RunOutcome.Failed.class);
+    }
+
+    @Test
+    void aRunWaitsForRoomWithinItsPatience() {
+        long patience = RecoveryPolicy.DEFAULT.roomPatience().toNanos();
         run.open().step();
         run.take(run.coordinator.onNodeDied(OF_RANK_1, false, "its connection closed", run.now));
         run.prepared(0, 2, 3);
 
         run.take(run.coordinator.onNoRoom(LINE, run.now));
-        run.take(run.coordinator.onNoRoom(LINE, run.now + window / 2));
+        run.take(run.coordinator.onNoRoom(LINE, run.now + patience / 2));
         assertThat(run.outcome()).isNull();
-        run.take(run.coordinator.onNoRoom(LINE, run.now + window)).stopped(0, 2, 3);
+        run.take(run.coordinator.onNoRoom(LINE, run.now + patience)).stopped(0, 2, 3);
 
         assertThat(run.outcome())
                 .isInstanceOfSatisfying(
                         RunOutcome.Failed.class,
                         failed ->
                                 assertThat(failed.reason())
-                                        .contains("recovery.window = 600 s", LINE));
+                                        .contains("recovery.room-patience = 600 s", LINE));
     }
 }

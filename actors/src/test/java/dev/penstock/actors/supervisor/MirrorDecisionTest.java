@@ -31,6 +31,7 @@ class MirrorDecisionTest {
     private final RunCoordinator coordinator = new RunCoordinator(plan, RecoveryPolicy.DEFAULT, 0);
     private final List<Effect> effects = new ArrayList<>();
     private long now;
+    private boolean holdersHaveRoom = true;
 
     @BeforeEach
     void openAllAndBeginTheFirstStep() {
@@ -151,6 +152,50 @@ class MirrorDecisionTest {
     }
 
     @Test
+    void noRankGoesToAHolderThatHasNoRoom() {
+        passDone(1);
+        stepDone(1);
+        holdersHaveRoom = false;
+
+        kill(1);
+        prepared(2, Map.of(0, state(0, 1, -1), 2, state(2, 1, -1), 3, state(3, 1, -1)));
+
+        assertThat(effects)
+                .containsOnlyOnce(
+                        new Effect.AskRoom(Map.of(1, node(2))),
+                        new Effect.StartProcess(Optional.of(1)));
+        assertThat(hosts()).as("the first placement alone").hasSize(RANKS);
+        assertThat(resumes())
+                .hasSize(3)
+                .allSatisfy(resume -> assertThat(resume.start()).isEqualTo(new RankStart.Fresh()));
+    }
+
+    @Test
+    void nobodyResumesBeforeTheHoldersRoomIsKnown() {
+        passDone(1);
+        stepDone(1);
+        kill(1);
+        var answers = Map.of(0, state(0, 1, -1), 2, state(2, 1, -1), 3, state(3, 1, -1));
+        new TreeMap<>(answers)
+                .forEach(
+                        (rank, state) ->
+                                effects.addAll(
+                                        coordinator.onRankEvent(
+                                                new RankEvent.Prepared(
+                                                        rank,
+                                                        2,
+                                                        state,
+                                                        List.of(state((rank + 3) % RANKS, 1, -1))),
+                                                ++now)));
+
+        assertThat(resumes()).isEmpty();
+        take(coordinator.onRoom(Map.of(1, node(3)), true, ++now));
+        assertThat(resumes()).as("another question's answer").isEmpty();
+        take(coordinator.onRoom(Map.of(1, node(2)), true, ++now));
+        assertThat(resumes()).hasSize(3);
+    }
+
+    @Test
     void aMirrorOutOfStepIsNoBeginning() {
         passDone(1);
         stepDone(1);
@@ -243,6 +288,11 @@ class MirrorDecisionTest {
 
     private void take(List<Effect> more) {
         effects.addAll(more);
+        for (Effect effect : more) {
+            if (effect instanceof Effect.AskRoom(Map<Integer, NodeInfo> ranks)) {
+                take(coordinator.onRoom(ranks, holdersHaveRoom, ++now));
+            }
+        }
     }
 
     private List<RankOrder> orders() {

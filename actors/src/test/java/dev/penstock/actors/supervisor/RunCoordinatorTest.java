@@ -192,7 +192,12 @@ class RunCoordinatorTest {
     @Test
     void tooManyDeathsEndTheRunAndSayAllOfThem() {
         var strict =
-                new RecoveryPolicy(true, 1, Duration.ofMinutes(1), RecoveryPolicy.NonFinite.HALT);
+                new RecoveryPolicy(
+                        true,
+                        1,
+                        Duration.ofMinutes(1),
+                        Duration.ZERO,
+                        RecoveryPolicy.NonFinite.HALT);
         var short_ = new CoordinatedRun(4, strict);
         short_.open().dies(1).dies(2).stopped(0, 3);
 
@@ -205,7 +210,12 @@ class RunCoordinatorTest {
     @Test
     void deathsFarApartAreBorneForEver() {
         var strict =
-                new RecoveryPolicy(true, 1, Duration.ofMinutes(1), RecoveryPolicy.NonFinite.HALT);
+                new RecoveryPolicy(
+                        true,
+                        1,
+                        Duration.ofMinutes(1),
+                        Duration.ZERO,
+                        RecoveryPolicy.NonFinite.HALT);
         var patient = new CoordinatedRun(2, strict);
         patient.open();
         for (int death = 0; death < 5; death++) {
@@ -245,7 +255,8 @@ class RunCoordinatorTest {
     void aStepThatIsNotFiniteIsLeftOutIfThePolicySaysSo() {
         var skipping =
                 new CoordinatedRun(
-                        2, new RecoveryPolicy(true, 3, LEASE, RecoveryPolicy.NonFinite.SKIP));
+                        2,
+                        new RecoveryPolicy(true, 3, LEASE, LEASE, RecoveryPolicy.NonFinite.SKIP));
         skipping.open().step().notFinite(1, 2).prepared(0, 1).resumed(0, 1);
 
         assertThat(skipping.passUnderWay().step()).isEqualTo(3);
@@ -257,7 +268,8 @@ class RunCoordinatorTest {
     void leavingOutAStepNeedsNoLeaveToGoOnAfterDeaths() {
         var skipping =
                 new CoordinatedRun(
-                        2, new RecoveryPolicy(false, 3, LEASE, RecoveryPolicy.NonFinite.SKIP));
+                        2,
+                        new RecoveryPolicy(false, 3, LEASE, LEASE, RecoveryPolicy.NonFinite.SKIP));
         skipping.open().step().notFinite(1, 2).prepared(0, 1).resumed(0, 1).step();
 
         assertThat(skipping.committed()).containsExactly(1L, 3L);
@@ -269,7 +281,8 @@ class RunCoordinatorTest {
     void onlySoManyStepsInARowAreLeftOut() {
         var skipping =
                 new CoordinatedRun(
-                        2, new RecoveryPolicy(true, 2, LEASE, RecoveryPolicy.NonFinite.SKIP));
+                        2,
+                        new RecoveryPolicy(true, 2, LEASE, LEASE, RecoveryPolicy.NonFinite.SKIP));
         skipping.open().step();
         for (int step = 2; step <= 3; step++) {
             skipping.notFinite(1, step).prepared(0, 1).resumed(0, 1);
@@ -287,7 +300,9 @@ class RunCoordinatorTest {
     void goingBackForTheSameStepTwiceIsHopeless() {
         var goingBack =
                 new CoordinatedRun(
-                        2, new RecoveryPolicy(true, 9, LEASE, RecoveryPolicy.NonFinite.ROLLBACK));
+                        2,
+                        new RecoveryPolicy(
+                                true, 9, LEASE, LEASE, RecoveryPolicy.NonFinite.ROLLBACK));
         goingBack.open().step().notFinite(1, 2).prepared(0, 1).resumed(0, 1).step();
         assertThat(goingBack.committed()).as("from the beginning again").containsExactly(1L, 1L);
 

@@ -19,6 +19,7 @@ import dev.penstock.actors.spi.StepReport;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 /** What a coordinator does with a run whose supervisor is gone; the ranks are imagined. */
@@ -110,6 +111,36 @@ class TakenUpRunTest implements RunListener {
 
         assertThat(effects)
                 .contains(new Effect.Dismiss(node(9), new HostedRank(0, 1), new RankOrder.Stop(2)));
+    }
+
+    @Test
+    void recoveriesOfEarlierSupervisorsCount() {
+        List<JournalRecord> journal = new ArrayList<>(List.of(began()));
+        for (int recovery = 0; recovery < RecoveryPolicy.DEFAULT.maxRestarts(); recovery++) {
+            journal.add(new JournalRecord.Counted(0, "death " + recovery));
+        }
+        coordinator = takeUp(journal.toArray(JournalRecord[]::new));
+        allAreFound();
+        long soon = RecoveryPolicy.DEFAULT.window().toNanos();
+        assertThat(coordinator.onProcessDied(100, Optional.of(0), "killed", soon))
+                .filteredOn(Effect.Journal.class::isInstance)
+                .last()
+                .satisfies(
+                        effect ->
+                                assertThat(((Effect.Journal) effect).entry())
+                                        .isInstanceOf(JournalRecord.Failed.class)
+                                        .asString()
+                                        .contains("death 0; death 1", "max-restarts = 5"));
+
+        coordinator = takeUp(journal.toArray(JournalRecord[]::new));
+        effects.clear();
+        allAreFound();
+        long later = soon + TimeUnit.SECONDS.toNanos(1);
+        assertThat(coordinator.onProcessDied(100, Optional.of(0), "killed", later))
+                .filteredOn(Effect.Journal.class::isInstance)
+                .noneMatch(
+                        effect ->
+                                ((Effect.Journal) effect).entry() instanceof JournalRecord.Failed);
     }
 
     @Test

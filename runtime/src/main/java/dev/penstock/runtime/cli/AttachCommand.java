@@ -4,7 +4,6 @@ import dev.penstock.runtime.cluster.ClusterClient;
 import dev.penstock.runtime.launch.Interrupts;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Parameters;
 
 /** Follows a run of a cluster. */
 @Command(
@@ -15,18 +14,14 @@ import picocli.CommandLine.Parameters;
         },
         footer = "  penstock attach quickstart-1 --seed 127.0.0.1:2551")
 final class AttachCommand extends PenstockCommand {
-    @Parameters(index = "0", paramLabel = "RUN", description = "See penstock runs.")
-    @SuppressWarnings("NullAway.Init") // required: set by picocli
-    private String run;
-
-    @Mixin private SeedArguments seeds = new SeedArguments();
+    @Mixin private ClusterRunArguments where = new ClusterRunArguments();
 
     @Override
     public Integer call() {
         Interrupts interrupts = Interrupts.install();
         interrupts.onInterrupt(() -> Runtime.getRuntime().exit(ExitCode.INTERRUPTED));
-        try (ClusterClient client = seeds.connect()) {
-            return new FollowRun(client, run, seeds.seeds(), out(), err()).call(interrupts);
+        try (ClusterClient client = where.connect()) {
+            return new FollowRun(client, where.run(), where.seeds(), out(), err()).call(interrupts);
         }
     }
 }

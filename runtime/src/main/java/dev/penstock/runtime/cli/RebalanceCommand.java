@@ -4,7 +4,6 @@ import dev.penstock.actors.cluster.ClusterRuns;
 import dev.penstock.runtime.cluster.ClusterClient;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Parameters;
 
 /** Has a run of a cluster use nodes that joined after its start. */
 @Command(
@@ -15,16 +14,12 @@ import picocli.CommandLine.Parameters;
         },
         footer = "  penstock rebalance quickstart-1 --seed 127.0.0.1:2551")
 final class RebalanceCommand extends PenstockCommand {
-    @Parameters(index = "0", paramLabel = "RUN", description = "See penstock runs.")
-    @SuppressWarnings("NullAway.Init") // required: set by picocli
-    private String run;
-
-    @Mixin private SeedArguments seeds = new SeedArguments();
+    @Mixin private ClusterRunArguments where = new ClusterRunArguments();
 
     @Override
     public Integer call() {
-        try (ClusterClient client = seeds.connect()) {
-            return switch (client.rebalance(run)) {
+        try (ClusterClient client = where.connect()) {
+            return switch (client.rebalance(where.run())) {
                 case ClusterRuns.NotThere notThere ->
                         throw new BadInputException(FollowRun.notThere(notThere));
                 case ClusterRuns.Rebalancing(String name, String line) -> {

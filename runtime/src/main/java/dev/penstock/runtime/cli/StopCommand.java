@@ -5,7 +5,6 @@ import dev.penstock.actors.cluster.RunStanding;
 import dev.penstock.runtime.cluster.ClusterClient;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Parameters;
 
 /** Ends a run of a cluster. */
 @Command(
@@ -13,16 +12,12 @@ import picocli.CommandLine.Parameters;
         description = "Asks a run of a cluster to finish its step, save and end.",
         footer = "  penstock stop quickstart-1 --seed 127.0.0.1:2551")
 final class StopCommand extends PenstockCommand {
-    @Parameters(index = "0", paramLabel = "RUN", description = "See penstock runs.")
-    @SuppressWarnings("NullAway.Init") // required: set by picocli
-    private String run;
-
-    @Mixin private SeedArguments seeds = new SeedArguments();
+    @Mixin private ClusterRunArguments where = new ClusterRunArguments();
 
     @Override
     public Integer call() {
-        try (ClusterClient client = seeds.connect()) {
-            return switch (client.stop(run)) {
+        try (ClusterClient client = where.connect()) {
+            return switch (client.stop(where.run())) {
                 case ClusterRuns.NotThere notThere ->
                         throw new BadInputException(FollowRun.notThere(notThere));
                 case ClusterRuns.Stopping(RunStanding standing) -> {
@@ -30,7 +25,7 @@ final class StopCommand extends PenstockCommand {
                                     standing.state().hasEnded()
                                             ? "%s had ended after step %d%n"
                                             : "%s finishes its step after step %d and ends%n",
-                                    run,
+                                    where.run(),
                                     standing.step());
                     yield ExitCode.OK;
                 }

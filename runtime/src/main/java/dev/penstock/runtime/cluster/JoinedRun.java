@@ -7,6 +7,7 @@ import dev.penstock.actors.shard.RankResources;
 import dev.penstock.runtime.launch.NodeInterface;
 import dev.penstock.runtime.launch.RunAssembly;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Optional;
 import java.util.function.Consumer;
 import javax.crypto.SecretKey;
@@ -31,6 +32,12 @@ final class JoinedRun implements HostedRun {
     @Override
     public String planHash() {
         return assembly.plan().hash();
+    }
+
+    /** A run may take as long to come back as it may take to begin. */
+    @Override
+    public Duration patience() {
+        return assembly.plan().timeouts().start();
     }
 
     @Override

@@ -11,6 +11,8 @@ import akka.actor.typed.Behavior;
 import akka.actor.typed.SupervisorStrategy;
 import akka.actor.typed.javadsl.AskPattern;
 import akka.actor.typed.javadsl.Behaviors;
+import akka.cluster.Member;
+import akka.cluster.MemberStatus;
 import akka.cluster.typed.Cluster;
 import akka.cluster.typed.ClusterSingleton;
 import akka.cluster.typed.ClusterSingletonSettings;
@@ -42,6 +44,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
+import java.util.stream.StreamSupport;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -299,7 +302,11 @@ public final class NodeProcess {
 
     private void leave(ActorSystem<Void> system) {
         if (section.role().keepsRuns()) {
-            endRuns(system);
+            if (anotherSeedIsUp(system)) {
+                tell.accept("leaves: another seed goes on with the runs");
+            } else {
+                endRuns(system);
+            }
         }
         CompletableFuture<Done> left =
                 CoordinatedShutdown.get(system)
@@ -314,7 +321,17 @@ public final class NodeProcess {
         }
     }
 
-    /** A seed that leaves takes its runs with it: they finish their step and save. */
+    private static boolean anotherSeedIsUp(ActorSystem<Void> system) {
+        Cluster cluster = Cluster.get(system);
+        Set<Member> unreachable = cluster.state().getUnreachable();
+        return StreamSupport.stream(cluster.state().getMembers().spliterator(), false)
+                .filter(member -> member.hasRole(NodeSystems.SEED_ROLE))
+                .filter(member -> member.status() == MemberStatus.up())
+                .filter(member -> !unreachable.contains(member))
+                .anyMatch(member -> !member.equals(cluster.selfMember()));
+    }
+
+    /** The last seed takes its runs with it: they finish their step and save. */
     private void endRuns(ActorSystem<Void> system) {
         ActorRef<ClusterRuns.Command> runsKept =
                 ActorRefResolver.get(system)

@@ -23,9 +23,11 @@ import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -42,6 +44,9 @@ import org.slf4j.LoggerFactory;
  */
 record SubmittedRuns(Path root, boolean secured, String clusterId) implements RunMaker {
     private static final Logger LOG = LoggerFactory.getLogger(SubmittedRuns.class);
+
+    /** A network file system may give a dead process's lock back late. */
+    private static final Duration LOCK_PATIENCE = Duration.ofSeconds(10);
 
     @Override
     public ClusterRun make(String text) {
@@ -76,8 +81,8 @@ record SubmittedRuns(Path root, boolean secured, String clusterId) implements Ru
     }
 
     @Override
-    public List<ClusterRun> unfinished() {
-        return new UnfinishedRuns(root, clusterId).open();
+    public void unfinished(Consumer<ClusterRun> found) {
+        new UnfinishedRuns(root, clusterId, LOCK_PATIENCE).open(found);
     }
 
     private RunDirectory directory(Submission submission) {

@@ -14,9 +14,10 @@ import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
+import java.time.Duration;
 import java.util.List;
-import java.util.Optional;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -26,9 +27,12 @@ import org.slf4j.LoggerFactory;
  * died.
  *
  * @param root where run directories are
+ * @param patience for directories that are still locked
  */
-record UnfinishedRuns(Path root, String clusterId) {
+record UnfinishedRuns(Path root, String clusterId, Duration patience) {
     private static final Logger LOG = LoggerFactory.getLogger(UnfinishedRuns.class);
+
+    private static final Duration PAUSE = Duration.ofMillis(250);
 
     /** Names the cluster that a run belongs to. */
     private static final String MARK = "cluster.txt";
@@ -38,17 +42,42 @@ record UnfinishedRuns(Path root, String clusterId) {
         Files.writeString(directory.path().resolve(MARK), clusterId);
     }
 
-    /** Locks and opens all that can be; the others are logged. */
-    List<ClusterRun> open() {
-        List<ClusterRun> opened = new ArrayList<>();
-        for (Path each : mine()) {
-            try {
-                open(new RunDirectory(each)).ifPresent(opened::add);
-            } catch (RuntimeException | IOException e) {
-                LOG.error("run {} has not ended, but cannot be taken up", each.getFileName(), e);
+    /**
+     * Locks and opens all that can be; the others are logged.
+     *
+     * @param found told each
+     */
+    void open(Consumer<ClusterRun> found) {
+        long deadline = System.nanoTime() + patience.toNanos();
+        List<Path> locked = mine();
+        while (true) {
+            locked = locked.stream().filter(each -> !open(each, found)).toList();
+            if (locked.isEmpty()) {
+                return;
             }
+            if (System.nanoTime() - deadline > 0) {
+                LOG.info("{}: somebody keeps them", locked);
+                return;
+            }
+            LockSupport.parkNanos(PAUSE.toNanos());
         }
-        return opened;
+    }
+
+    /** Whether nothing more is to be done about it; false while it is locked. */
+    private static boolean open(Path each, Consumer<ClusterRun> found) {
+        try {
+            var directory = new RunDirectory(each);
+            FileChannel lock;
+            try {
+                lock = directory.lock();
+            } catch (RunDirectoryException e) {
+                return false;
+            }
+            found.accept(open(directory, lock));
+        } catch (RuntimeException | IOException e) {
+            LOG.error("run {} has not ended, but cannot be taken up", each.getFileName(), e);
+        }
+        return true;
     }
 
     private List<Path> mine() {
@@ -75,20 +104,13 @@ record UnfinishedRuns(Path root, String clusterId) {
         }
     }
 
-    private Optional<ClusterRun> open(RunDirectory directory) throws IOException {
-        FileChannel lock;
-        try {
-            lock = directory.lock();
-        } catch (RunDirectoryException e) {
-            LOG.info("{}: somebody keeps it", directory.path());
-            return Optional.empty();
-        }
+    private static ClusterRun open(RunDirectory directory, FileChannel lock) throws IOException {
         try {
             var loaded =
                     ConfigLoader.loadWithOrigins(
                             directory.path().resolve(RunAssembly.LAUNCH_CONFIG), List.of());
             RunAssembly assembly = RunAssembly.of(loaded, RunOptions.read(directory.path()));
-            return Optional.of(new SubmittedRun(directory, assembly, lock, known(directory)));
+            return new SubmittedRun(directory, assembly, lock, known(directory));
         } catch (RuntimeException e) {
             lock.close();
             throw e;

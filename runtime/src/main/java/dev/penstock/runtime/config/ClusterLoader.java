@@ -14,17 +14,14 @@ import java.util.Optional;
 public final class ClusterLoader {
     private static final List<String> SECTIONS = List.of("name", "nodes", "network", "bytes");
 
+    private final SectionFile file;
     private final Problems problems;
-    private final Places places;
     private final SectionReader sections;
 
-    private ClusterLoader(Path file) {
-        this.places =
-                new Places(
-                        file.toAbsolutePath().normalize(),
-                        Path.of("").toAbsolutePath().normalize());
-        this.problems = new Problems(places);
-        this.sections = new SectionReader(problems, places);
+    private ClusterLoader(Path path) {
+        this.file = SectionFile.of(path);
+        this.problems = file.problems();
+        this.sections = file.sections();
     }
 
     /**
@@ -37,25 +34,15 @@ public final class ClusterLoader {
     }
 
     private ClusterConfig read() {
-        var text = new ConfigText(places.mainFile(), problems);
-        ConfigObject written = text.read(List.of());
-        text.reportUnresolvedElsewhere();
-        stopIfWrong();
+        ConfigObject written = file.read(List.of());
         written.forEach(this::known);
         List<NodesSection> nodes = nodes(written);
         Optional<NetworkSection> network = section(NetworkSection.class, "network", written);
         Optional<TrainingBytesSection> bytes =
                 section(TrainingBytesSection.class, "bytes", written);
         String name = name(written);
-        stopIfWrong();
+        file.stopIfWrong();
         return new ClusterConfig(name, nodes, network.orElseThrow(), bytes.orElseThrow());
-    }
-
-    private void stopIfWrong() {
-        List<Problem> found = problems.sorted();
-        if (!found.isEmpty()) {
-            throw new ConfigException(found);
-        }
     }
 
     private void known(String key, ConfigValue value) {
@@ -74,7 +61,8 @@ public final class ClusterLoader {
     private String name(ConfigObject written) {
         ConfigValue value = written.get("name");
         return value == null
-                ? String.valueOf(places.mainFile().getFileName()).replaceFirst("\\.[^.]+$", "")
+                ? String.valueOf(file.places().mainFile().getFileName())
+                        .replaceFirst("\\.[^.]+$", "")
                 : String.valueOf(value.unwrapped());
     }
 

@@ -16,17 +16,14 @@ public final class NodeLoader {
     private static final String TLS = "tls";
     private static final String MANAGEMENT = "management";
 
+    private final SectionFile file;
     private final Problems problems;
-    private final Places places;
     private final SectionReader sections;
 
-    private NodeLoader(Path file) {
-        this.places =
-                new Places(
-                        file.toAbsolutePath().normalize(),
-                        Path.of("").toAbsolutePath().normalize());
-        this.problems = new Problems(places);
-        this.sections = new SectionReader(problems, places);
+    private NodeLoader(Path path) {
+        this.file = SectionFile.of(path);
+        this.problems = file.problems();
+        this.sections = file.sections();
     }
 
     /**
@@ -40,10 +37,7 @@ public final class NodeLoader {
     }
 
     private NodeConfig read(List<String> overrides) {
-        var text = new ConfigText(places.mainFile(), problems);
-        ConfigObject written = text.read(overrides);
-        text.reportUnresolvedElsewhere();
-        stopIfWrong();
+        ConfigObject written = file.read(overrides);
         written.forEach(this::known);
         ConfigObject all = object(written, SECTION, written.origin());
         Optional<TlsSection> tls =
@@ -64,20 +58,13 @@ public final class NodeLoader {
                         MANAGEMENT,
                         Optional.of(object(written, MANAGEMENT, written.origin())),
                         written.origin());
-        stopIfWrong();
+        file.stopIfWrong();
         NodeConfig config =
                 new NodeConfig(cluster.orElseThrow(), tls.orElseThrow(), management.orElseThrow());
         check(config, all);
         ManagementChecks.check(config, written, problems);
-        stopIfWrong();
+        file.stopIfWrong();
         return config;
-    }
-
-    private void stopIfWrong() {
-        List<Problem> found = problems.sorted();
-        if (!found.isEmpty()) {
-            throw new ConfigException(found);
-        }
     }
 
     private void known(String key, ConfigValue value) {
@@ -87,7 +74,8 @@ public final class NodeLoader {
                     key,
                     "the section cluster { .. } or management { .. } of a node's file",
                     "an unknown key",
-                    "a run's configuration goes to penstock train; a node has sample-configs/cluster/worker.conf");
+                    "a run's configuration goes to penstock train; a node has"
+                            + " sample-configs/cluster/worker.conf");
         }
     }
 
@@ -159,7 +147,8 @@ public final class NodeLoader {
                     key,
                     "a loopback address such as 127.0.0.1, or TLS",
                     host + ", which other machines can reach",
-                    "give cluster.tls its three files, or set cluster.insecure = true where everyone on that network is trusted");
+                    "give cluster.tls its three files, or set cluster.insecure = true where"
+                            + " everyone on that network is trusted");
         }
     }
 

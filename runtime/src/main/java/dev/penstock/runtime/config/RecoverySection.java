@@ -8,7 +8,8 @@ import java.time.Duration;
  *
  * @param enabled whether it goes on; otherwise a dead stage process ends the run
  * @param maxRestarts so many recoveries within {@code window} are borne
- * @param window see {@code maxRestarts}; a run of a cluster waits so long for room
+ * @param window see {@code maxRestarts}
+ * @param roomPatience so long a run of a cluster waits for room for ranks whose node is gone
  * @param spares processes that wait, warm, to take a dead one's place
  * @param nonFinite what becomes of a step with a NaN or an infinity
  * @param mirror whether every rank's parameters and optimizer state are kept a second time by the
@@ -23,6 +24,11 @@ public record RecoverySection(
                 int maxRestarts,
         @Setting(is = "10 minutes", range = "[1 s, 10 days]", doc = "for max-restarts")
                 Duration window,
+        @Setting(
+                        is = "10 minutes",
+                        range = "[0 s, 10 days]",
+                        doc = "in a cluster: wait for a node with room for a dead node's ranks")
+                Duration roomPatience,
         @Setting(
                         is = "0",
                         range = "[0, 64]",

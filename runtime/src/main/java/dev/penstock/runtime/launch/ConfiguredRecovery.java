@@ -29,6 +29,7 @@ final class ConfiguredRecovery {
                 afterDeaths,
                 section.maxRestarts(),
                 section.window(),
+                section.roomPatience(),
                 switch (section.nonFinite()) {
                     case HALT -> RecoveryPolicy.NonFinite.HALT;
                     case SKIP -> RecoveryPolicy.NonFinite.SKIP;

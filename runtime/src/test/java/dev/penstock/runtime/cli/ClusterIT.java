@@ -1,9 +1,12 @@
 package dev.penstock.runtime.cli;
 
+import static dev.penstock.runtime.cli.ForkedCluster.address;
+import static dev.penstock.runtime.cli.ForkedCluster.runs;
+import static dev.penstock.runtime.cli.ForkedCluster.train;
+import static dev.penstock.runtime.cli.ForkedCluster.worker;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.file.Path;
@@ -185,41 +188,7 @@ class ClusterIT {
         }
     }
 
-    // ---- processes --------------------------------------------------------------------------
-
     private ForkedCli seed(String... settings) throws Exception {
-        ForkedCli seed =
-                ForkedCli.start(
-                        List.of(
-                                "node",
-                                "../sample-configs/cluster/seed.conf",
-                                "--set",
-                                "cluster.port=0",
-                                "--set",
-                                "cluster.runs=\"" + folder.resolve("runs") + "\""),
-                        settings);
-        return seed;
-    }
-
-    private static ForkedCli worker(ForkedCli seed, String... settings) throws Exception {
-        return ForkedCli.start(
-                List.of("node", "../sample-configs/cluster/worker.conf", "--seed", address(seed)),
-                settings);
-    }
-
-    private static ForkedCli train(ForkedCli seed, Path configuration, String... settings)
-            throws Exception {
-        return ForkedCli.start(
-                List.of("train", configuration.toString(), "--seed", address(seed)), settings);
-    }
-
-    private static String address(ForkedCli seed) {
-        return seed.awaitOutput("listens on (\\S+)");
-    }
-
-    private static JsonNode runs(ForkedCli seed) throws Exception {
-        Cli runs = Cli.run("runs", "--json", "--seed", address(seed));
-        assertThat(runs.exitCode()).as(runs.err()).isZero();
-        return new ObjectMapper().readTree(runs.out());
+        return new ForkedCluster(folder, PATIENCE).seed(settings);
     }
 }

@@ -1,13 +1,14 @@
 package dev.penstock.runtime.cli;
 
+import static dev.penstock.runtime.cli.ForkedCluster.address;
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.awaitility.Awaitility.await;
 
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -22,6 +23,13 @@ class HostsIT {
 
     @TempDir Path folder;
 
+    private ForkedCluster cluster;
+
+    @BeforeEach
+    void layOut() {
+        cluster = new ForkedCluster(folder, PATIENCE);
+    }
+
     @Test
     void twoHostsTrainWithTheBitsOfOneProcessInSealedFrames() throws Exception {
         Trained alone = Training.onText(folder.resolve("alone")).complete();
@@ -34,7 +42,7 @@ class HostsIT {
             "cluster.tls.key=\"" + certs.resolve("127.0.0.1.key") + "\"",
             "cluster.tls.authority=\"" + certs.resolve("ca.pem") + "\""
         };
-        try (ForkedCli seed = seed(tls);
+        try (ForkedCli seed = cluster.seed(tls);
                 ForkedCli _ = worker(seed, "east", tls);
                 ForkedCli _ = worker(seed, "west", tls);
                 ForkedCli train =
@@ -50,7 +58,8 @@ class HostsIT {
             assertThat(train.awaitEnd(PATIENCE)).as(train.output()).isZero();
             assertThat(train.output())
                     .contains(
-                            "tensors between its 2 hosts travel over UDP, sealed with the run's key");
+                            "tensors between its 2 hosts travel over UDP, sealed with the run's"
+                                    + " key");
             Path run = folder.resolve("runs/tiny-1");
             assertThat(Trained.lossBits(run)).isEqualTo(alone.lossBits());
             assertThat(new Trained(run, 0, "", "").validationBits())
@@ -61,54 +70,31 @@ class HostsIT {
     /** A host dies, and nothing there can say so; a third one has room. */
     @Test
     void theRanksOfADeadHostGoOnOnAThirdOne() throws Exception {
-        Training training = SteadyTraining.on(folder.resolve("text"));
-        List<String> settings = new ArrayList<>(training.settings());
-        settings.add("pipeline.ranks-per-node=1");
-        Path run = folder.resolve("runs/tiny-1");
-        try (ForkedCli seed = seed();
+        try (ForkedCli seed = cluster.seed();
                 ForkedCli east = worker(seed, "east");
                 ForkedCli west = worker(seed, "west")) {
             east.awaitOutput("joined");
             west.awaitOutput("joined");
             try (ForkedCli train =
-                    ForkedCli.start(
-                            List.of(
-                                    "train",
-                                    training.configuration().toString(),
-                                    "--seed",
-                                    address(seed)),
-                            settings.toArray(String[]::new))) {
-                awaitSteps(run, 10);
+                    cluster.trainSteadily(List.of(address(seed)), "pipeline.ranks-per-node=1")) {
+                cluster.awaitSteps(10);
                 try (ForkedCli north = worker(seed, "north")) {
                     north.awaitOutput("joined");
                     west.signal("KILL");
                     train.awaitOutput("recovered: ");
-                    awaitSteps(run, Trained.lossBits(run).size() + 5);
-                    assertThat(Cli.run("stop", "tiny-1", "--seed", address(seed)).exitCode())
-                            .isZero();
-                    assertThat(train.awaitEnd(PATIENCE))
-                            .as(train.output())
-                            .isEqualTo(ExitCode.INTERRUPTED);
+                    cluster.stopAfterMoreSteps(address(seed), train);
                 }
             }
         }
 
-        Trained whole = new Trained(run, 0, "", "");
-        assertThat(whole.lossBits())
-                .isEqualTo(SteadyTraining.calmBits(folder.resolve("calm"), whole));
-        assertThat(whole.recoveries()).hasSize(1);
-    }
-
-    private static void awaitSteps(Path run, int steps) {
-        await().atMost(PATIENCE)
-                .pollInterval(Duration.ofMillis(50))
-                .until(() -> Trained.lossBits(run).size() >= steps);
+        cluster.expectTheBitsOfACalmRun();
+        assertThat(cluster.run().recoveries()).hasSize(1);
     }
 
     @Test
     void aRunThatKeepsToSharedMemoryWaitsForRoomOnOneHost() throws Exception {
         Path configuration = Training.onText(folder.resolve("text")).configuration();
-        try (ForkedCli seed = seed();
+        try (ForkedCli seed = cluster.seed();
                 ForkedCli _ = worker(seed, "east");
                 ForkedCli _ = worker(seed, "west");
                 ForkedCli train =
@@ -136,30 +122,10 @@ class HostsIT {
         }
     }
 
-    // ---- processes --------------------------------------------------------------------------
-
-    private ForkedCli seed(String... settings) throws Exception {
-        return ForkedCli.start(
-                List.of(
-                        "node",
-                        "../sample-configs/cluster/seed.conf",
-                        "--set",
-                        "cluster.port=0",
-                        "--set",
-                        "cluster.runs=\"" + folder.resolve("runs") + "\""),
-                settings);
-    }
-
     private static ForkedCli worker(ForkedCli seed, String host, String... settings)
             throws Exception {
         List<String> all = new ArrayList<>(List.of(settings));
         all.add("cluster.host-id=" + host);
-        return ForkedCli.start(
-                List.of("node", "../sample-configs/cluster/worker.conf", "--seed", address(seed)),
-                all.toArray(String[]::new));
-    }
-
-    private static String address(ForkedCli seed) {
-        return seed.awaitOutput("listens on (\\S+)");
+        return ForkedCluster.worker(seed, all.toArray(String[]::new));
     }
 }

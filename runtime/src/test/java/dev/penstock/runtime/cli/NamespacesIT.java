@@ -1,7 +1,7 @@
 package dev.penstock.runtime.cli;
 
+import static dev.penstock.runtime.cli.ForkedCluster.address;
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.awaitility.Awaitility.await;
 
 import java.nio.file.Path;
 import java.time.Duration;
@@ -86,29 +86,27 @@ class NamespacesIT {
     @Test
     void onlyTheMajorityGoesOnWhenTheCableIsCut() throws Exception {
         Training training = SteadyTraining.on(folder.resolve("text")).set(THREE_STAGES);
-        Path run = folder.resolve("runs/tiny-1");
+        var cluster = new ForkedCluster(folder, PATIENCE);
         try (ForkedCli seed = seed();
                 ForkedCli one = worker(TwoNamespaces.EAST, seed);
                 ForkedCli two = worker(TwoNamespaces.EAST, seed);
                 ForkedCli west = worker(TwoNamespaces.WEST, seed);
                 ForkedCli train = trainWhenJoined(List.of(one, two, west), seed, training)) {
             train.awaitOutput("rank . on \\S+ \\(" + TwoNamespaces.WEST);
-            awaitSteps(run, 30);
+            cluster.awaitSteps(30);
 
             network().cut();
             train.awaitOutput("recovered: ");
-            int recovered = Trained.lossBits(run).size();
+            int recovered = cluster.run().lossBits().size();
             west.awaitOutput("taken for dead and is out of the cluster");
-            awaitSteps(run, recovered + 5);
+            cluster.awaitSteps(recovered + 5);
             train.signal("INT"); // stops following
             seed.signal("TERM"); // the run finishes its step
             assertThat(seed.awaitEnd(PATIENCE)).as(seed.output()).isZero();
         }
 
-        Trained whole = new Trained(run, 0, "", "");
-        assertThat(whole.lossBits())
-                .isEqualTo(SteadyTraining.calmBits(folder.resolve("calm"), whole, THREE_STAGES));
-        assertThat(whole.recoveries()).hasSize(1);
+        cluster.expectTheBitsOfACalmRun(THREE_STAGES);
+        assertThat(cluster.run().recoveries()).hasSize(1);
     }
 
     /** A run takes the nodes that there are. */
@@ -116,12 +114,6 @@ class NamespacesIT {
             throws Exception {
         workers.forEach(worker -> worker.awaitOutput("joined"));
         return train(seed, training.configuration(), training.settings().toArray(String[]::new));
-    }
-
-    private static void awaitSteps(Path run, int steps) {
-        await().atMost(PATIENCE)
-                .pollInterval(Duration.ofMillis(50))
-                .until(() -> Trained.lossBits(run).size() >= steps);
     }
 
     // ---- processes --------------------------------------------------------------------------
@@ -162,9 +154,5 @@ class NamespacesIT {
         settings.add("cluster.tls.key=\"" + pem(host + ".key") + "\"");
         settings.add("cluster.tls.authority=\"" + pem("ca.pem") + "\"");
         return settings.toArray(String[]::new);
-    }
-
-    private static String address(ForkedCli seed) {
-        return seed.awaitOutput("listens on (\\S+)");
     }
 }

@@ -99,6 +99,7 @@ class ConfigLoaderTest {
                                         true,
                                         5,
                                         Duration.ofMinutes(10),
+                                        Duration.ofMinutes(10),
                                         0,
                                         RecoverySection.NonFinite.HALT,
                                         false),
@@ -141,7 +142,7 @@ class ConfigLoaderTest {
             }
             timeouts { lease = 500 ms, stall-report = 1 minute, start = 2 s, stop = 3 s }
             recovery {
-              enabled = false, max-restarts = 2, window = 1 minute, spares = 1
+              enabled = false, max-restarts = 2, window = 1 minute, room-patience = 5 s, spares = 1
               non-finite = skip, mirror = on
             }
             report { trace-steps = [] }
@@ -214,6 +215,7 @@ class ConfigLoaderTest {
                                         false,
                                         2,
                                         Duration.ofMinutes(1),
+                                        Duration.ofSeconds(5),
                                         1,
                                         RecoverySection.NonFinite.SKIP,
                                         true),
