@@ -6,7 +6,6 @@ import dev.penstock.actors.shard.BoundaryMemory;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.runtime.model.GptSettings;
-import dev.penstock.runtime.model.GptShape;
 import dev.penstock.runtime.model.GptStageFactory;
 import dev.penstock.runtime.model.StageMemory;
 import java.util.ArrayList;
@@ -61,13 +60,14 @@ record PlannedMemory(RunPlan plan, GptSettings model, GptStageFactory stages, bo
     }
 
     private long bytes(int rank, MirrorLayout layout, Iterable<Integer> mirrored) {
-        GptShape shape = model.shape();
-        long boundaryBytes = (long) model.batch().largestRows() * shape.width() * Float.BYTES;
-        long sharedGradientElements = shape.tied() ? (long) shape.vocabulary() * shape.width() : 0;
+        RankPlace place = plan.grid().placeOf(rank);
+        long boundaryBytes =
+                (long) model.batch().largestRows() * model.shape().width() * Float.BYTES;
         long bytes =
-                BoundaryMemory.bytes(rank, plan, boundaryBytes, sharedGradientElements, keepsSent);
+                BoundaryMemory.bytes(
+                        rank, plan, boundaryBytes, model.sharedGradientElements(place), keepsSent);
         for (int stage : plan.stagesOf(rank)) {
-            bytes += stages.predictedMemory(stage, plan.grid().placeOf(rank)).total();
+            bytes += stages.predictedMemory(stage, place).total();
         }
         bytes +=
                 MirrorMemory.blockBytes(

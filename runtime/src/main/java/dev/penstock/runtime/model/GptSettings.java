@@ -62,6 +62,12 @@ public record GptSettings(
         return partition.role(stage).onShard(place.tensor());
     }
 
+    /** Elements of a tied matrix' gradient, of which the first and the last stage have one each. */
+    public long sharedGradientElements(RankPlace place) {
+        var own = new ShardShape(shape, place.tensor(), grid.tensor());
+        return shape.tied() ? (long) own.tokens() * own.width() : 0;
+    }
+
     /** Of a pipeline alone. */
     public GptSettings(
             GptShape shape,
