@@ -42,7 +42,8 @@ final class TrainCommand extends PenstockCommand {
     @Option(
             names = "--resume",
             description =
-                    "Go on from the newest checkpoint of --run-dir, or of the newest run of this name.")
+                    "Go on from the newest checkpoint of --run-dir, or of the newest run of this"
+                        + " name.")
     private boolean resume;
 
     @Option(

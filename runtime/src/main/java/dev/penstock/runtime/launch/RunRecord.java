@@ -16,7 +16,6 @@ import dev.penstock.runtime.report.RunEnding;
 import dev.penstock.runtime.report.RunFacts;
 import dev.penstock.runtime.report.RunRecorder;
 import dev.penstock.runtime.report.RunReport;
-
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
@@ -133,6 +132,7 @@ public final class RunRecord implements AutoCloseable {
                                     grid.tensor(),
                                     grid.context(),
                                     grid.data()));
+            assembly.model().vocabularyNote().ifPresent(note -> lines.add("note: " + note));
         }
         List<Integer> slices = assembly.plan().training().shape().sliceLengths();
         if (slices.size() > 1) {

@@ -2,6 +2,7 @@ package dev.penstock.runtime.model;
 
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankPlace;
+import java.util.Optional;
 import java.util.Set;
 
 /**
@@ -60,6 +61,16 @@ public record GptSettings(
     /** What a rank holds of the model as a stage. */
     StageRole role(int stage, RankPlace place) {
         return partition.role(stage).onShard(place.tensor());
+    }
+
+    /** What to know of a vocabulary that the tensor shards do not divide evenly. */
+    public Optional<String> vocabularyNote() {
+        int least = shape.vocabulary() / grid.tensor();
+        return shape.vocabulary() % grid.tensor() == 0
+                ? Optional.empty()
+                : Optional.of(
+                        "%d tensor shards do not divide the vocabulary of %d: they hold %d or %d tokens each, nothing is padded"
+                                .formatted(grid.tensor(), shape.vocabulary(), least, least + 1));
     }
 
     /** Elements of a tied matrix' gradient, of which the first and the last stage have one each. */

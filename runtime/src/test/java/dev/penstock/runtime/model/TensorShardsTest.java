@@ -8,6 +8,9 @@ import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.NonFiniteException;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.StageGroups;
+import dev.penstock.actors.spi.StageMirror;
+import dev.penstock.cuda.Devices;
+import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.lower.InsertRecompute;
@@ -290,6 +293,47 @@ class TensorShardsTest {
 
             assertThatThrownBy(() -> stage.connect(StageGroups.ALONE))
                     .hasMessage("expected a group for tensor shard 1 of 2, got member 0 of 1");
+        }
+    }
+
+    @Test
+    void aVocabularyThatDoesNotDivideIsSaid() {
+        GptSettings settings = settings(true, 1, List.of(16));
+
+        assertThat(settings.vocabularyNote()).isEmpty();
+        assertThat(TinyRuns.sharded(settings, 2).vocabularyNote())
+                .hasValue(
+                        "2 tensor shards do not divide the vocabulary of 37: they hold 18 or 19"
+                            + " tokens each, nothing is padded");
+    }
+
+    @Test
+    void theMirrorOfAShardHoldsTheSamePieces() {
+        GptSettings settings = TinyRuns.sharded(settings(false, 1, List.of(16)), 4);
+        GptStageFactory factory =
+                new GptStageFactory(
+                        settings,
+                        List.of(StageBudget.everything(settings.batch())),
+                        TinyRuns.tokens(37),
+                        TinyRuns.roughWeights());
+        RankPlace place = new RankPlace(0, 3, 0, 0);
+        try (Device device = Devices.open(REFERENCE);
+                GptStage stage = factory.create(0, place, device);
+                StageMirror mirror = factory.mirror(0, place, device)) {
+            List<NamedTensor> held = stage.trained().tensors();
+            List<NamedTensor> mirrored = mirror.trained().tensors();
+
+            assertThat(mirrored).hasSameSizeAs(held);
+            for (int i = 0; i < held.size(); i++) {
+                assertThat(mirrored.get(i).name()).isEqualTo(held.get(i).name());
+                assertThat(mirrored.get(i).piece()).isEqualTo(held.get(i).piece());
+                assertThat(
+                                mirrored.get(i)
+                                        .tensor()
+                                        .segment()
+                                        .mismatch(held.get(i).tensor().segment()))
+                        .isEqualTo(-1);
+            }
         }
     }
 
