@@ -21,6 +21,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -352,7 +353,7 @@ class TensorShardsTest {
 
     /** Relative in the L2 norm. */
     private static void assertClose(
-            String name, float[] actual, double[] expected, double tolerance) {
+            String name, float @Nullable [] actual, double[] expected, double tolerance) {
         float[] values = Objects.requireNonNull(actual, name);
         assertThat(values).as(name).hasSameSizeAs(expected);
         double distance = 0;
