@@ -334,7 +334,15 @@ public final class RankRunner implements AutoCloseable {
         uncommitted = null;
         committedStep = commit.step();
         lastTimings =
-                new RankStep(rank, opStarts, opEnds, start, end, work.peakBytes(), heapBytesOfPass);
+                new RankStep(
+                        rank,
+                        opStarts,
+                        opEnds,
+                        start,
+                        end,
+                        work.peakBytes(),
+                        work.memoryUses(),
+                        heapBytesOfPass);
         tell(new RankEvent.StepDone(rank, epoch, committedStep, lastTimings));
         return Next.WAIT;
     }

@@ -11,6 +11,7 @@ import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.mirror.MirrorProgress;
 import dev.penstock.actors.mirror.RankMirrors;
 import dev.penstock.actors.spi.CheckpointStore;
+import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.StageBuilder;
@@ -311,6 +312,10 @@ final class RankWork implements AutoCloseable {
 
     long[] opEndNanos() {
         return interpreter().endNanos();
+    }
+
+    List<MemoryUse> memoryUses() {
+        return MemoryUse.of(device.memory());
     }
 
     long peakBytes() {

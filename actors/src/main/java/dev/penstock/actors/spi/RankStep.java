@@ -1,5 +1,7 @@
 package dev.penstock.actors.spi;
 
+import java.util.List;
+
 /**
  * What one rank did in a step; times on the clock of {@link System#nanoTime} of this host.
  *
@@ -8,6 +10,7 @@ package dev.penstock.actors.spi;
  * @param updateStartNanos start of the optimizer
  * @param updateEndNanos end of the optimizer
  * @param peakBytes most device memory ever held by this rank
+ * @param uses what it held memory for; each with its own most
  * @param allocatedHeapBytes heap bytes allocated by the rank's thread during the step's ops
  */
 @SuppressWarnings("ArrayRecordComponent") // a value on its way to reports; nobody compares it
@@ -18,7 +21,32 @@ public record RankStep(
         long updateStartNanos,
         long updateEndNanos,
         long peakBytes,
+        List<MemoryUse> uses,
         long allocatedHeapBytes) {
+    public RankStep {
+        uses = List.copyOf(uses);
+    }
+
+    /** Of a rank that does not say what it holds memory for. */
+    public RankStep(
+            int rank,
+            long[] opStartNanos,
+            long[] opEndNanos,
+            long updateStartNanos,
+            long updateEndNanos,
+            long peakBytes,
+            long allocatedHeapBytes) {
+        this(
+                rank,
+                opStartNanos,
+                opEndNanos,
+                updateStartNanos,
+                updateEndNanos,
+                peakBytes,
+                List.of(),
+                allocatedHeapBytes);
+    }
+
     /** The same under another number. */
     RankStep as(int other) {
         return new RankStep(
@@ -28,6 +56,7 @@ public record RankStep(
                 updateStartNanos,
                 updateEndNanos,
                 peakBytes,
+                uses,
                 allocatedHeapBytes);
     }
 }

@@ -93,6 +93,13 @@ public final class CpuScope implements DeviceScope {
     }
 
     @Override
+    public List<DeviceScope> children() {
+        synchronized (lock) {
+            return List.copyOf(children);
+        }
+    }
+
+    @Override
     public long liveBytes() {
         synchronized (lock) {
             return liveBytes;

@@ -1,5 +1,7 @@
 package dev.penstock.cuda.device;
 
+import java.util.List;
+
 /**
  * A named owner of device memory with a limit, a parent and children, nested as the work nests
  * (process, model, step). Closing frees in reverse order of allocation, is idempotent, and throws
@@ -29,6 +31,11 @@ public interface DeviceScope extends AutoCloseable {
      *     limit of its own
      */
     DeviceScope child(String name, long limitBytes);
+
+    /** The scopes that are open directly below this one, oldest first. */
+    default List<DeviceScope> children() {
+        return List.of();
+    }
 
     /** Bytes held now by this scope and its children. */
     long liveBytes();

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.RecoveryReport;
 import java.time.DateTimeException;
 import java.time.Instant;
@@ -84,6 +85,11 @@ final class MetricsJson {
                         });
         ArrayNode peaks = object.putArray("peakBytes");
         step.peakBytes().forEach(peaks::add);
+        ArrayNode uses = object.putArray("peakBytesByUse");
+        for (List<MemoryUse> rank : step.usesOfMemory()) {
+            ObjectNode bytes = uses.addObject();
+            rank.forEach(use -> bytes.put(use.use(), use.peakBytes()));
+        }
         ArrayNode heap = object.putArray("heapBytesPerOp");
         step.heapBytesPerOp().forEach(bytes -> heap.add(rounded(bytes, 10)));
     }
@@ -98,6 +104,13 @@ final class MetricsJson {
         }
         List<Long> peaks = new ArrayList<>();
         object.path("peakBytes").forEach(bytes -> peaks.add(bytes.asLong()));
+        List<List<MemoryUse>> uses = new ArrayList<>();
+        for (JsonNode rank : object.path("peakBytesByUse")) {
+            uses.add(
+                    rank.properties().stream()
+                            .map(use -> new MemoryUse(use.getKey(), use.getValue().asLong()))
+                            .toList());
+        }
         return new StepMetrics(
                 object.path("step").asLong(),
                 time,
@@ -112,6 +125,7 @@ final class MetricsJson {
                 number(object, "pipelineEfficiency"),
                 rankMillis,
                 peaks,
+                uses,
                 doubles(object.path("heapBytesPerOp")));
     }
 

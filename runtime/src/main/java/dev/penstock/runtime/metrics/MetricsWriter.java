@@ -179,6 +179,7 @@ public final class MetricsWriter implements RunListener, AutoCloseable {
                 measure.efficiency(),
                 rankMillis(measure.times()),
                 peaks,
+                report.ranks().stream().map(RankStep::uses).toList(),
                 heap);
     }
 

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.metrics;
 
+import dev.penstock.actors.spi.MemoryUse;
 import java.time.Instant;
 import java.util.Collections;
 import java.util.EnumMap;
@@ -19,6 +20,7 @@ import java.util.Map;
  * @param pipelineEfficiency makespan of the simulated step over the measured span
  * @param rankMillis per activity one entry per rank
  * @param peakBytes per rank: most device memory ever held
+ * @param usesOfMemory per rank: what it held memory for, each with its own most
  * @param heapBytesPerOp per rank: heap bytes allocated during the step's ops, per op
  */
 public record StepMetrics(
@@ -35,6 +37,7 @@ public record StepMetrics(
         double pipelineEfficiency,
         Map<Activity, List<Double>> rankMillis,
         List<Long> peakBytes,
+        List<List<MemoryUse>> usesOfMemory,
         List<Double> heapBytesPerOp)
         implements MetricsLine {
     public StepMetrics {
@@ -42,6 +45,7 @@ public record StepMetrics(
         rankMillis.forEach((activity, millis) -> ordered.put(activity, List.copyOf(millis)));
         rankMillis = Collections.unmodifiableMap(ordered);
         peakBytes = List.copyOf(peakBytes);
+        usesOfMemory = List.copyOf(usesOfMemory);
         heapBytesPerOp = List.copyOf(heapBytesPerOp);
     }
 

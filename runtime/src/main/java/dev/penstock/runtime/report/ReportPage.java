@@ -169,19 +169,26 @@ final class ReportPage {
     private void appendTimes(StringBuilder page) {
         page.append("<section>\n<h2>Where the time of a step goes</h2>\n");
         page.append(
-                "<p class=\"note\">Mean over all steps of the run, per rank. All but the optimizer add up to the span from the step's first op to its last; the bubble is what is neither forward nor backward.</p>\n");
+                "<p class=\"note\">Mean over all steps of the run, per rank. All but the optimizer"
+                        + " add up to the span from the step's first op to its last; the bubble is what"
+                        + " is neither forward nor backward.</p>\n");
         page.append(ReportTables.times(curves)).append("\n</section>\n");
     }
 
     private void appendMemory(StringBuilder page) {
         page.append("<section>\n<h2>Device memory</h2>\n");
-        page.append(ReportTables.memory(findings)).append("\n</section>\n");
+        page.append(ReportTables.memory(findings));
+        if (!curves.usesOfMemory().isEmpty()) {
+            page.append(ReportTables.uses(curves));
+        }
+        page.append("\n</section>\n");
     }
 
     private void appendFaults(StringBuilder page) {
         page.append("<section>\n<h2>Faults on purpose</h2>\n");
         page.append(
-                "<p class=\"note\">Detected: from the fault to the start of the recovery. Resumed: from there until every rank was open again.</p>\n");
+                "<p class=\"note\">Detected: from the fault to the start of the recovery. Resumed:"
+                        + " from there until every rank was open again.</p>\n");
         page.append(ReportTables.faults(findings.facts().faults().get())).append("\n</section>\n");
     }
 

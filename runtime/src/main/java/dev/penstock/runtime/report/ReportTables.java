@@ -1,10 +1,13 @@
 package dev.penstock.runtime.report;
 
+import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.runtime.metrics.Activity;
 import dev.penstock.runtime.metrics.Quantities;
 import java.util.Arrays;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /** The tables of the page. */
 final class ReportTables {
@@ -40,7 +43,8 @@ final class ReportTables {
         double[] heap = curves.heapBytesPerOp();
         StringBuilder table =
                 new StringBuilder(
-                        "<div class=\"scroll\"><table><tr><th>rank</th><th>device</th><th>planned</th><th>measured peak</th><th>difference</th><th>heap per op</th></tr>");
+                        "<div class=\"scroll\"><table><tr><th>rank</th><th>device</th><th>planned</th><th>measured"
+                                + " peak</th><th>difference</th><th>heap per op</th></tr>");
         for (int rank = 0; rank < peaks.length; rank++) {
             boolean planned = rank < plans.size();
             long plan = planned ? plans.get(rank) : 0;
@@ -60,11 +64,35 @@ final class ReportTables {
         return table.append("</table></div>").toString();
     }
 
+    /** What the ranks held device memory for: a column per use, each at its own most. */
+    static String uses(RunCurves curves) {
+        List<List<MemoryUse>> ranks = curves.usesOfMemory();
+        Set<String> names = new LinkedHashSet<>();
+        ranks.forEach(uses -> uses.forEach(use -> names.add(use.use())));
+        StringBuilder table = new StringBuilder("<div class=\"scroll\"><table><tr><th>rank</th>");
+        names.forEach(name -> table.append("<th>").append(Markup.escape(name)).append("</th>"));
+        table.append("</tr>");
+        for (int rank = 0; rank < ranks.size(); rank++) {
+            table.append("<tr><td>%d</td>".formatted(rank));
+            for (String name : names) {
+                long bytes =
+                        ranks.get(rank).stream()
+                                .filter(use -> use.use().equals(name))
+                                .mapToLong(MemoryUse::peakBytes)
+                                .sum();
+                table.append(cell(Quantities.bytes(bytes)));
+            }
+            table.append("</tr>");
+        }
+        return table.append("</table></div>").toString();
+    }
+
     /** A row per fault. */
     static String faults(List<FaultOutcome> faults) {
         StringBuilder table =
                 new StringBuilder(
-                        "<div class=\"scroll\"><table><tr><th>fault</th><th>happened</th><th>outcome</th><th>detected</th><th>resumed</th><th>steps lost</th></tr>");
+                        "<div class=\"scroll\"><table><tr><th>fault</th><th>happened</th><th>outcome</th><th>detected</th><th>resumed</th><th>steps"
+                                + " lost</th></tr>");
         for (FaultOutcome fault : faults) {
             var recovery = fault.recovery();
             table.append("<tr>")

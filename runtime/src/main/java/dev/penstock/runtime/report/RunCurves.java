@@ -1,5 +1,6 @@
 package dev.penstock.runtime.report;
 
+import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.runtime.metrics.Activity;
 import dev.penstock.runtime.metrics.EvaluationMetrics;
@@ -25,6 +26,7 @@ final class RunCurves {
     private final Map<Curve, double[]> curves = new EnumMap<>(Curve.class);
     private final Map<Activity, double[]> rankMillis = new EnumMap<>(Activity.class);
     private long[] peakBytes = {};
+    private List<List<MemoryUse>> usesOfMemory = List.of();
     private double[] heapBytesPerOp = {};
     private double tokens;
     private double stepMillis;
@@ -114,6 +116,11 @@ final class RunCurves {
         return smoothed;
     }
 
+    /** Per rank, what it held device memory for; empty where not known. */
+    List<List<MemoryUse>> usesOfMemory() {
+        return usesOfMemory;
+    }
+
     /** Per rank, the most device memory ever held. */
     long[] peakBytes() {
         return peakBytes.clone();
@@ -166,6 +173,9 @@ final class RunCurves {
         peakBytes = Arrays.copyOf(peakBytes, Math.max(peakBytes.length, step.peakBytes().size()));
         for (int rank = 0; rank < step.peakBytes().size(); rank++) {
             peakBytes[rank] = Math.max(peakBytes[rank], step.peakBytes().get(rank));
+        }
+        if (!step.usesOfMemory().isEmpty()) {
+            usesOfMemory = step.usesOfMemory(); // peaks: those of the last step are the most
         }
         heapBytesPerOp = step.heapBytesPerOp().stream().mapToDouble(Double::doubleValue).toArray();
     }
