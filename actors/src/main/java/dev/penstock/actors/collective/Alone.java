@@ -7,7 +7,8 @@ public final class Alone implements CollectiveGroup {
     /** The only one that is needed. */
     public static final Alone GROUP = new Alone();
 
-    private static final Collective DONE =
+    /** A collective that nothing is left to do for. */
+    public static final Collective DONE =
             new Collective() {
                 @Override
                 public boolean advance() {

@@ -1,5 +1,6 @@
 package dev.penstock.actors.shard;
 
+import dev.penstock.actors.collective.Collective;
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.actors.dataplane.Endpoint;
@@ -8,15 +9,18 @@ import dev.penstock.actors.dataplane.OfferResult;
 import dev.penstock.actors.fault.RankFaults;
 import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.cuda.device.Tensor;
+import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -51,9 +55,15 @@ final class OpInterpreter {
     private final Map<WorkUnit, Tensor> outputs = new HashMap<>();
     private final Map<WorkUnit, Tensor> inputGradients = new HashMap<>();
 
+    /** Sums of gradients over replicas that are under way, by stage. */
+    private final Map<Integer, Collective> reductions = new TreeMap<>();
+
+    private final List<Collective> gathers = new ArrayList<>();
+
     private long pass;
     private int position;
     private int exchange;
+    private boolean reductionBegun;
 
     /** A tensor in a receive slot, or (channel null) handed over on this rank. */
     private record Held(Tensor tensor, @Nullable ChannelKey channel, int slot) {}
@@ -89,12 +99,25 @@ final class OpInterpreter {
         pass = newPass;
         position = 0;
         exchange = 0;
+        reductionBegun = false;
+        reductions.clear();
+        gathers.clear();
         exchanges.values().forEach(all -> all.forEach(GradientExchange::begin));
         Arrays.fill(startNanos, 0);
     }
 
+    /** Whether all ops are done, and what they began. */
     boolean isFinished() {
+        return isAtEnd() && !isSumming();
+    }
+
+    private boolean isAtEnd() {
         return position == program.ops().size();
+    }
+
+    /** Whether collectives are under way that nobody but {@link #advance} moves on. */
+    boolean isSumming() {
+        return !reductions.isEmpty() || !gathers.isEmpty();
     }
 
     int position() {
@@ -103,7 +126,7 @@ final class OpInterpreter {
 
     /** The op at the program counter; null after the last one. */
     @Nullable Op current() {
-        return isFinished() ? null : program.ops().get(position);
+        return isAtEnd() ? null : program.ops().get(position);
     }
 
     /** When each op of the pass began (a receive: began to wait), on the clock of nanoTime. */
@@ -116,9 +139,17 @@ final class OpInterpreter {
         return endNanos.clone();
     }
 
-    /** Tries the op at the program counter. */
+    /** Moves collectives on and tries the op at the program counter. */
     Progress advance() {
+        reductions.values().removeIf(Collective::advance);
+        gathers.removeIf(Collective::advance);
+        if (isAtEnd()) {
+            return isSumming() ? Progress.WAITS_FOR_REPLICAS : Progress.DONE;
+        }
         Op op = program.ops().get(position);
+        if (addsToAnUnfinishedSum(op)) {
+            return Progress.WAITS_FOR_REPLICAS;
+        }
         if (startNanos[position] == 0) {
             faults.beforeOp(op);
             startNanos[position] = System.nanoTime();
@@ -138,8 +169,11 @@ final class OpInterpreter {
                             receive(unit, BoundaryBuffers.gradient(unit.stage()), outputGradients);
                     case Op.ReduceGradients(int stage) -> reduce(stage);
                     case Op.Recompute(WorkUnit unit) -> recompute(unit);
-                    case Op.ParameterOp _ ->
-                            throw new IllegalStateException("a stage does not gather, got " + op);
+                    case Op.GatherParameters(int stage, LayerRange layers) -> gather(stage, layers);
+                    case Op.ReleaseParameters(int stage, LayerRange layers) -> {
+                        stage(stage).release(layers);
+                        yield Progress.DONE;
+                    }
                 };
         if (progress == Progress.DONE) {
             if (!op.computations().isEmpty()) {
@@ -285,7 +319,53 @@ final class OpInterpreter {
         return Progress.DONE;
     }
 
+    private boolean addsToAnUnfinishedSum(Op op) {
+        return !reductions.isEmpty()
+                && op.computations().stream()
+                        .anyMatch(
+                                part ->
+                                        reductions.containsKey(part.stage())
+                                                && !(part instanceof Op.Forward)
+                                                && !(part instanceof Op.Recompute));
+    }
+
+    private Progress gather(int stage, LayerRange layers) {
+        Collective gather = stage(stage).gather(layers, forwardIsNext(stage));
+        if (!gather.advance()) {
+            gathers.add(gather);
+        }
+        return Progress.DONE;
+    }
+
+    /** Whether the stage goes forward before it goes backward. */
+    private boolean forwardIsNext(int stage) {
+        return program.ops().subList(position, program.ops().size()).stream()
+                .flatMap(op -> op.computations().stream())
+                .filter(part -> part.stage() == stage)
+                .findFirst()
+                .map(part -> part instanceof Op.Forward || part instanceof Op.Recompute)
+                .orElse(true);
+    }
+
+    /** First the sum over replicas, then over the stages that share a gradient. */
     private Progress reduce(int stage) {
+        if (!reductionBegun) {
+            Collective sum = stage(stage).reduceGradients();
+            if (!sum.advance()) {
+                reductions.put(stage, sum);
+            }
+            reductionBegun = true;
+        }
+        boolean shared = !exchanges.getOrDefault(stage, List.of()).isEmpty();
+        if (shared && reductions.containsKey(stage)) {
+            return Progress.WAITS_FOR_REPLICAS;
+        }
+        Progress progress = exchange(stage);
+        reductionBegun = progress != Progress.DONE;
+        return progress;
+    }
+
+    private Progress exchange(int stage) {
         List<GradientExchange> all = exchanges.getOrDefault(stage, List.of());
         if (all.isEmpty()) {
             return Progress.DONE;

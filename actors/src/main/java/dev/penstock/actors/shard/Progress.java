@@ -10,6 +10,8 @@ enum Progress {
     WAITS_FOR_FRAME,
     /** The receiver has no free slot; {@code onCredit} will tell. */
     WAITS_FOR_CREDIT,
+    /** A sum over replicas that it needs is not complete; try again soon. */
+    WAITS_FOR_REPLICAS,
     /** The log is full or the peer not there yet; try again soon. */
     WAITS_FOR_LINK
 }

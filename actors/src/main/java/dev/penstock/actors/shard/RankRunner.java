@@ -288,13 +288,13 @@ public final class RankRunner implements AutoCloseable {
             case DONE, AGAIN -> Next.RUN_OP;
             case WAITS_FOR_FRAME -> {
                 note(begin, RankActivity.State.WAITING_FOR_FRAME);
-                yield Next.WAIT;
+                yield work.isSumming() ? Next.RETRY_LINK : Next.WAIT;
             }
             case WAITS_FOR_CREDIT -> {
                 note(begin, RankActivity.State.WAITING_FOR_CREDIT);
-                yield Next.WAIT;
+                yield work.isSumming() ? Next.RETRY_LINK : Next.WAIT;
             }
-            case WAITS_FOR_LINK -> {
+            case WAITS_FOR_REPLICAS, WAITS_FOR_LINK -> {
                 note(begin, RankActivity.State.WAITING_FOR_LINK);
                 yield Next.RETRY_LINK;
             }

@@ -264,6 +264,11 @@ final class RankWork implements AutoCloseable {
         };
     }
 
+    /** Whether sums or gathers are under way beside the op at the program counter. */
+    boolean isSumming() {
+        return interpreter().isSumming();
+    }
+
     /** What the finished pass came to. */
     StepResult result() {
         return Objects.requireNonNull(result, "the pass is not finished");

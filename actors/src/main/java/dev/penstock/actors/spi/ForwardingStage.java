@@ -1,6 +1,8 @@
 package dev.penstock.actors.spi;
 
+import dev.penstock.actors.collective.Collective;
 import dev.penstock.cuda.device.Tensor;
+import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -80,6 +82,21 @@ public abstract class ForwardingStage implements StageProgram {
     @Override
     public void backwardWeight(WorkUnit unit) {
         stage.backwardWeight(unit);
+    }
+
+    @Override
+    public Collective gather(LayerRange layers, boolean rising) {
+        return stage.gather(layers, rising);
+    }
+
+    @Override
+    public void release(LayerRange layers) {
+        stage.release(layers);
+    }
+
+    @Override
+    public Collective reduceGradients() {
+        return stage.reduceGradients();
     }
 
     @Override

@@ -1,6 +1,9 @@
 package dev.penstock.actors.spi;
 
+import dev.penstock.actors.collective.Alone;
+import dev.penstock.actors.collective.Collective;
 import dev.penstock.cuda.device.Tensor;
+import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -90,6 +93,27 @@ public interface StageProgram extends AutoCloseable {
 
     /** Runs the rest of a unit's backward, any time after its {@link #backwardInput}. */
     void backwardWeight(WorkUnit unit);
+
+    /**
+     * Starts to gather parameters that are sharded among the replicas; what needs them waits for
+     * them. Between ops the actor moves it on. A stage that holds its parameters has nothing to do.
+     *
+     * @param rising whether the first layers are needed first
+     */
+    default Collective gather(LayerRange layers, boolean rising) {
+        return Alone.DONE;
+    }
+
+    /** Lets go of gathered parameters; the own part stays. */
+    default void release(LayerRange layers) {}
+
+    /**
+     * Starts to sum the gradients with those of the replicas. Until it is done, nobody adds to
+     * them; between ops the actor moves it on.
+     */
+    default Collective reduceGradients() {
+        return Alone.DONE;
+    }
 
     /**
      * Gradients that this stage shares with another (tied embeddings): the actor replaces each by

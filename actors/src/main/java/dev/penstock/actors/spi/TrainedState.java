@@ -4,14 +4,15 @@ import java.util.List;
 
 /**
  * Everything that a stage's optimizer reads and writes, of every parameter that the stage holds:
- * also of those that another stage counts. A stage and its {@link StageMirror} list the same names
- * and shapes in the same order. Dense F32 tensors.
+ * also of those that another stage counts; of sharded ones, its own parts. Parameters may lie
+ * together in one tensor. A stage and its {@link StageMirror} list the same names and shapes in the
+ * same order. Dense F32 tensors.
  */
 public interface TrainedState {
-    /** The gradients, one per parameter; complete after {@link StageProgram#finishStep}. */
+    /** The gradients; complete after {@link StageProgram#finishStep}. */
     List<NamedTensor> gradients();
 
-    /** Weights and both moments of every parameter. */
+    /** Weights and both moments. */
     List<NamedTensor> tensors();
 
     /**

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.config;
 
+import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.schedules.generate.BackwardOrder;
 import dev.penstock.schedules.generate.GenerateOptions;
 import dev.penstock.schedules.generate.Generators;
@@ -9,9 +10,10 @@ import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.ScheduleFormat;
 import dev.penstock.schedules.ir.ScheduleTextException;
 import dev.penstock.schedules.ir.TextProblem;
+import dev.penstock.schedules.lower.GradientReduction;
 import dev.penstock.schedules.lower.Lowering;
 import dev.penstock.schedules.lower.LoweringOptions;
-
+import dev.penstock.schedules.validate.Conditions;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -60,9 +62,20 @@ public record ConfiguredSchedule(
 
     private LoweringOptions lowering(LoadedConfig loaded) {
         var whole = LoweringOptions.plain().withSharedGroups(sharedGroups);
+        var summed = replicated(loaded) ? whole.withReduction(GradientReduction.PER_STEP) : whole;
         var options =
-                loaded.config().schedule().recompute().units() ? whole.withRecompute() : whole;
+                loaded.config().schedule().recompute().units() ? summed.withRecompute() : summed;
         return loaded.config().dataPlane().inFlight().map(options::withCapacity).orElse(options);
+    }
+
+    /** What the judge is told of a training step. */
+    public static Conditions conditions(LoadedConfig loaded) {
+        return replicated(loaded) ? Conditions.training().withReplicas() : Conditions.training();
+    }
+
+    private static boolean replicated(LoadedConfig loaded) {
+        RankGrid grid = loaded.config().grid();
+        return grid.data() * grid.context() > 1;
     }
 
     private static Schedule generated(LoadedConfig loaded) {

@@ -45,7 +45,8 @@ public final class ScheduleFaults {
                         .map(InFlight::uniform)
                         .orElseGet(() -> InFlight.auto(training).max(InFlight.auto(evaluation)));
         List<Violation> asRun =
-                ScheduleValidator.validate(training, Conditions.training().with(inFlight))
+                ScheduleValidator.validate(
+                                training, ConfiguredSchedule.conditions(loaded).with(inFlight))
                         .violations();
         List<Violation> asEvaluated =
                 ScheduleValidator.validate(evaluation, Conditions.forwardOnly().with(inFlight))

@@ -10,6 +10,7 @@ import dev.penstock.runtime.model.GptShape;
 import dev.penstock.runtime.model.LearningRate;
 import dev.penstock.runtime.model.Precision;
 import dev.penstock.runtime.model.StagePartition;
+import dev.penstock.runtime.model.ZeroSettings;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.util.Locale;
 
@@ -89,7 +90,8 @@ final class ConfiguredModel {
                 optimizer,
                 seed,
                 config.schedule().recompute().blocks(section.layers()),
-                config.grid());
+                config.grid(),
+                ZeroSettings.OFF);
     }
 
     private static AdamWSettings optimizer(OptimizerSection section, int steps) {

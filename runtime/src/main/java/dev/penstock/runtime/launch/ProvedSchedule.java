@@ -52,7 +52,8 @@ public record ProvedSchedule(Schedule training, Schedule evaluation, InFlight in
                                         InFlight.auto(training)
                                                 .max(InFlight.auto(evaluation))
                                                 .max(InFlight.uniform(SLACK)));
-        ScheduleValidator.validate(training, Conditions.training().with(inFlight)).orThrow();
+        ScheduleValidator.validate(training, ConfiguredSchedule.conditions(loaded).with(inFlight))
+                .orThrow();
         ScheduleValidator.validate(evaluation, Conditions.forwardOnly().with(inFlight)).orThrow();
         return new ProvedSchedule(training, evaluation, inFlight);
     }

@@ -50,10 +50,10 @@ public final class GptGenerator implements AutoCloseable {
         try {
             StageParameters parameters =
                     StageParameters.allocate(
-                            new ParameterAllocator(scopes, precision, false),
+                            new ParameterAllocator(scopes, precision, ParameterAllocator.Use.INFER),
                             whole,
                             StageRole.whole(shape));
-            new ParameterInit(source, 0, shape.layers()).fill(parameters.all(), device.kernels());
+            new ParameterInit(source, 0, shape.layers()).fill(parameters, device.kernels());
             layers = layers(device.kernels(), precision, parameters);
             tokens = scopes.activations().tensor("tokens", DType.I32, 1, sliceTokens);
             allocateQueryKeyValues();
@@ -79,6 +79,7 @@ public final class GptGenerator implements AutoCloseable {
                 whole,
                 StageRole.whole(shape),
                 parameters,
+                ParameterStream.resident(),
                 LossHead.logitsScratch(scopes.scratch(), whole, 1));
     }
 

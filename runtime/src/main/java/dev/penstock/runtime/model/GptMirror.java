@@ -24,16 +24,20 @@ final class GptMirror implements StageMirror {
 
     /** Allocates and fills a mirror; frees what it allocated if that fails. */
     static GptMirror build(
-            GptSettings settings, StageRole role, Device device, ParameterSource source) {
+            GptSettings settings,
+            StageRole role,
+            Sharding sharding,
+            Device device,
+            ParameterSource source) {
         StageScopes scopes = new StageScopes(device.memory(), "mirror of stage " + role.stage());
         try {
-            var parameters = allocate(scopes, settings, role).all();
+            StageParameters parameters = allocate(scopes, settings, role, sharding);
             new ParameterInit(source, settings.seed(), settings.shape().layers())
                     .fill(parameters, device.kernels());
             return new GptMirror(
                     role.stage(),
                     scopes,
-                    new StageTrained(parameters, device.kernels(), () -> {}),
+                    new StageTrained(parameters.groups(), device.kernels(), () -> {}),
                     new StageOptimizer(device.kernels(), settings.optimizer(), parameters));
         } catch (RuntimeException e) {
             scopes.close();
@@ -41,9 +45,12 @@ final class GptMirror implements StageMirror {
         }
     }
 
-    static StageParameters allocate(StageScopes scopes, GptSettings settings, StageRole role) {
+    /** Cut into groups and parts as the stage itself. */
+    static StageParameters allocate(
+            StageScopes scopes, GptSettings settings, StageRole role, Sharding sharding) {
         return StageParameters.allocate(
-                new ParameterAllocator(scopes, Precision.FLOAT32, true),
+                new ParameterAllocator(
+                        scopes, settings.precision(), ParameterAllocator.Use.MIRROR, sharding),
                 settings.shape(role),
                 role);
     }

@@ -12,6 +12,7 @@ import java.util.Set;
  * @param recomputedBlocks transformer blocks that keep their input alone and run again in the
  *     backward; of no effect in a stage whose backwards come in two parts
  * @param grid who else works on a step; the batch is that of one replica
+ * @param zero what replicas divide among themselves
  */
 public record GptSettings(
         GptShape shape,
@@ -21,7 +22,8 @@ public record GptSettings(
         AdamWSettings optimizer,
         long seed,
         Set<Integer> recomputedBlocks,
-        RankGrid grid) {
+        RankGrid grid,
+        ZeroSettings zero) {
     public GptSettings {
         recomputedBlocks = Set.copyOf(recomputedBlocks);
         int tensorShards = grid.tensor();
@@ -96,7 +98,8 @@ public record GptSettings(
                 optimizer,
                 seed,
                 recomputedBlocks,
-                RankGrid.pipeline(1));
+                RankGrid.pipeline(1),
+                ZeroSettings.OFF);
     }
 
     /** Tokens of one step, of all replicas. */

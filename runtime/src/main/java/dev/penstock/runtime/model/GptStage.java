@@ -2,6 +2,9 @@ package dev.penstock.runtime.model;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.penstock.actors.collective.Alone;
+import dev.penstock.actors.collective.Collective;
+import dev.penstock.actors.collective.CollectiveGroup;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.SharedGradient;
@@ -10,11 +13,13 @@ import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepResult;
 import dev.penstock.actors.spi.TrainedState;
+import dev.penstock.actors.zero.GradientReducer;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.data.BatchSource;
+import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.List;
 import java.util.OptionalDouble;
@@ -40,6 +45,9 @@ public final class GptStage implements StageProgram {
     private final List<TokenBlocks> blocksBySlice;
     private final List<List<HeadChunk>> headChunksBySlice;
     private StepKind kind = StepKind.EVALUATE;
+    private final ParameterStream stream;
+    private final Sharding sharding;
+    private CollectiveGroup replicas = Alone.GROUP;
 
     /**
      * @param scopes where {@code buffers} lie; closed with this stage
@@ -62,10 +70,18 @@ public final class GptStage implements StageProgram {
         shards = new TensorShards(shape);
         Compute compute = new Compute(kernels, settings.precision().multiply(), guard, shards);
         StageParameters parameters = buffers.parameters();
-        layers = new StageLayers(compute, shape, role, parameters, buffers.logits());
+        sharding = Sharding.of(settings, place);
+        stream =
+                ParameterStream.of(
+                        parameters,
+                        sharding,
+                        settings.zero().prefetchLayers(),
+                        buffers.gathers(),
+                        kernels);
+        layers = new StageLayers(compute, shape, role, parameters, stream, buffers.logits());
         data = new StepData(batches, settings.batch(), place, buffers.inputs(), buffers.ledger());
-        optimizer = new StageOptimizer(kernels, settings.optimizer(), parameters.all());
-        gradients = new StageGradients(kernels, parameters, settings, role);
+        optimizer = new StageOptimizer(kernels, settings.optimizer(), parameters);
+        gradients = new StageGradients(kernels, parameters, sharding, settings, role);
         blocksBySlice =
                 IntStream.range(0, settings.batch().slices())
                         .mapToObj(settings.batch()::blocks)
@@ -89,9 +105,11 @@ public final class GptStage implements StageProgram {
             ParameterSource source) {
         StageScopes scopes = new StageScopes(device.memory(), "stage " + role.stage());
         try {
-            StageBuffers buffers = StageBuffers.allocate(scopes, settings, role, budget);
+            StageBuffers buffers =
+                    StageBuffers.allocate(
+                            scopes, settings, role, Sharding.of(settings, place), budget);
             new ParameterInit(source, settings.seed(), settings.shape().layers())
-                    .fill(buffers.parameters().all(), device.kernels());
+                    .fill(buffers.parameters(), device.kernels());
             return new GptStage(settings, role, device.kernels(), scopes, buffers, place, batches);
         } catch (RuntimeException e) {
             scopes.close();
@@ -122,6 +140,13 @@ public final class GptStage implements StageProgram {
     @Override
     public void connect(StageGroups newGroups) {
         shards.connect(newGroups.tensor());
+        replicas = newGroups.replicas();
+        if (replicas.size() != sharding.replicas()) {
+            throw new IllegalArgumentException(
+                    "stage %d expected %d replicas, got a group of %d"
+                            .formatted(stage(), sharding.replicas(), replicas.size()));
+        }
+        stream.connect(replicas);
     }
 
     @Override
@@ -169,11 +194,14 @@ public final class GptStage implements StageProgram {
     private void evaluate(WorkUnit unit, UnitActivations a) {
         LossHead head = layers.head();
         if (head != null) {
+            stream.evaluation();
+            stream.enter();
             head.evaluate(
                     requireNonNull(a.head()),
                     requireNonNull(buffers.ledger()),
                     unit.microBatch(),
                     headChunksBySlice.get(unit.slice()));
+            stream.leave();
         }
         buffers.stash().freeUnit(unit);
         if (unit.slice() == lastSlice()) {
@@ -216,11 +244,15 @@ public final class GptStage implements StageProgram {
         TokenBlocks blocks = blocksBySlice.get(unit.slice());
         Workspace work = buffers.workspaces().get(unit.slice());
         UnitActivations a = stash.unit(unit);
+        stream.backward();
+        stream.enter();
         Tensor dStream = beginBackward(unit, a, input, outputGradient, inputGradient, work, blocks);
+        stream.leave();
         if (settings.batch().sliced() && unit.slice() == lastSlice()) {
             stash.takeGradients(unit).forEach(kernels::zero);
         }
         for (int i = layers.size() - 1; i >= 0; i--) {
+            stream.enter();
             Tensor qkv = stash.queryKeyValues(unit).get(i);
             if (buffers.recomputed().contains(i)) {
                 layers.recompute(i, input, a, qkv, settings.batch().sliced(), blocks);
@@ -232,6 +264,7 @@ public final class GptStage implements StageProgram {
                 Tensor kept = a.keptOutputGradient(i);
                 layers.backwardInput(i, input, a, qkv, dQkv, dStream, kept, work, blocks);
             }
+            stream.leave();
         }
         if (role.first()) {
             layers.embeddingBackward(dStream, requireNonNull(tokens(unit)), blocks);
@@ -305,6 +338,21 @@ public final class GptStage implements StageProgram {
     }
 
     @Override
+    public Collective gather(LayerRange range, boolean rising) {
+        return stream.gather(range, rising);
+    }
+
+    @Override
+    public void release(LayerRange range) {
+        stream.release(range);
+    }
+
+    @Override
+    public Collective reduceGradients() {
+        return GradientReducer.reduce(gradients.reductions(), replicas);
+    }
+
+    @Override
     public List<SharedGradient> sharedGradients() {
         return gradients.shared();
     }
@@ -331,7 +379,9 @@ public final class GptStage implements StageProgram {
 
     @Override
     public List<NamedTensor> state() {
-        return buffers.parameters().counted().stream().flatMap(p -> p.state().stream()).toList();
+        return sharding.speaks()
+                ? buffers.parameters().counted().stream().flatMap(p -> p.state().stream()).toList()
+                : List.of();
     }
 
     @Override
@@ -341,7 +391,7 @@ public final class GptStage implements StageProgram {
 
     @Override
     public TrainedState trained() {
-        return new StageTrained(buffers.parameters().all(), kernels, gradients::given);
+        return new StageTrained(buffers.parameters().groups(), kernels, gradients::given);
     }
 
     private @Nullable Tensor tokens(WorkUnit unit) {

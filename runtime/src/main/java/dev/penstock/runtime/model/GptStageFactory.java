@@ -49,7 +49,12 @@ public final class GptStageFactory implements StageBuilder {
 
     @Override
     public StageMirror mirror(int stage, RankPlace place, Device device) {
-        return GptMirror.build(settings, settings.role(stage, place), device, source);
+        return GptMirror.build(
+                settings,
+                settings.role(stage, place),
+                Sharding.of(settings, place),
+                device,
+                source);
     }
 
     /** The same stages without first values. */
@@ -66,14 +71,16 @@ public final class GptStageFactory implements StageBuilder {
     public StageMemory predictedMemory(int stage, RankPlace place) {
         StageRole role = settings.role(stage, place);
         StageScopes scopes = new StageScopes(new CountingScope("prediction"), "stage " + stage);
-        StageBuffers.allocate(scopes, settings, role, budgets.get(stage));
+        StageBuffers.allocate(
+                scopes, settings, role, Sharding.of(settings, place), budgets.get(stage));
         return scopes.memory();
     }
 
     /** Device memory that a mirror of a stage will hold; nothing is allocated. */
     public StageMemory predictedMirrorMemory(int stage, RankPlace place) {
         StageScopes scopes = new StageScopes(new CountingScope("prediction"), "mirror");
-        GptMirror.allocate(scopes, settings, settings.role(stage, place));
+        GptMirror.allocate(
+                scopes, settings, settings.role(stage, place), Sharding.of(settings, place));
         return scopes.memory();
     }
 }

@@ -3,6 +3,7 @@ package dev.penstock.runtime.model;
 import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.runtime.model.ParameterSpec.Initial;
 import java.util.List;
+import java.util.stream.Stream;
 
 /** The parameters of one transformer block. */
 record LayerParameters(
@@ -18,13 +19,16 @@ record LayerParameters(
         String h = "h." + layer + ".";
         int d = shape.width();
         int inner = shape.model().hidden();
-        return new LayerParameters(
-                norm(allocator, h + "ln_1", shape),
-                columns(allocator, h + "attn.c_attn", shape, 3 * d, 3),
-                rows(allocator, h + "attn.c_proj", shape, d),
-                norm(allocator, h + "ln_2", shape),
-                columns(allocator, h + "mlp.c_fc", shape, inner, 1),
-                rows(allocator, h + "mlp.c_proj", shape, inner));
+        return allocator.group(
+                "h." + layer,
+                () ->
+                        new LayerParameters(
+                                norm(allocator, h + "ln_1", shape),
+                                columns(allocator, h + "attn.c_attn", shape, 3 * d, 3),
+                                rows(allocator, h + "attn.c_proj", shape, d),
+                                norm(allocator, h + "ln_2", shape),
+                                columns(allocator, h + "mlp.c_fc", shape, inner, 1),
+                                rows(allocator, h + "mlp.c_proj", shape, inner)));
     }
 
     static NormParameters norm(ParameterAllocator allocator, String name, ShardShape shape) {
@@ -34,6 +38,14 @@ record LayerParameters(
                 name,
                 allocator.allocate(ParameterSpec.gain(name + ".weight", all).countedIf(counts)),
                 allocator.allocate(ParameterSpec.bias(name + ".bias", all).countedIf(counts)));
+    }
+
+    /** The groups in which the block lies. */
+    List<ParameterGroup> groups() {
+        return Stream.of(norm1.gain(), queryKeyValue.weight())
+                .map(Parameter::group)
+                .distinct()
+                .toList();
     }
 
     /** Outputs are divided among the shards. */

@@ -25,7 +25,7 @@ final class LossHead {
     private final Kernels kernels;
     private final LayerNorm norm;
     private final Parameter matrix;
-    private final @Nullable Tensor matrixGradient;
+    private final @Nullable GroupView matrixGradient;
     private final Tensor logits;
 
     /**
@@ -95,7 +95,7 @@ final class LossHead {
             Tensor dStream,
             Workspace work,
             TokenBlocks blocks) {
-        Tensor dMatrix = requireNonNull(matrixGradient);
+        Tensor dMatrix = requireNonNull(matrixGradient).tensor();
         for (HeadChunk chunk : chunks) {
             Tensor normed = chunk.of(a.normed());
             Tensor dNormed = chunk.of(work.dModel());

@@ -1,51 +1,109 @@
 package dev.penstock.runtime.model;
 
 import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.cuda.device.Tensor;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A parameter in device memory. Vectors are matrices of one row.
+ * A parameter in its group. Vectors are matrices of one row.
  *
- * @param weight the F32 master
- * @param factor what matrix products read: a BF16 copy, or the master itself
- * @param training null where the model only runs forward
+ * @param offset of its first element in the group
+ * @param weights the F32 whole
+ * @param factors what matrix products read: a BF16 copy, or the weights themselves
+ * @param gradients where backwards add; null without training
  */
-record Parameter(ParameterSpec spec, Tensor weight, Tensor factor, @Nullable Training training) {
-
-    /** What training adds to a parameter; all F32 in the weight's shape. */
-    record Training(Tensor gradient, Tensor m, Tensor v) {}
+record Parameter(
+        ParameterSpec spec,
+        ParameterGroup group,
+        long offset,
+        GroupView weights,
+        GroupView factors,
+        @Nullable GroupView gradients) {
 
     String name() {
         return spec.name();
     }
 
-    Tensor gradient() {
-        return trained().gradient();
+    Tensor weight() {
+        return weights.tensor();
     }
 
-    Training trained() {
-        if (training == null) {
+    Tensor factor() {
+        return factors.tensor();
+    }
+
+    /** Where backwards add. */
+    Tensor gradient() {
+        return gradientView().tensor();
+    }
+
+    GroupView gradientView() {
+        if (gradients == null) {
             throw new IllegalStateException(name() + " was allocated for inference only");
         }
-        return training;
+        return gradients;
+    }
+
+    private long elements() {
+        return spec.piece().elements();
+    }
+
+    /** Which of its elements this rank updates and saves. */
+    Sharding.Part held() {
+        return group.sharding().held(group.elements()).within(offset, elements());
+    }
+
+    /** Which of its elements this rank counts in norms. */
+    Sharding.Part own() {
+        return group.sharding().part(group.elements()).within(offset, elements());
+    }
+
+    boolean isHeld() {
+        return held().count() > 0;
+    }
+
+    /** {@link #held} as a piece of the whole parameter. */
+    TensorPiece piece() {
+        Sharding.Part held = held();
+        return held.count() == elements()
+                ? spec.piece()
+                : spec.piece().stretch(held.from(), held.to());
+    }
+
+    Tensor heldMaster() {
+        return of(group.master(), held());
+    }
+
+    Tensor heldGradient() {
+        return of(group.trained().gradient().part(), held());
+    }
+
+    /** The gradient of {@link #own}. */
+    Tensor ownGradient() {
+        return of(group.trained().gradient().part(), own());
+    }
+
+    Tensor heldM() {
+        return of(group.trained().m(), held());
+    }
+
+    Tensor heldV() {
+        return of(group.trained().v(), held());
+    }
+
+    /** Elements of this parameter in a tensor of the group's held part. */
+    private Tensor of(Tensor groupPart, Sharding.Part elements) {
+        long first = group.sharding().held(group.elements()).from();
+        return Stretches.of(groupPart, offset + elements.from() - first, elements.count());
     }
 
     /** Weight and moments under the names that files use. */
     List<NamedTensor> state() {
         return List.of(
-                named(name(), weight),
-                named("optimizer.m." + name(), trained().m()),
-                named("optimizer.v." + name(), trained().v()));
-    }
-
-    NamedTensor named(String tensorName, Tensor tensor) {
-        return new NamedTensor(tensorName, spec.piece(), tensor);
-    }
-
-    /** Whether the factor is a copy that must follow the master. */
-    boolean hasCopy() {
-        return factor != weight;
+                new NamedTensor(name(), piece(), heldMaster()),
+                new NamedTensor("optimizer.m." + name(), piece(), heldM()),
+                new NamedTensor("optimizer.v." + name(), piece(), heldV()));
     }
 }

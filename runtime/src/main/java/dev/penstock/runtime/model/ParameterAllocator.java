@@ -1,52 +1,102 @@
 package dev.penstock.runtime.model;
 
-import dev.penstock.cuda.device.DType;
-import dev.penstock.cuda.device.DeviceScope;
-import dev.penstock.cuda.device.Tensor;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
-/** Gives parameters their memory, in the order in which they are asked for. */
+/** Gives parameters their memory, group by group, in the order in which they are asked for. */
 final class ParameterAllocator {
-    private final StageScopes scopes;
-    private final Precision precision;
-    private final boolean training;
-    private final List<Parameter> allocated = new ArrayList<>();
-
-    /**
-     * @param training whether gradients and moments are wanted
-     */
-    ParameterAllocator(StageScopes scopes, Precision precision, boolean training) {
-        this.scopes = scopes;
-        this.precision = precision;
-        this.training = training;
+    /** What parameters are allocated for. */
+    enum Use {
+        /** Forward and backward. */
+        TRAIN,
+        /** Updates from given gradients. */
+        MIRROR,
+        /** Forward alone. */
+        INFER
     }
 
+    /** What is asked for one after another; what matrix products read may lie apart. */
+    private record Open(ParameterGroup factors, ParameterGroup others) {}
+
+    private final StageScopes scopes;
+    private final Precision precision;
+    private final Use use;
+    private final Sharding sharding;
+    private final List<Parameter> allocated = new ArrayList<>();
+    private final List<ParameterGroup> groups = new ArrayList<>();
+    private @Nullable Open open;
+
+    ParameterAllocator(StageScopes scopes, Precision precision, Use use, Sharding sharding) {
+        this.scopes = scopes;
+        this.precision = precision;
+        this.use = use;
+        this.sharding = sharding;
+    }
+
+    /** Of a rank that holds all parameters of its stage. */
+    ParameterAllocator(StageScopes scopes, Precision precision, Use use) {
+        this(scopes, precision, use, Sharding.NONE);
+    }
+
+    /**
+     * Puts parameters into a group, in the order in which they are allocated.
+     *
+     * @param parameters allocates them
+     */
+    <T> T group(String name, Supplier<T> parameters) {
+        return group(name, false, parameters);
+    }
+
+    /** As {@link #group} for a table whose rows are looked up, whether or not it is a factor. */
+    <T> T tables(String name, Supplier<T> parameters) {
+        return group(name, true, parameters);
+    }
+
+    private <T> T group(String name, boolean lookedUp, Supplier<T> parameters) {
+        boolean rounds = precision == Precision.BF16 && use != Use.MIRROR;
+        boolean apart = precision == Precision.BF16 && !lookedUp;
+        var others = new ParameterGroup(name, sharding, true, rounds && lookedUp);
+        var factors =
+                apart
+                        ? new ParameterGroup("factors of " + name, sharding, !rounds, rounds)
+                        : others;
+        open = new Open(factors, others);
+        T made = parameters.get();
+        open = null;
+        for (ParameterGroup group : apart ? List.of(factors, others) : List.of(others)) {
+            if (group.elements() > 0) {
+                group.allocate(scopes, use);
+                groups.add(group);
+            }
+        }
+        return made;
+    }
+
+    /** Takes a parameter into the group that is being made. */
     Parameter allocate(ParameterSpec spec) {
-        Tensor weight = tensor(scopes.parameters(), spec.name(), DType.F32, spec);
-        Tensor factor =
-                spec.factor() && precision == Precision.BF16
-                        ? tensor(scopes.parameters(), "bf16." + spec.name(), DType.BF16, spec)
-                        : weight;
-        Parameter parameter = new Parameter(spec, weight, factor, training ? training(spec) : null);
+        if (open == null) {
+            throw new IllegalStateException(spec.name() + " belongs to no group");
+        }
+        ParameterGroup group = spec.factor() ? open.factors() : open.others();
+        Parameter parameter = group.add(spec, training());
         allocated.add(parameter);
         return parameter;
     }
 
-    private Parameter.Training training(ParameterSpec spec) {
-        return new Parameter.Training(
-                secondGradient(spec),
-                tensor(scopes.optimizer(), "optimizer.m." + spec.name(), DType.F32, spec),
-                tensor(scopes.optimizer(), "optimizer.v." + spec.name(), DType.F32, spec));
+    /** A gradient beyond the parameter's own, alone in its group. */
+    GroupGradient secondGradient(Parameter parameter) {
+        return parameter.group().secondGradient(scopes);
     }
 
-    /** A gradient buffer beyond the parameter's own. */
-    Tensor secondGradient(ParameterSpec spec) {
-        return tensor(scopes.gradients(), "gradient of " + spec.name(), DType.F32, spec);
+    private boolean training() {
+        return use != Use.INFER;
     }
 
-    boolean training() {
-        return training;
+    /** Whether backwards add to gradients. */
+    boolean accumulates() {
+        return use == Use.TRAIN;
     }
 
     /** All parameters so far. */
@@ -54,7 +104,8 @@ final class ParameterAllocator {
         return List.copyOf(allocated);
     }
 
-    private static Tensor tensor(DeviceScope scope, String name, DType type, ParameterSpec spec) {
-        return scope.tensor(name, type, spec.rows(), spec.columns());
+    /** All groups so far. */
+    List<ParameterGroup> groups() {
+        return List.copyOf(groups);
     }
 }

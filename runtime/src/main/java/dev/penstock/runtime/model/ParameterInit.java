@@ -30,24 +30,21 @@ final class ParameterInit {
         this.modelLayers = modelLayers;
     }
 
-    void fill(List<Parameter> parameters, Kernels kernels) {
-        for (Parameter p : parameters) {
+    void fill(StageParameters parameters, Kernels kernels) {
+        for (Parameter p : parameters.held()) {
             if (!given(p.name(), p) && !headFromTokenTable(p)) {
-                fillDefault(p.spec(), p.spec().piece(), p.weight().segment());
+                fillDefault(p.spec(), p.piece(), p.heldMaster().segment());
             }
-            if (p.hasCopy()) {
-                kernels.copy(p.weight(), p.factor());
-            }
-            Parameter.Training training = p.training();
-            if (training != null) {
-                moment("optimizer.m." + p.name(), p.spec(), training.m());
-                moment("optimizer.v." + p.name(), p.spec(), training.v());
+            if (p.group().isTrained()) {
+                moment("optimizer.m." + p.name(), p.piece(), p.heldM());
+                moment("optimizer.v." + p.name(), p.piece(), p.heldV());
             }
         }
+        parameters.groups().forEach(group -> group.masterChanged(kernels));
     }
 
     private boolean given(String name, Parameter p) {
-        return source.fill(name, p.spec().piece(), p.weight().segment());
+        return source.fill(name, p.piece(), p.heldMaster().segment());
     }
 
     /** A tied model's file has no head: an untied head then starts from the token table. */
@@ -56,8 +53,8 @@ final class ParameterInit {
                 && given(StageParameters.TOKEN_TABLE, p);
     }
 
-    private void moment(String name, ParameterSpec spec, Tensor moment) {
-        if (!source.fill(name, spec.piece(), moment.segment())) {
+    private void moment(String name, TensorPiece piece, Tensor moment) {
+        if (!source.fill(name, piece, moment.segment())) {
             moment.segment().fill((byte) 0);
         }
     }

@@ -9,6 +9,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Everything that a training stage allocates on its device, all of it when the stage is built.
  *
+ * @param gathers room for sharded parameters while they are here
  * @param recomputed blocks that share their activations
  * @param stash what units in flight keep
  * @param workspaces entry s: scratch of a backward of slice s
@@ -19,6 +20,7 @@ import org.jspecify.annotations.Nullable;
  */
 record StageBuffers(
         StageParameters parameters,
+        @Nullable GatherPool gathers,
         RecomputedBlocks recomputed,
         StageStash stash,
         List<Workspace> workspaces,
@@ -28,12 +30,22 @@ record StageBuffers(
         @Nullable LossLedger ledger) {
 
     static StageBuffers allocate(
-            StageScopes scopes, GptSettings settings, StageRole role, StageBudget budget) {
+            StageScopes scopes,
+            GptSettings settings,
+            StageRole role,
+            Sharding sharding,
+            StageBudget budget) {
         ShardShape shape = settings.shape(role);
         BatchShape batch = settings.batch();
         StageParameters parameters =
                 StageParameters.allocate(
-                        new ParameterAllocator(scopes, settings.precision(), true), shape, role);
+                        new ParameterAllocator(
+                                scopes,
+                                settings.precision(),
+                                ParameterAllocator.Use.TRAIN,
+                                sharding),
+                        shape,
+                        role);
         RecomputedBlocks recomputed =
                 RecomputedBlocks.allocate(scopes.scratch(), settings, role, budget);
         StageStash stash = new StageStash(scopes.activations(), settings, role, budget, recomputed);
@@ -53,6 +65,7 @@ record StageBuffers(
                         : null;
         return new StageBuffers(
                 parameters,
+                sharding.parameters() ? gathers(scopes, settings, parameters) : null,
                 recomputed,
                 stash,
                 workspaces(scopes, settings, role),
@@ -60,6 +73,15 @@ record StageBuffers(
                 logits,
                 role.first() ? new InputTokens(scopes.activations(), batch) : null,
                 role.last() ? new LossLedger(scopes.activations(), shape, batch) : null);
+    }
+
+    private static GatherPool gathers(
+            StageScopes scopes, GptSettings settings, StageParameters parameters) {
+        var units = new ParameterUnits(parameters);
+        boolean streamed = settings.zero().residency() == ZeroSettings.Residency.LAYER;
+        return new GatherPool(
+                scopes.gathered(),
+                streamed ? units.windows(settings.zero().prefetchLayers()) : List.of(units.all()));
     }
 
     private static List<Workspace> workspaces(

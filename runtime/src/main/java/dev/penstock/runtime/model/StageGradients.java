@@ -3,54 +3,70 @@ package dev.penstock.runtime.model;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.SharedGradient;
 import dev.penstock.actors.spi.TensorNorm;
+import dev.penstock.actors.zero.GradientReducer;
 import dev.penstock.cuda.device.Kernels;
-import dev.penstock.cuda.device.Tensor;
+import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The gradients of a stage between its last backward and the next step. A tied matrix has a part
  * from the embedding and one from the head: two stages exchange them, a single stage adds them
- * here.
+ * here, each after its sum over replicas.
  */
 final class StageGradients {
     private final Kernels kernels;
-    private final List<Parameter> parameters;
+    private final Sharding sharding;
     private final List<Parameter> counted;
+    private final List<GroupGradient> all = new ArrayList<>();
     private final List<SharedGradient> shared;
-    private final @Nullable Parameter tiedHere;
-    private final @Nullable Tensor headPart;
+    private final @Nullable GroupGradient tiedHere;
+    private final @Nullable GroupGradient headPart;
     private boolean used;
 
     StageGradients(
-            Kernels kernels, StageParameters parameters, GptSettings settings, StageRole role) {
+            Kernels kernels,
+            StageParameters parameters,
+            Sharding sharding,
+            GptSettings settings,
+            StageRole role) {
         this.kernels = kernels;
-        this.parameters = parameters.all();
+        this.sharding = sharding;
         counted = parameters.counted();
         Parameter table = settings.shape().tied() ? parameters.tokenTable() : null;
         StageParameters.Head head = parameters.head();
         boolean alone = role.first() && role.last();
-        tiedHere = alone ? table : null;
-        headPart = alone && table != null && head != null ? head.matrixGradient() : null;
+        tiedHere = alone && table != null ? table.group().trained().gradient() : null;
+        headPart = head == null ? null : head.second();
         shared =
-                alone || table == null
+                alone || table == null || !table.isHeld()
                         ? List.of()
                         : List.of(sharedBetween(settings.partition().stages(), table));
+        parameters.groups().forEach(group -> all.add(group.trained().gradient()));
+        if (headPart != null) {
+            all.add(headPart);
+        }
     }
 
     private static SharedGradient sharedBetween(int stages, Parameter parameter) {
-        return new SharedGradient(parameter.name(), List.of(0, stages - 1), parameter.gradient());
+        return new SharedGradient(
+                parameter.name(), List.of(0, stages - 1), parameter.heldGradient());
     }
 
+    /** Sharers hold the same part of it. */
     List<SharedGradient> shared() {
         return shared;
+    }
+
+    /** What is summed with replicas. */
+    List<GradientReducer.Group> reductions() {
+        return all.stream().map(gradient -> gradient.reduction(kernels)).toList();
     }
 
     /** Before a step's backwards: zeroes what a step that was abandoned left behind. */
     void begin() {
         if (used) {
-            parameters.forEach(p -> kernels.zero(p.gradient()));
-            zeroHeadPart();
+            all.forEach(gradient -> gradient.zero(kernels));
         }
         used = true;
     }
@@ -63,29 +79,32 @@ final class StageGradients {
     /** After a step's backwards: the embedding's part plus the head's. */
     void complete() {
         if (tiedHere != null && headPart != null) {
-            kernels.add(headPart, tiedHere.gradient());
+            kernels.add(headPart.part(), tiedHere.part());
         }
     }
 
     /** After the optimizer, which zeroes the gradients that it used. */
     void end() {
-        zeroHeadPart();
+        if (headPart != null) {
+            kernels.zero(headPart.part());
+        }
+        all.forEach(gradient -> gradient.end(kernels));
         used = false;
     }
 
-    private void zeroHeadPart() {
-        if (headPart != null) {
-            kernels.zero(headPart);
-        }
-    }
-
+    /** Of this rank's own parts, whoever holds the rest: the same sums whatever is sharded. */
     List<TensorNorm> norms() {
         return counted.stream()
-                .map(p -> new TensorNorm(p.name(), kernels.squaredNorm(p.gradient())))
+                .filter(p -> p.own().count() > 0)
+                .map(p -> new TensorNorm(p.name(), kernels.squaredNorm(p.ownGradient())))
                 .toList();
     }
 
     List<NamedTensor> tensors() {
-        return counted.stream().map(p -> p.named(p.name(), p.gradient())).toList();
+        return sharding.speaks()
+                ? counted.stream()
+                        .map(p -> new NamedTensor(p.name(), p.piece(), p.heldGradient()))
+                        .toList()
+                : List.of();
     }
 }

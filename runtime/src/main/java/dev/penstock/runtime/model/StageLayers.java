@@ -17,9 +17,11 @@ final class StageLayers {
     private final List<AttentionBlock> attentions = new ArrayList<>();
     private final List<MlpBlock> mlps = new ArrayList<>();
     private final @Nullable LossHead head;
+    private final ParameterStream stream;
     private final List<String> inputGradientPlaces = new ArrayList<>();
 
     /**
+     * @param stream where the layers find their parameters
      * @param logits scratch of {@link LossHead#logitsScratch}; null on stages without a head
      */
     StageLayers(
@@ -27,8 +29,10 @@ final class StageLayers {
             ShardShape shape,
             StageRole role,
             StageParameters parameters,
+            ParameterStream stream,
             @Nullable Tensor logits) {
         this.compute = compute;
+        this.stream = stream;
         embedding =
                 parameters.embedding() == null
                         ? null
@@ -68,13 +72,20 @@ final class StageLayers {
             List<Tensor> qkv,
             @Nullable Tensor output,
             TokenBlocks blocks) {
+        stream.forward();
+        stream.enter();
         embed(tokens, a, output, blocks);
+        stream.leave();
         for (int i = 0; i < size(); i++) {
             LayerActivations layer = a.layers().get(i);
+            stream.enter();
             attentions.get(i).forward(a.stream(i, input), layer, qkv.get(i), blocks);
             mlps.get(i).forward(layer, a.stream(i + 1, output));
+            stream.leave();
         }
+        stream.enter();
         normalise(input, a);
+        stream.leave();
     }
 
     /**
@@ -90,10 +101,14 @@ final class StageLayers {
             List<Tensor> qkv,
             boolean kept,
             TokenBlocks blocks) {
+        stream.forward();
+        stream.enter();
         if (size() > 0 || head != null) {
             embed(tokens, a, null, blocks);
         }
+        stream.leave();
         for (int i = 0; i < size(); i++) {
+            stream.enter();
             attend(i, input, a, qkv.get(i), kept, blocks);
             LayerActivations layer = a.layers().get(i);
             if (i + 1 < size() || head != null) {
@@ -101,8 +116,11 @@ final class StageLayers {
             } else {
                 mlps.get(i).activate(layer);
             }
+            stream.leave();
         }
+        stream.enter();
         normalise(input, a);
+        stream.leave();
     }
 
     /**

@@ -8,10 +8,18 @@ package dev.penstock.runtime.model;
  * @param optimizer both moments
  * @param activations what the units in flight keep, and the step's tokens
  * @param scratch reused by every op
+ * @param gathered whole parameters of shards, while they are here
+ * @param accumulators gradients on their way to being shards
  */
 public record StageMemory(
-        long parameters, long gradients, long optimizer, long activations, long scratch) {
+        long parameters,
+        long gradients,
+        long optimizer,
+        long activations,
+        long scratch,
+        long gathered,
+        long accumulators) {
     public long total() {
-        return parameters + gradients + optimizer + activations + scratch;
+        return parameters + gradients + optimizer + activations + scratch + gathered + accumulators;
     }
 }

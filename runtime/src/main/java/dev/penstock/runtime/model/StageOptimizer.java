@@ -2,37 +2,36 @@ package dev.penstock.runtime.model;
 
 import dev.penstock.cuda.device.AdamWStep;
 import dev.penstock.cuda.device.Kernels;
-import java.util.List;
 
-/** AdamW over a stage's parameters, in two groups: those that decay and those that do not. */
+/**
+ * AdamW over what a rank holds of a stage's parameters: some decay, others do not, whatever group
+ * they lie in.
+ */
 final class StageOptimizer {
     private final Kernels kernels;
     private final AdamWSettings settings;
-    private final List<Parameter> parameters;
+    private final StageParameters parameters;
 
-    StageOptimizer(Kernels kernels, AdamWSettings settings, List<Parameter> parameters) {
+    StageOptimizer(Kernels kernels, AdamWSettings settings, StageParameters parameters) {
         this.kernels = kernels;
         this.settings = settings;
         this.parameters = parameters;
     }
 
-    /** Updates all parameters and clears their gradients. */
+    /** Updates what is held and clears its gradients. */
     void update(long step, double clipFactor) {
         AdamWStep decaying = numbers(step, clipFactor, settings.weightDecay());
         AdamWStep steady = numbers(step, clipFactor, 0);
-        for (Parameter p : parameters) {
-            Parameter.Training training = p.trained();
+        for (Parameter p : parameters.held()) {
             boolean decays = settings.decayAll() || !p.spec().vector();
             kernels.adamW(
-                    p.weight(),
-                    training.gradient(),
-                    training.m(),
-                    training.v(),
+                    p.heldMaster(),
+                    p.heldGradient(),
+                    p.heldM(),
+                    p.heldV(),
                     decays ? decaying : steady);
-            if (p.hasCopy()) {
-                kernels.copy(p.weight(), p.factor());
-            }
         }
+        parameters.groups().forEach(group -> group.masterChanged(kernels));
     }
 
     private AdamWStep numbers(long step, double clipFactor, double decay) {

@@ -1,7 +1,6 @@
 package dev.penstock.runtime.model;
 
 import dev.penstock.actors.spi.TensorPiece;
-import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.ParameterSpec.Initial;
 import java.util.ArrayList;
 import java.util.List;
@@ -10,13 +9,18 @@ import org.jspecify.annotations.Nullable;
 /**
  * The parameters of a stage.
  *
+ * <p>The token table, and an untied head's matrix, are groups of their own: two stages that share a
+ * matrix then shard it alike.
+ *
  * @param all every parameter once, in the model's order
+ * @param groups all groups once, in the model's order
  */
 record StageParameters(
         @Nullable Embedding embedding,
         List<LayerParameters> layers,
         @Nullable Head head,
-        List<Parameter> all) {
+        List<Parameter> all,
+        List<ParameterGroup> groups) {
 
     static final String TOKEN_TABLE = "wte.weight";
     static final String HEAD_MATRIX = "lm_head.weight";
@@ -31,8 +35,13 @@ record StageParameters(
      *     one buffer for the embedding's part and one for the head's on every layout, and the sum
      *     is taken at the end of the step, so that the bits do not depend on the number of stages.
      *     Null without training.
+     * @param second the latter as a group, where one stage has both; else null
      */
-    record Head(NormParameters norm, Parameter matrix, @Nullable Tensor matrixGradient) {}
+    record Head(
+            NormParameters norm,
+            Parameter matrix,
+            @Nullable GroupView matrixGradient,
+            @Nullable GroupGradient second) {}
 
     static StageParameters allocate(
             ParameterAllocator allocator, ShardShape shape, StageRole role) {
@@ -42,42 +51,53 @@ record StageParameters(
             layers.add(LayerParameters.allocate(allocator, shape, role.firstLayer() + i));
         }
         Head head = role.last() ? head(allocator, shape, embedding) : null;
-        return new StageParameters(embedding, List.copyOf(layers), head, allocator.allocated());
+        return new StageParameters(
+                embedding, List.copyOf(layers), head, allocator.allocated(), allocator.groups());
     }
 
     private static Embedding embedding(
             ParameterAllocator allocator, ShardShape shape, StageRole role) {
         ParameterSpec tokens = ParameterSpec.table(TOKEN_TABLE, shape.tokenRows());
         TensorPiece positions = TensorPiece.all(List.of(shape.context(), shape.width()));
+        ParameterSpec table =
+                ParameterSpec.table("wpe.weight", positions).countedIf(shape.countsCommon());
+        boolean tiedHere = role.last() && shape.model().tied();
         return new Embedding(
-                allocator.allocate(
-                        role.last() && shape.model().tied() ? tokens.asFactor() : tokens),
-                allocator.allocate(
-                        ParameterSpec.table("wpe.weight", positions)
-                                .countedIf(shape.countsCommon())));
+                tiedHere
+                        ? allocator.tables("wte", () -> allocator.allocate(tokens.asFactor()))
+                        : allocator.group("wte", () -> allocator.allocate(tokens)),
+                allocator.group("wpe", () -> allocator.allocate(table)));
     }
 
     private static Head head(
             ParameterAllocator allocator, ShardShape shape, @Nullable Embedding embedding) {
-        NormParameters norm = LayerParameters.norm(allocator, "ln_f", shape);
+        NormParameters norm =
+                allocator.group("ln_f", () -> LayerParameters.norm(allocator, "ln_f", shape));
         boolean tied = shape.model().tied();
         if (tied && embedding != null) {
             Parameter matrix = embedding.tokens();
+            GroupGradient second =
+                    allocator.accumulates() ? allocator.secondGradient(matrix) : null;
             return new Head(
-                    norm,
-                    matrix,
-                    allocator.training() ? allocator.secondGradient(matrix.spec()) : null);
+                    norm, matrix, second == null ? null : second.view(0, matrix.spec()), second);
         }
         ParameterSpec spec =
                 ParameterSpec.matrix(
                         tied ? TOKEN_TABLE : HEAD_MATRIX, shape.tokenRows(), Initial.NORMAL);
-        Parameter matrix = allocator.allocate(spec.countedIf(!tied));
-        return new Head(norm, matrix, allocator.training() ? matrix.gradient() : null);
+        Parameter matrix =
+                allocator.group(
+                        tied ? "wte" : "lm_head", () -> allocator.allocate(spec.countedIf(!tied)));
+        return new Head(norm, matrix, allocator.accumulates() ? matrix.gradientView() : null, null);
     }
 
-    /** The parameters that this stage reports. */
+    /** The parameters of which this rank holds something. */
+    List<Parameter> held() {
+        return all.stream().filter(Parameter::isHeld).toList();
+    }
+
+    /** Those of {@link #held} that this rank reports. */
     List<Parameter> counted() {
-        return all.stream().filter(p -> p.spec().counted()).toList();
+        return held().stream().filter(p -> p.spec().counted()).toList();
     }
 
     /** The token table, or a tied head's copy of it, if this stage has one. */

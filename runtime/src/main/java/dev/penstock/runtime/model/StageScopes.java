@@ -10,6 +10,8 @@ final class StageScopes implements AutoCloseable {
     private final DeviceScope optimizer;
     private final DeviceScope activations;
     private final DeviceScope scratch;
+    private final DeviceScope gathered;
+    private final DeviceScope accumulators;
 
     /** Opens a scope of this name and its parts below {@code parent}. */
     StageScopes(DeviceScope parent, String name) {
@@ -19,6 +21,8 @@ final class StageScopes implements AutoCloseable {
         optimizer = whole.child("optimizer", Long.MAX_VALUE);
         activations = whole.child("activations", Long.MAX_VALUE);
         scratch = whole.child("scratch", Long.MAX_VALUE);
+        gathered = whole.child("gathered parameters", Long.MAX_VALUE);
+        accumulators = whole.child("accumulators", Long.MAX_VALUE);
     }
 
     DeviceScope parameters() {
@@ -41,17 +45,29 @@ final class StageScopes implements AutoCloseable {
         return scratch;
     }
 
+    DeviceScope gathered() {
+        return gathered;
+    }
+
+    DeviceScope accumulators() {
+        return accumulators;
+    }
+
     StageMemory memory() {
         return new StageMemory(
                 parameters.liveBytes(),
                 gradients.liveBytes(),
                 optimizer.liveBytes(),
                 activations.liveBytes(),
-                scratch.liveBytes());
+                scratch.liveBytes(),
+                gathered.liveBytes(),
+                accumulators.liveBytes());
     }
 
     @Override
     public void close() {
+        accumulators.close();
+        gathered.close();
         scratch.close();
         activations.close();
         optimizer.close();

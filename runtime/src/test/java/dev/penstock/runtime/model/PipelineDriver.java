@@ -1,6 +1,7 @@
 package dev.penstock.runtime.model;
 
 import dev.penstock.actors.collective.Alone;
+import dev.penstock.actors.collective.Collective;
 import dev.penstock.actors.collective.CollectiveGroup;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.RankPlace;
@@ -16,6 +17,7 @@ import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.data.BatchSource;
+import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.PassKind;
 import dev.penstock.schedules.ir.RankProgram;
@@ -34,6 +36,7 @@ import java.util.OptionalDouble;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.BiConsumer;
+import java.util.function.IntFunction;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -43,6 +46,8 @@ final class PipelineDriver implements AutoCloseable {
     private final Device device;
     private final int shard;
     private final Schedule order;
+    private final Schedule evaluation;
+    private final Map<Integer, Collective> sums = new HashMap<>();
     private Set<WorkUnit> recomputed = Set.of();
     private final List<GptStage> stages;
     private final DeviceScope boundaries;
@@ -82,9 +87,27 @@ final class PipelineDriver implements AutoCloseable {
             BatchSource batches,
             ParameterSource source,
             int shard) {
+        this(device, settings, order, ForwardOnly.of(order), batches, source, shard, 0);
+    }
+
+    /**
+     * @param order with gathers and reductions, without transfers
+     * @param replica which of the replicas that the settings tell of; to be connected with the
+     *     others
+     */
+    PipelineDriver(
+            Device device,
+            GptSettings settings,
+            Schedule order,
+            Schedule evaluation,
+            BatchSource batches,
+            ParameterSource source,
+            int shard,
+            int replica) {
         this.device = device;
         this.shard = shard;
         this.order = order;
+        this.evaluation = evaluation;
         List<StageBudget> budgets =
                 MemoryProfile.of(order, PassKind.TRAINING).stages().stream()
                         .sorted(Comparator.comparingInt(StagePeak::stage))
@@ -96,7 +119,13 @@ final class PipelineDriver implements AutoCloseable {
                         .mapToObj(
                                 stage ->
                                         factory.create(
-                                                stage, new RankPlace(stage, shard, 0, 0), device))
+                                                stage,
+                                                new RankPlace(
+                                                        order.placement().rankOf(stage),
+                                                        shard,
+                                                        0,
+                                                        replica),
+                                                device))
                         .toList();
         boundaries = device.memory().child("boundaries", Long.MAX_VALUE);
     }
@@ -129,22 +158,40 @@ final class PipelineDriver implements AutoCloseable {
 
     /** Runs a training step; its loss, which of several shards the first alone reports. */
     double train(long step) {
-        stages.forEach(stage -> stage.beginStep(StepKind.TRAIN, step));
-        run(order.programs());
-        sumSharedGradients();
-        List<StepResult> results = stages.stream().map(GptStage::finishStep).toList();
+        List<StepResult> results = compute(step);
         gradientNorm = norm(results);
         gradients = copy(GptStage::gradients);
         double clip = clipNorm > 0 ? Math.min(1, clipNorm / (gradientNorm + 1e-6)) : 1;
         beforeUpdate.accept(step, clip);
-        stages.forEach(stage -> stage.update(step, clip));
+        update(step, clip);
         return loss(results);
+    }
+
+    /** Connects the stages of every rank of the order. */
+    void connectRanks(IntFunction<StageGroups> groups) {
+        for (GptStage stage : stages) {
+            stage.connect(groups.apply(order.placement().rankOf(stage.stage())));
+        }
+    }
+
+    /** A training step as far as its gradients. */
+    List<StepResult> compute(long step) {
+        stages.forEach(stage -> stage.beginStep(StepKind.TRAIN, step));
+        run(order.programs());
+        stages.forEach(stage -> finishSum(stage.stage()));
+        sumSharedGradients();
+        return stages.stream().map(GptStage::finishStep).toList();
+    }
+
+    /** The rest of a training step. */
+    void update(long step, double clip) {
+        stages.forEach(stage -> stage.update(step, clip));
     }
 
     /** Runs a forward pass over held-out data; its loss. */
     double evaluate(long index) {
         stages.forEach(stage -> stage.beginStep(StepKind.EVALUATE, index));
-        run(ForwardOnly.of(order).programs());
+        run(evaluation.programs());
         return loss(stages.stream().map(GptStage::finishStep).toList());
     }
 
@@ -208,6 +255,7 @@ final class PipelineDriver implements AutoCloseable {
             case Op.Forward f -> forward(f.unit());
             case Op.InputGradient b -> backward(b);
             case Op.BackwardWeight(WorkUnit unit) -> {
+                finishSum(unit.stage());
                 stages.get(unit.stage()).backwardWeight(unit);
                 yield true;
             }
@@ -218,9 +266,32 @@ final class PipelineDriver implements AutoCloseable {
                 stages.get(unit.stage()).recompute(unit, inputs.get(unit));
                 yield true;
             }
-            case Op.ParameterOp _, Op.ReduceGradients _ ->
-                    throw new AssertionError("compute ops only, got " + op);
+            case Op.GatherParameters(int stage, LayerRange layers) -> {
+                stages.get(stage).gather(layers, true);
+                yield true;
+            }
+            case Op.ReleaseParameters(int stage, LayerRange layers) -> {
+                stages.get(stage).release(layers);
+                yield true;
+            }
+            case Op.ReduceGradients(int stage) -> {
+                finishSum(stage);
+                sums.put(stage, stages.get(stage).reduceGradients());
+                yield true;
+            }
         };
+    }
+
+    /** Ends a sum over replicas, if one is under way. */
+    private void finishSum(int stage) {
+        Collective sum = sums.remove(stage);
+        long begun = System.nanoTime();
+        while (sum != null && !sum.advance()) {
+            if (System.nanoTime() - begun > 20_000_000_000L) {
+                throw new AssertionError("stage " + stage + ": " + sum.describe());
+            }
+            Thread.yield();
+        }
     }
 
     private boolean isReady(Op.Forward op) {
@@ -249,6 +320,7 @@ final class PipelineDriver implements AutoCloseable {
 
     private boolean backward(Op.InputGradient op) {
         WorkUnit unit = op.unit();
+        finishSum(unit.stage());
         Tensor outputGradient = outputGradients.get(unit);
         if (!isLast(unit) && outputGradient == null) {
             return false;

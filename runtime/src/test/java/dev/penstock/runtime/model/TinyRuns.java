@@ -38,7 +38,22 @@ final class TinyRuns {
                 s.optimizer(),
                 s.seed(),
                 blocks,
-                s.grid());
+                s.grid(),
+                s.zero());
+    }
+
+    /** The same on so many replicas, each with this batch. */
+    static GptSettings replicated(GptSettings s, int replicas, ZeroSettings zero) {
+        return new GptSettings(
+                s.shape(),
+                s.partition(),
+                s.batch(),
+                s.precision(),
+                s.optimizer(),
+                s.seed(),
+                s.recomputedBlocks(),
+                new RankGrid(1, 1, 1, replicas),
+                zero);
     }
 
     /** Two sequences in each of three micro-batches, sums on a grid of 4 tokens. */

@@ -1,0 +1,209 @@
+package dev.penstock.runtime.model;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.cuda.Devices;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.runtime.model.ZeroSettings.Reduction;
+import dev.penstock.runtime.model.ZeroSettings.Residency;
+import dev.penstock.schedules.generate.GenerateOptions;
+import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.simulate.ReplicaTraffic;
+import java.util.Collections;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What dividing saves in memory and costs in traffic: predicted, measured, and by formula. */
+class ZeroCostsTest {
+    /** Every group of it divides by 8 into 64-byte lines. */
+    private static final GptShape EVEN = new GptShape(128, 16, 128, 2, 4, true);
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 4, 8})
+    void memoryFollowsTheGeneralFormula(int replicas) {
+        GptShape shape = new GptShape(512, 64, 96, 4, 4, false);
+        for (Precision precision : Precision.values()) {
+            GptSettings one =
+                    TinyRuns.settings(shape, 1, BatchShape.unsliced(1, 2, 64, 16), precision);
+            for (int stage = 0; stage <= 3; stage++) {
+                GptSettings settings =
+                        TinyRuns.replicated(
+                                one, replicas, new ZeroSettings(stage, Residency.LAYER, 1));
+                double parameters = 2 * 512 * 96 + 64 * 96 + 4.0 * (12 * 96 * 96 + 13 * 96) + 192;
+                double master = precision == Precision.BF16 ? 4 : 0;
+                double tables = precision == Precision.BF16 ? 512 * 96 + 64 * 96 : 0;
+                double read = precision == Precision.BF16 ? 2 : 4;
+                int n = replicas;
+
+                StageMemory memory = factory(settings).predictedMemory(0, place(replicas - 1));
+
+                double factors = parameters - tables;
+                double p =
+                        n == 1 || stage < 1
+                                ? (read + master) * factors + 4 * tables
+                                : stage < 3
+                                        ? (read + master / n) * factors + 4 * tables
+                                        : 4 * parameters / n;
+                double g = 4 * parameters / (stage < 2 ? 1 : n);
+                double o = 8 * parameters / (stage < 1 ? 1 : n);
+                String as = "%s, stage %d of %d".formatted(precision, stage, replicas);
+                assertThat(memory.parameters() / p).as(as).isCloseTo(1, within(0.05));
+                assertThat(memory.gradients() / g).as(as).isCloseTo(1, within(0.05));
+                assertThat(memory.optimizer() / o).as(as).isCloseTo(1, within(0.05));
+                assertThat(memory.gathered() > 0).as(as).isEqualTo(stage == 3 && n > 1);
+                assertThat(memory.accumulators() > 0).as(as).isEqualTo(stage >= 2 && n > 1);
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"2, LAYER", "3, PASS", "8, LAYER"})
+    void measuredMemoryIsThePredicted(int replicas, Residency residency) {
+        GptSettings one =
+                TinyRuns.settings(TinyRuns.TIED, 2, TinyRuns.batch(List.of(16)), Precision.BF16);
+        for (int zero = 0; zero <= 3; zero++) {
+            GptStageFactory factory =
+                    factory(
+                            TinyRuns.replicated(
+                                    one, replicas, new ZeroSettings(zero, residency, 1)));
+            for (int stage = 0; stage < 2; stage++) {
+                RankPlace place = place(replicas - 1);
+                try (Device device = Devices.open(DeviceSettings.DEFAULTS);
+                        GptStage built = factory.create(stage, place, device)) {
+                    StageMemory predicted = factory.predictedMemory(stage, place);
+
+                    assertThat(built.memory()).isEqualTo(predicted);
+                    assertThat(device.memory().liveBytes()).isEqualTo(predicted.total());
+                }
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "1f1b, 2, 1, 3, TIED",
+        "breadth-first, 2, 2, 2, TIED",
+        "interleaved-1f1b, 2, 2, 2, UNTIED",
+        "zb-h1, 2, 1, 2, UNTIED"
+    })
+    void measuredTrafficIsThePredicted(String kind, int ranks, int chunks, int replicas, String tied)
+            throws Exception {
+        Schedule order = order(kind, ranks, chunks, 4);
+        GptShape shape = tied.equals("TIED") ? TinyRuns.TIED : TinyRuns.UNTIED;
+        for (ZeroSettings zero : all()) {
+            GptSettings settings = settings(shape, order, replicas, zero);
+            try (var driver = new ReplicatedDriver(settings, order, TinyRuns.tokens(37))) {
+                driver.train(1, 1);
+                for (int replica = 0; replica < replicas; replica++) {
+                    List<ReplicaTraffic> predicted =
+                            ReplicaTraffic.of(
+                                    driver.training(),
+                                    new ShardTraffic(settings, place(replica)));
+                    for (int rank = 0; rank < ranks; rank++) {
+                        assertThat(driver.sentBytes(replica, rank))
+                                .as("%s, replica %d, rank %d", zero, replica, rank)
+                                .isEqualTo(predicted.get(rank).bytes());
+                    }
+                }
+            }
+        }
+    }
+
+    /** Stage 0 on rank 0 and stage 1 on rank 1 are gathered once forward and once backward. */
+    @ParameterizedTest
+    @CsvSource({"0, 2", "1, 2", "2, 2", "3, 3"})
+    void anOrderThatGathersOncePerPassSendsWhatThePaperSays(int stage, int times) throws Exception {
+        int n = 2;
+        Schedule order = order("breadth-first", 2, 2, 2);
+        GptShape shape = new GptShape(128, 16, 128, 4, 4, false);
+        GptSettings settings =
+                settings(shape, order, n, new ZeroSettings(stage, Residency.PASS, 1));
+        List<ReplicaTraffic> traffic =
+                ReplicaTraffic.of(
+                        new ReplicatedOrder(settings, order).training(),
+                        new ShardTraffic(settings, place(0)));
+
+        long block = 12L * 128 * 128 + 13 * 128;
+        long lowStage = (128 + 16) * 128 + block; // of rank 0, gathered once per pass
+        long highStage = block; // its second, which turns at once from forward to backward
+        long elements = lowStage + highStage;
+        long turning = stage == 3 ? highStage : 0;
+        assertThat(traffic.getFirst().bytes())
+                .isEqualTo(4 * (times * elements - turning) * (n - 1) / n);
+    }
+
+    @Test
+    void summingPerMicroBatchCostsTrafficPerMicroBatch() {
+        Schedule order = order("1f1b", 2, 1, 4);
+        var once = new ZeroSettings(2, Residency.STEP, 0);
+        GptSettings settings = settings(EVEN, order, 2, once);
+        GptSettings often = settings(EVEN, order, 2, once.reducing(Reduction.PER_MICRO_BATCH));
+
+        long perStep = untied(settings, order);
+        long perMicroBatch = untied(often, order);
+
+        assertThat(perMicroBatch).isEqualTo(4 * perStep);
+    }
+
+    /** Reductions of rank 0 of a model whose stages share nothing. */
+    private static long untied(GptSettings tied, Schedule order) {
+        GptShape shape = new GptShape(128, 16, 128, 2, 4, false);
+        GptSettings settings = settings(shape, order, 2, tied.zero());
+        return ReplicaTraffic.of(
+                        new ReplicatedOrder(settings, order).training(),
+                        new ShardTraffic(settings, place(0)))
+                .getFirst()
+                .reductionBytes();
+    }
+
+    private static List<ZeroSettings> all() {
+        return Stream.concat(
+                        Stream.of(
+                                new ZeroSettings(0, Residency.STEP, 0),
+                                new ZeroSettings(1, Residency.STEP, 0),
+                                new ZeroSettings(2, Residency.STEP, 0)
+                                        .reducing(Reduction.PER_MICRO_BATCH)),
+                        Stream.of(Residency.values()).map(r -> new ZeroSettings(3, r, 1)))
+                .toList();
+    }
+
+    private static GptStageFactory factory(GptSettings settings) {
+        return new GptStageFactory(
+                settings,
+                Collections.nCopies(
+                        settings.partition().stages(), StageBudget.everything(settings.batch())),
+                TinyRuns.tokens(settings.shape().vocabulary()),
+                ParameterSource.none());
+    }
+
+    private static RankPlace place(int replica) {
+        return new RankPlace(0, 0, 0, replica);
+    }
+
+    private static GptSettings settings(
+            GptShape shape, Schedule order, int replicas, ZeroSettings zero) {
+        return TinyRuns.replicated(
+                TinyRuns.settings(
+                        shape,
+                        order.shape().stages(),
+                        BatchShape.unsliced(1, order.shape().microBatches(), 16, 4)),
+                replicas,
+                zero);
+    }
+
+    private static Schedule order(String kind, int ranks, int chunks, int microBatches) {
+        return Generators.generate(
+                kind,
+                new PipelineShape(ranks, chunks, microBatches, List.of(16)),
+                GenerateOptions.defaults());
+    }
+}

@@ -1,0 +1,183 @@
+package dev.penstock.runtime.model;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import dev.penstock.runtime.model.ZeroSettings.Reduction;
+import dev.penstock.runtime.model.ZeroSettings.Residency;
+import dev.penstock.schedules.generate.GenerateOptions;
+import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.Schedule;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.ExecutionException;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Replicas whose moments, gradients and parameters are divided compute what whole ones do. */
+class ZeroTest {
+    private static final int STEPS = 3;
+    private static final double CLIP = 0.5;
+
+    @ParameterizedTest
+    @CsvSource({
+        "2, 1f1b, 2, 1, 16, FLOAT32",
+        "2, 1f1b, 1, 1, 16, FLOAT32",
+        "2, breadth-first, 2, 2, 16, FLOAT32",
+        "3, interleaved-1f1b, 2, 2, 16, FLOAT32",
+        "2, zb-h1, 3, 1, 16, FLOAT32",
+        "4, seq1f1b, 2, 1, 8 8, FLOAT32",
+        "2, 1f1b, 2, 1, 16, BF16",
+        "3, 1f1b, 1, 1, 16, BF16"
+    })
+    void whatIsShardedDoesNotChangeABit(
+            int replicas, String kind, int ranks, int chunks, String slices, Precision precision)
+            throws Exception {
+        for (GptShape shape : List.of(TinyRuns.TIED, TinyRuns.UNTIED)) {
+            Schedule order = order(kind, ranks, chunks, 12 / replicas, slices);
+            GptSettings settings = settings(shape, order, precision);
+            Outcome plain = run(settings, order, replicas, new ZeroSettings(0, Residency.STEP, 0));
+
+            for (int stage : List.of(1, 2)) {
+                assertThat(
+                                run(
+                                        settings,
+                                        order,
+                                        replicas,
+                                        new ZeroSettings(stage, Residency.STEP, 0)))
+                        .as("stage %d", stage)
+                        .isEqualTo(plain);
+            }
+            for (Residency residency : Residency.values()) {
+                for (int ahead : residency == Residency.LAYER ? List.of(0, 1, 9) : List.of(1)) {
+                    assertThat(
+                                    run(
+                                            settings,
+                                            order,
+                                            replicas,
+                                            new ZeroSettings(3, residency, ahead)))
+                            .as("stage 3, %s, %d ahead", residency, ahead)
+                            .isEqualTo(plain);
+                }
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"2, 1f1b, 2, 1", "3, breadth-first, 2, 2", "2, zb-h1, 3, 1", "4, 1f1b, 1, 1"})
+    void replicasComputeTheGradientsOfOneThatDoesAllTheWork(
+            int replicas, String kind, int ranks, int chunks) throws Exception {
+        Schedule part = order(kind, ranks, chunks, 12 / replicas, "16");
+        Schedule whole = order(kind, ranks, chunks, 12, "16");
+        GptSettings one = settings(TinyRuns.TIED, whole, Precision.FLOAT32);
+        for (Reduction reduction : Reduction.values()) {
+            var zero = new ZeroSettings(3, Residency.PASS, 1).reducing(reduction);
+            GptSettings many =
+                    TinyRuns.replicated(
+                            settings(TinyRuns.TIED, part, Precision.FLOAT32), replicas, zero);
+            try (var single =
+                            new PipelineDriver(
+                                    one, whole, TinyRuns.tokens(37), ParameterSource.none());
+                    var replicated = new ReplicatedDriver(many, part, TinyRuns.tokens(37))) {
+                double loss = single.train(1);
+                replicated.train(1, CLIP);
+
+                assertThat(replicated.losses().getFirst()).isCloseTo(loss, within(1e-6));
+                assertClose(replicated.gradients(), single.gradients());
+            }
+        }
+    }
+
+    @Test
+    void anEvaluationGathersWhatItNeeds() throws Exception {
+        Schedule order = order("1f1b", 2, 1, 2, "16");
+        GptSettings settings = settings(TinyRuns.TIED, order, Precision.FLOAT32);
+        for (var zero :
+                List.of(
+                        new ZeroSettings(1, Residency.STEP, 0),
+                        new ZeroSettings(3, Residency.LAYER, 1),
+                        new ZeroSettings(3, Residency.PASS, 1))) {
+            try (var plain = driver(settings, order, 2, ZeroSettings.OFF);
+                    var sharded = driver(settings, order, 2, zero)) {
+                plain.train(1, CLIP);
+                sharded.train(1, CLIP);
+
+                assertThat(sharded.evaluate(0)).isEqualTo(plain.evaluate(0));
+            }
+        }
+    }
+
+    private record Outcome(
+            List<Double> losses,
+            Map<String, List<Integer>> gradients,
+            Map<String, List<Integer>> state) {}
+
+    private static Outcome run(
+            GptSettings settings, Schedule order, int replicas, ZeroSettings zero)
+            throws InterruptedException, ExecutionException {
+        try (ReplicatedDriver driver = driver(settings, order, replicas, zero)) {
+            for (int step = 1; step <= STEPS; step++) {
+                driver.train(step, CLIP);
+            }
+            return new Outcome(driver.losses(), bits(driver.gradients()), bits(driver.state()));
+        }
+    }
+
+    private static ReplicatedDriver driver(
+            GptSettings settings, Schedule order, int replicas, ZeroSettings zero) {
+        return new ReplicatedDriver(
+                TinyRuns.replicated(settings, replicas, zero), order, TinyRuns.tokens(37));
+    }
+
+    private static GptSettings settings(GptShape shape, Schedule order, Precision precision) {
+        PipelineShape s = order.shape();
+        return TinyRuns.settings(
+                shape,
+                s.stages(),
+                new BatchShape(2, s.microBatches(), s.sliceLengths(), 4),
+                precision);
+    }
+
+    private static Schedule order(
+            String kind, int ranks, int chunks, int microBatches, String slices) {
+        List<Integer> lengths = Arrays.stream(slices.split(" ")).map(Integer::valueOf).toList();
+        Schedule order =
+                Generators.generate(
+                        kind,
+                        new PipelineShape(ranks, chunks, microBatches, lengths),
+                        GenerateOptions.defaults());
+        return order;
+    }
+
+    private static Map<String, List<Integer>> bits(Map<String, float[]> tensors) {
+        Map<String, List<Integer>> bits = new TreeMap<>();
+        tensors.forEach(
+                (name, values) -> {
+                    Integer[] all = new Integer[values.length];
+                    for (int i = 0; i < values.length; i++) {
+                        all[i] = Float.floatToRawIntBits(values[i]);
+                    }
+                    bits.put(name, List.of(all));
+                });
+        return bits;
+    }
+
+    private static void assertClose(Map<String, float[]> actual, Map<String, float[]> expected) {
+        assertThat(actual.keySet()).isEqualTo(expected.keySet());
+        expected.forEach(
+                (name, values) -> {
+                    double difference = 0;
+                    double norm = 0;
+                    for (int i = 0; i < values.length; i++) {
+                        double d = values[i] - actual.get(name)[i];
+                        difference += d * d;
+                        norm += (double) values[i] * values[i];
+                    }
+                    assertThat(Math.sqrt(difference / norm)).as(name).isLessThan(1e-5);
+                });
+    }
+}
