@@ -158,12 +158,17 @@ public final class ConfigLoader {
 
     private void reportUnknownKeys(String section, List<Key> keys, ConfigObject entries) {
         List<String> names = keys.stream().map(Key::name).toList();
-        entries.forEach(
-                (name, value) -> {
-                    if (!names.contains(name)) {
-                        unknown(section + "." + name, "a key of section " + section, value);
-                    }
-                });
+        entries.forEach((name, value) -> reportIfUnknown(section, names, name, value));
+    }
+
+    private void reportIfUnknown(
+            String section, List<String> names, String name, ConfigValue value) {
+        boolean part = names.stream().anyMatch(known -> known.startsWith(name + "."));
+        if (part && ConfigText.isResolved(value) && value instanceof ConfigObject entries) {
+            entries.forEach((inner, in) -> reportIfUnknown(section, names, name + "." + inner, in));
+        } else if (!names.contains(name)) {
+            unknown(section + "." + name, "a key of section " + section, value);
+        }
     }
 
     /** What it was probably meant to be has no value then, unless that is written as well. */

@@ -144,17 +144,23 @@ final class ConfigText {
         }
     }
 
-    /** The value at a path {@code section.name} or {@code list[0].name}, or null. */
+    /**
+     * The value at a path {@code section.name}, {@code section.part.name} or {@code list[0].name},
+     * or null.
+     */
     static @Nullable ConfigValue valueAt(ConfigObject written, String path) {
         Matcher inList = IN_LIST.matcher(path);
         if (inList.matches()) {
             return valueInList(written, inList);
         }
-        int dot = path.indexOf('.');
-        return written.get(path.substring(0, dot)) instanceof ConfigObject section
-                        && isResolved(section)
-                ? section.get(path.substring(dot + 1))
-                : null;
+        ConfigValue at = written;
+        for (String name : path.split("\\.")) {
+            at =
+                    at instanceof ConfigObject section && isResolved(section)
+                            ? section.get(name)
+                            : null;
+        }
+        return at;
     }
 
     /** The entry itself where the key in it is not written. */

@@ -21,6 +21,7 @@ final class Consistency {
         consistency.microBatchesDivideTheBatch();
         consistency.replicasDivideTheMicroBatches();
         consistency.shardsDivideTheHeads();
+        consistency.whatIsDividedIsShared();
         consistency.everyStageHasWork();
         consistency.partitionMatches();
         consistency.slicesFillTheContext();
@@ -99,6 +100,29 @@ final class Consistency {
                 "try " + around(heads, shards),
                 "model.heads",
                 "parallel.tensor");
+    }
+
+    private void whatIsDividedIsShared() {
+        ParallelSection parallel = config.parallel();
+        int holders = parallel.data() * parallel.context();
+        require(
+                parallel.zeroStage() == 0 || holders > 1 || parallel.zeroOffload().isPresent(),
+                "0 where nobody else holds the same parameters (parallel.data x parallel.context ="
+                    + " 1)",
+                parallel.zeroStage(),
+                "use replicas, such as parallel.data = 2, or parallel.zero.offload",
+                "parallel.zero.stage",
+                "parallel.data",
+                "parallel.context",
+                "parallel.zero.offload");
+        require(
+                parallel.zeroReduce() == ParallelSection.Reduce.PER_STEP
+                        || parallel.zeroStage() >= 2,
+                "per-step unless gradients are divided (parallel.zero.stage = 2 or 3)",
+                "per-micro-batch",
+                "try parallel.zero.stage = 2",
+                "parallel.zero.reduce",
+                "parallel.zero.stage");
     }
 
     /** The embedding and the head can stand alone, in front and at the end. */

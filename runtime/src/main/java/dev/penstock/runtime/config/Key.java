@@ -8,6 +8,7 @@ import java.util.Locale;
  *
  * @param section the record component of {@link RunConfig} that holds it
  * @param component the record component of the section
+ * @param name within the section; {@code part.key} where the section has parts
  */
 record Key(
         RecordComponent section,
@@ -26,7 +27,7 @@ record Key(
                 section,
                 component,
                 kebab(section.getName()),
-                kebab(component.getName()),
+                setting.name().isEmpty() ? kebab(component.getName()) : setting.name(),
                 setting,
                 ValueType.of(component.getGenericType(), setting));
     }

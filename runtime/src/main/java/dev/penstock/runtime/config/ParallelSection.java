@@ -1,5 +1,8 @@
 package dev.penstock.runtime.config;
 
+import java.nio.file.Path;
+import java.util.Optional;
+
 /**
  * Section {@code parallel}: how many ranks share what a pipeline alone would do. A run has as many
  * ranks as {@code pipeline.stages} x tensor x context x data.
@@ -7,6 +10,12 @@ package dev.penstock.runtime.config;
  * @param tensor shards of every stage's matrices (Shoeybi et al., Megatron-LM, section 3)
  * @param context parts of every sequence
  * @param data copies of the whole, which share the micro-batches of a step
+ * @param zeroStage what holders of the same parameters divide among themselves (Rajbhandari et al.,
+ *     ZeRO, section 5)
+ * @param zeroResidency how long gathered parameters stay
+ * @param zeroPrefetchLayers layers that are gathered ahead of the one at work
+ * @param zeroReduce when replicas sum their gradients
+ * @param zeroOffload a folder on disk for moments and own parts of parameters
  */
 public record ParallelSection(
         @Setting(
@@ -23,4 +32,58 @@ public record ParallelSection(
                         is = "1",
                         range = "[1, )",
                         doc = "replicas of the pipeline, which share a step's micro-batches")
-                int data) {}
+                int data,
+        @Setting(
+                        name = "zero.stage",
+                        is = "0",
+                        range = "[0, 3]",
+                        doc =
+                                "what replicas divide: 1 the optimizer's state, 2 gradients too, 3"
+                                    + " parameters too")
+                int zeroStage,
+        @Setting(
+                        name = "zero.residency",
+                        is = "pass",
+                        doc = "how long gathered parameters stay (stage 3)")
+                Residency zeroResidency,
+        @Setting(
+                        name = "zero.prefetch-layers",
+                        is = "1",
+                        range = "[0, )",
+                        doc = "layers gathered ahead of the one at work (stage 3)")
+                int zeroPrefetchLayers,
+        @Setting(
+                        name = "zero.reduce",
+                        is = "per-step",
+                        doc = "when replicas sum their gradients (per-micro-batch: stages 2 and 3)")
+                Reduce zeroReduce,
+        @Setting(
+                        name = "zero.offload",
+                        is = "none",
+                        word = "none",
+                        output = true,
+                        doc =
+                                "a folder for optimizer state, with stage 3 parameters too, instead"
+                                    + " of device memory")
+                Optional<Path> zeroOffload) {
+
+    /** How long gathered parameters stay. */
+    public enum Residency {
+        LAYER,
+        MICRO_BATCH,
+        PASS,
+        STEP
+    }
+
+    /** When gradients are summed. */
+    public enum Reduce {
+        PER_STEP,
+        PER_MICRO_BATCH
+    }
+
+    /** Nothing beside the pipeline. */
+    static ParallelSection none() {
+        return new ParallelSection(
+                1, 1, 1, 0, Residency.PASS, 1, Reduce.PER_STEP, Optional.empty());
+    }
+}

@@ -21,7 +21,10 @@ import java.lang.annotation.Target;
      */
     String range() default "";
 
-    /** The key's name where the component cannot have it; empty: the component's. */
+    /**
+     * The key's name where the component cannot have it; empty: the component's. {@code part.key}
+     * for a key in a part of its section, {@code section { part { key = .. } }}.
+     */
     String name() default "";
 
     /** What an empty {@link java.util.Optional} is called in a file, such as {@code auto}. */

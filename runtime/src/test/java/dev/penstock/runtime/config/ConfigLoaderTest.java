@@ -4,17 +4,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.penstock.schedules.generate.SliceBalance;
-
-import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
-
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 class ConfigLoaderTest {
     @TempDir Path folder;
@@ -46,7 +44,7 @@ class ConfigLoaderTest {
                                         Optional.empty(),
                                         PipelineSection.Processes.SINGLE,
                                         Optional.empty()),
-                                new ParallelSection(1, 1, 1),
+                                ParallelSection.none(),
                                 new ScheduleSection(
                                         ScheduleSection.Kind.ONE_FORWARD_ONE_BACKWARD,
                                         ScheduleSection.Backward.FIFO,
@@ -116,7 +114,9 @@ class ConfigLoaderTest {
               validation-fraction = 0.25
             }
             batch { sequences = 12, micro-batches = 4 }
-            parallel { tensor = 3, context = 4, data = 2 }
+            parallel { tensor = 3, context = 4, data = 2, zero {
+              stage = 3, residency = layer, prefetch-layers = 2, reduce = per-micro-batch, offload = spill
+            } }
             pipeline { stages = 3, chunks = 1, partition = [2, 1, 2], processes = per-stage
                        ranks-per-node = 2 }
             schedule {
@@ -170,7 +170,15 @@ class ConfigLoaderTest {
                                         Optional.of(List.of(2, 1, 2)),
                                         PipelineSection.Processes.PER_STAGE,
                                         Optional.of(2)),
-                                new ParallelSection(3, 4, 2),
+                                new ParallelSection(
+                                        3,
+                                        4,
+                                        2,
+                                        3,
+                                        ParallelSection.Residency.LAYER,
+                                        2,
+                                        ParallelSection.Reduce.PER_MICRO_BATCH,
+                                        Optional.of(Path.of("spill"))),
                                 new ScheduleSection(
                                         ScheduleSection.Kind.SEQ1F1B,
                                         ScheduleSection.Backward.REVERSE,
