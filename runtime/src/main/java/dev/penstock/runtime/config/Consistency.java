@@ -108,7 +108,7 @@ final class Consistency {
         require(
                 parallel.zeroStage() == 0 || holders > 1 || parallel.zeroOffload().isPresent(),
                 "0 where nobody else holds the same parameters (parallel.data x parallel.context ="
-                    + " 1)",
+                        + " 1)",
                 parallel.zeroStage(),
                 "use replicas, such as parallel.data = 2, or parallel.zero.offload",
                 "parallel.zero.stage",

@@ -39,7 +39,7 @@ public record ParallelSection(
                         range = "[0, 3]",
                         doc =
                                 "what replicas divide: 1 the optimizer's state, 2 gradients too, 3"
-                                    + " parameters too")
+                                        + " parameters too")
                 int zeroStage,
         @Setting(
                         name = "zero.residency",
@@ -64,7 +64,7 @@ public record ParallelSection(
                         output = true,
                         doc =
                                 "a folder for optimizer state, with stage 3 parameters too, instead"
-                                    + " of device memory")
+                                        + " of device memory")
                 Optional<Path> zeroOffload) {
 
     /** How long gathered parameters stay. */

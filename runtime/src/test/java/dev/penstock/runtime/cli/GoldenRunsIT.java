@@ -3,15 +3,10 @@ package dev.penstock.runtime.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import dev.penstock.runtime.checkpoint.SafetensorsFile;
-import dev.penstock.runtime.checkpoint.StoredTensor;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.generate.ScheduleKind;
 import java.io.IOException;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.io.TempDir;
@@ -24,9 +19,6 @@ import org.junit.jupiter.params.provider.MethodSource;
  * what PyTorch computed in double precision.
  */
 class GoldenRunsIT {
-    private static final double LOSS_TOLERANCE = 2e-4;
-    private static final double GRADIENT_TOLERANCE = 1e-5;
-
     /** In the words of the configuration. */
     private enum Order {
         ONE_FORWARD_ONE_BACKWARD("kind = 1f1b"),
@@ -70,8 +62,8 @@ class GoldenRunsIT {
                         .option("--dump-gradients", "1:" + gradients)
                         .complete();
 
-        expectNear(trained.losses(), expected(tied, "loss_fp64_accum4"));
-        expectFirstGradients(gradients, tied);
+        GoldenTruth.expectLosses(trained, tied, "loss_fp64_accum4");
+        GoldenTruth.expectFirstGradients(gradients, tied);
     }
 
     static List<String> families() {
@@ -95,8 +87,8 @@ class GoldenRunsIT {
                         .option("--dump-gradients", "1:" + gradients)
                         .complete();
 
-        expectNear(trained.losses(), expected(tied, "loss_fp64_accum4"));
-        expectFirstGradients(gradients, tied);
+        GoldenTruth.expectLosses(trained, tied, "loss_fp64_accum4");
+        GoldenTruth.expectFirstGradients(gradients, tied);
     }
 
     @ParameterizedTest(name = "{0}, {1} stages, tied {2}")
@@ -109,57 +101,10 @@ class GoldenRunsIT {
                         .set("optimizer.clip-norm=0.5")
                         .complete();
 
-        expectNear(trained.losses(), expected(tied, "loss_fp64_clip0_5"));
-        List<Double> norms = expected(tied, "grad_norm_preclip_fp64");
+        GoldenTruth.expectLosses(trained, tied, "loss_fp64_clip0_5");
+        List<Double> norms = GoldenTruth.of(tied, "grad_norm_preclip_fp64");
         assertThat(trained.gradientNorms()).hasSameSizeAs(norms);
         assertThat(trained.gradientNorms().getFirst())
                 .isCloseTo(norms.getFirst(), within(1e-5 * norms.getFirst()));
-    }
-
-    private static void expectNear(List<Double> actual, List<Double> expected) {
-        assertThat(actual).hasSameSizeAs(expected);
-        for (int step = 0; step < expected.size(); step++) {
-            assertThat(actual.get(step))
-                    .as("loss of step %d", step + 1)
-                    .isCloseTo(expected.get(step), within(LOSS_TOLERANCE));
-        }
-    }
-
-    private static void expectFirstGradients(Path dumped, boolean tied) {
-        Path truth = Training.golden((tied ? "tied" : "untied") + ".grad1.safetensors");
-        try (SafetensorsFile expected = SafetensorsFile.open(truth);
-                SafetensorsFile actual = SafetensorsFile.open(dumped)) {
-            assertThat(names(actual)).containsExactlyInAnyOrderElementsOf(names(expected));
-            for (StoredTensor tensor : expected.tensors()) {
-                assertThat(distance(actual.tensor(tensor.name()), tensor))
-                        .as("relative distance of the gradient of %s", tensor.name())
-                        .isLessThan(GRADIENT_TOLERANCE);
-            }
-        }
-    }
-
-    private static List<String> names(SafetensorsFile file) {
-        return file.tensors().stream().map(StoredTensor::name).toList();
-    }
-
-    /** Of the difference's L2 norm to the truth's. */
-    private static double distance(StoredTensor actual, StoredTensor truth) {
-        assertThat(actual.shape()).as(truth.name()).isEqualTo(truth.shape());
-        double difference = 0;
-        double size = 0;
-        for (long i = 0; i < truth.elements(); i++) {
-            double d = actual.real(i) - truth.real(i);
-            difference += d * d;
-            size += truth.real(i) * truth.real(i);
-        }
-        return Math.sqrt(difference / size);
-    }
-
-    private static List<Double> expected(boolean tied, String key) throws IOException {
-        Path file = Training.golden((tied ? "tied" : "untied") + ".expected.json");
-        JsonNode json = new ObjectMapper().readTree(file.toFile());
-        List<Double> numbers = new ArrayList<>();
-        json.get(key).forEach(n -> numbers.add(n.asDouble()));
-        return numbers;
     }
 }

@@ -1,0 +1,90 @@
+package dev.penstock.runtime.cli;
+
+import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.generate.ScheduleKind;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/**
+ * Stages, tensor shards, context parts, replicas, ZeRO and orders in all combinations: the whole
+ * program computes what PyTorch computed on one device in double precision.
+ */
+class GoldenGridsIT {
+    /** In the words of the configuration. */
+    private static final List<String> ORDERS =
+            List.of("kind = 1f1b", "kind = seq1f1b, slice-lengths = [8, 8]");
+
+    private static final int STEPS = 4;
+
+    @TempDir Path folder;
+
+    /** One combination. */
+    record Grid(int stages, int tensor, int context, int data, int zero, String order) {
+        private String parallel() {
+            return "parallel = { tensor = %d, context = %d, data = %d, zero.stage = %d }"
+                    .formatted(tensor, context, data, zero);
+        }
+    }
+
+    static List<Grid> grids() {
+        List<Grid> grids = new ArrayList<>();
+        for (int stages : List.of(1, 2)) {
+            for (int tensor : List.of(1, 2)) {
+                for (int context : List.of(1, 2)) {
+                    for (int data : List.of(1, 2)) {
+                        for (int zero = 0; zero <= (context * data == 1 ? 0 : 3); zero++) {
+                            for (String order : ORDERS) {
+                                grids.add(new Grid(stages, tensor, context, data, zero, order));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        return grids;
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("grids")
+    void everyGridHasPyTorchsLossesAndFirstGradients(Grid grid) throws IOException {
+        expectTruth(grid, 1, (grid.stages + grid.tensor + grid.data + grid.zero) % 2 == 0);
+    }
+
+    static List<String> families() {
+        return Generators.kinds();
+    }
+
+    /** On eight ranks; DualPipeV needs more micro-batches than a replica would have. */
+    @ParameterizedTest
+    @MethodSource("families")
+    void everyFamilyRunsWithShardsReplicasAndZero(String kind) throws IOException {
+        ScheduleKind family = Generators.kind(kind);
+        int chunks = family.chunks() == ScheduleKind.Chunks.ONE ? 1 : 2;
+        String order = "kind = %s, slices = %d".formatted(kind, family.sliced() ? 2 : 1);
+        Grid grid =
+                kind.equals("dualpipe-v")
+                        ? new Grid(2, 2, 1, 1, 0, order)
+                        : new Grid(2, 2, 1, 2, 3, order);
+        expectTruth(grid, chunks, kind.length() % 2 == 0);
+    }
+
+    private void expectTruth(Grid grid, int chunks, boolean tied) throws IOException {
+        Path gradients = folder.resolve("gradients.safetensors");
+
+        Trained trained =
+                Training.golden(folder, tied)
+                        .set("run.steps=" + STEPS)
+                        .set("pipeline={stages=%d, chunks=%d}".formatted(grid.stages, chunks))
+                        .set("schedule={" + grid.order + "}", grid.parallel())
+                        .option("--dump-gradients", "1:" + gradients)
+                        .complete();
+
+        GoldenTruth.expectLosses(trained, tied, "loss_fp64_accum4");
+        GoldenTruth.expectFirstGradients(gradients, tied);
+    }
+}
