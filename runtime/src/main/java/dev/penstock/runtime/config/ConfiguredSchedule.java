@@ -10,7 +10,6 @@ import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.ScheduleFormat;
 import dev.penstock.schedules.ir.ScheduleTextException;
 import dev.penstock.schedules.ir.TextProblem;
-import dev.penstock.schedules.lower.GradientReduction;
 import dev.penstock.schedules.lower.Lowering;
 import dev.penstock.schedules.lower.LoweringOptions;
 import dev.penstock.schedules.validate.Conditions;
@@ -62,20 +61,23 @@ public record ConfiguredSchedule(
 
     private LoweringOptions lowering(LoadedConfig loaded) {
         var whole = LoweringOptions.plain().withSharedGroups(sharedGroups);
-        var summed = replicated(loaded) ? whole.withReduction(GradientReduction.PER_STEP) : whole;
+        var shared = loaded.config().parallel().zero().lowering(whole, holders(loaded));
         var options =
-                loaded.config().schedule().recompute().units() ? summed.withRecompute() : summed;
+                loaded.config().schedule().recompute().units() ? shared.withRecompute() : shared;
         return loaded.config().dataPlane().inFlight().map(options::withCapacity).orElse(options);
     }
 
     /** What the judge is told of a training step. */
     public static Conditions conditions(LoadedConfig loaded) {
-        return replicated(loaded) ? Conditions.training().withReplicas() : Conditions.training();
+        return holders(loaded) > 1
+                ? Conditions.training().withReplicas()
+                : Conditions.training();
     }
 
-    private static boolean replicated(LoadedConfig loaded) {
+    /** How many ranks hold the same parameters. */
+    private static int holders(LoadedConfig loaded) {
         RankGrid grid = loaded.config().grid();
-        return grid.data() * grid.context() > 1;
+        return grid.data() * grid.context();
     }
 
     private static Schedule generated(LoadedConfig loaded) {

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.config;
 
+import dev.penstock.runtime.model.ZeroSettings;
 import java.nio.file.Path;
 import java.util.Optional;
 
@@ -79,6 +80,16 @@ public record ParallelSection(
     public enum Reduce {
         PER_STEP,
         PER_MICRO_BATCH
+    }
+
+    /** What holders of the same parameters divide, in the words of the model. */
+    public ZeroSettings zero() {
+        return new ZeroSettings(
+                zeroStage,
+                ZeroSettings.Residency.valueOf(zeroResidency.name()),
+                zeroPrefetchLayers,
+                ZeroSettings.Reduction.valueOf(zeroReduce.name()),
+                zeroOffload);
     }
 
     /** Nothing beside the pipeline. */

@@ -10,7 +10,6 @@ import dev.penstock.runtime.model.GptShape;
 import dev.penstock.runtime.model.LearningRate;
 import dev.penstock.runtime.model.Precision;
 import dev.penstock.runtime.model.StagePartition;
-import dev.penstock.runtime.model.ZeroSettings;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.util.Locale;
 
@@ -91,7 +90,7 @@ final class ConfiguredModel {
                 seed,
                 config.schedule().recompute().blocks(section.layers()),
                 config.grid(),
-                ZeroSettings.OFF);
+                config.parallel().zero());
     }
 
     private static AdamWSettings optimizer(OptimizerSection section, int steps) {

@@ -101,7 +101,8 @@ final class TinyRuns {
                 s.optimizer(),
                 s.seed(),
                 s.recomputedBlocks(),
-                new RankGrid(s.partition().stages(), shards, 1, 1));
+                new RankGrid(s.partition().stages(), shards, 1, 1),
+                s.zero());
     }
 
     /** A pipeline under 1F1B (Seq1F1B where sequences are cut). */
