@@ -38,8 +38,9 @@ public final class ShardTraffic implements ReplicaTraffic.SentBytes {
         StageParameters parameters = parameters(stage);
         long bytes = parameters.groups().stream().mapToLong(this::reduced).sum();
         StageParameters.Head head = parameters.head();
-        boolean twice = head != null && head.second() != null;
-        return twice ? bytes + reduced(head.matrix().group()) : bytes;
+        return head == null || head.second() == null
+                ? bytes
+                : bytes + reduced(head.matrix().group());
     }
 
     @Override
