@@ -29,7 +29,8 @@ final class GptMirror implements StageMirror {
             Sharding sharding,
             Device device,
             ParameterSource source) {
-        StageScopes scopes = new StageScopes(device.memory(), "mirror of stage " + role.stage());
+        StageScopes scopes =
+                StageScopes.of(settings, device.memory(), "mirror of stage " + role.stage());
         try {
             StageParameters parameters = allocate(scopes, settings, role, sharding);
             new ParameterInit(source, settings.seed(), settings.shape().layers())

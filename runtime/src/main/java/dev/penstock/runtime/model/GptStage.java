@@ -103,7 +103,7 @@ public final class GptStage implements StageProgram {
             Device device,
             BatchSource batches,
             ParameterSource source) {
-        StageScopes scopes = new StageScopes(device.memory(), "stage " + role.stage());
+        StageScopes scopes = StageScopes.of(settings, device.memory(), "stage " + role.stage());
         try {
             StageBuffers buffers =
                     StageBuffers.allocate(

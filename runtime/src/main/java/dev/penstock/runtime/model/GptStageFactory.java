@@ -70,7 +70,7 @@ public final class GptStageFactory implements StageBuilder {
     /** Device memory that a stage will hold from its creation to its end; nothing is allocated. */
     public StageMemory predictedMemory(int stage, RankPlace place) {
         StageRole role = settings.role(stage, place);
-        StageScopes scopes = new StageScopes(new CountingScope("prediction"), "stage " + stage);
+        StageScopes scopes = StageScopes.counting(settings, "stage " + stage);
         StageBuffers.allocate(
                 scopes, settings, role, Sharding.of(settings, place), budgets.get(stage));
         return scopes.memory();
@@ -78,7 +78,7 @@ public final class GptStageFactory implements StageBuilder {
 
     /** Device memory that a mirror of a stage will hold; nothing is allocated. */
     public StageMemory predictedMirrorMemory(int stage, RankPlace place) {
-        StageScopes scopes = new StageScopes(new CountingScope("prediction"), "mirror");
+        StageScopes scopes = StageScopes.counting(settings, "mirror of stage " + stage);
         GptMirror.allocate(
                 scopes, settings, settings.role(stage, place), Sharding.of(settings, place));
         return scopes.memory();

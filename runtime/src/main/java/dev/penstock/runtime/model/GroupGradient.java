@@ -73,7 +73,9 @@ final class GroupGradient {
     /** Forgets what a step left here that was abandoned. */
     void zero(Kernels kernels) {
         kernels.zero(accumulator.whole());
-        kernels.zero(part);
+        if (part.elements() > 0) {
+            kernels.zero(part);
+        }
         summed = false;
     }
 

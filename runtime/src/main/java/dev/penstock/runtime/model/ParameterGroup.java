@@ -73,7 +73,7 @@ final class ParameterGroup {
             weights.bind(row(scopes.parameters(), name, DType.F32, elements));
             master = Stretches.of(weights.whole(), held.from(), held.count());
         } else {
-            master = row(scopes.parameters(), "own part of " + name, DType.F32, held.count());
+            master = row(scopes.ownParts(), "own part of " + name, DType.F32, held.count());
         }
         if (use != ParameterAllocator.Use.INFER) {
             training =

@@ -7,7 +7,6 @@ import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.simulate.ReplicaTraffic;
 import java.util.Collection;
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
 
 /** What the ops of a rank send to its replicas, known from the model's sizes alone. */

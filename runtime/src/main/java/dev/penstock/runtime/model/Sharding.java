@@ -4,8 +4,8 @@ import dev.penstock.actors.collective.ShardMap;
 import dev.penstock.actors.spi.RankPlace;
 
 /**
- * Which part of every group of parameters a rank holds of what (ZeRO). Parts of one replica are all
- * there is, whatever the stage.
+ * Which part of every group of parameters a rank holds of what (ZeRO). The part of one replica is
+ * all there is: it is kept apart only where it is offloaded.
  *
  * @param stage 0 to 3: nothing, moments, gradients too, parameters too
  * @param replicas ranks that hold the same parameters
@@ -17,7 +17,8 @@ record Sharding(int stage, int replicas, int index) {
     static Sharding of(GptSettings settings, RankPlace place) {
         int replicas = settings.grid().data() * settings.grid().context();
         int index = place.data() * settings.grid().context() + place.context();
-        return replicas == 1 ? NONE : new Sharding(settings.zero().stage(), replicas, index);
+        boolean whole = replicas == 1 && settings.zero().offload().isEmpty();
+        return whole ? NONE : new Sharding(settings.zero().stage(), replicas, index);
     }
 
     boolean moments() {
@@ -25,7 +26,7 @@ record Sharding(int stage, int replicas, int index) {
     }
 
     boolean gradients() {
-        return stage >= 2;
+        return stage >= 2 && replicas > 1;
     }
 
     boolean parameters() {

@@ -10,6 +10,7 @@ package dev.penstock.runtime.model;
  * @param scratch reused by every op
  * @param gathered whole parameters of shards, while they are here
  * @param accumulators gradients on their way to being shards
+ * @param offloaded on disk, not counted in the total
  */
 public record StageMemory(
         long parameters,
@@ -18,7 +19,8 @@ public record StageMemory(
         long activations,
         long scratch,
         long gathered,
-        long accumulators) {
+        long accumulators,
+        long offloaded) {
     public long total() {
         return parameters + gradients + optimizer + activations + scratch + gathered + accumulators;
     }

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.model;
 
 import dev.penstock.cuda.device.DeviceScope;
+import org.jspecify.annotations.Nullable;
 
 /** The memory of a stage by use, so that each can be told apart in reports. */
 final class StageScopes implements AutoCloseable {
@@ -12,9 +13,38 @@ final class StageScopes implements AutoCloseable {
     private final DeviceScope scratch;
     private final DeviceScope gathered;
     private final DeviceScope accumulators;
+    private final @Nullable DeviceScope offloaded;
 
     /** Opens a scope of this name and its parts below {@code parent}. */
     StageScopes(DeviceScope parent, String name) {
+        this(parent, name, null);
+    }
+
+    /** In a device's memory, and in the folder that the settings name. */
+    static StageScopes of(GptSettings settings, DeviceScope parent, String name) {
+        return new StageScopes(
+                parent,
+                name,
+                settings.zero()
+                        .offload()
+                        .map(folder -> new MappedScope(name + ", offloaded", folder))
+                        .orElse(null));
+    }
+
+    /** That allocate nothing and count. */
+    static StageScopes counting(GptSettings settings, String name) {
+        return new StageScopes(
+                new CountingScope("prediction"),
+                name,
+                settings.zero().offload().isPresent() ? new CountingScope("offloaded") : null);
+    }
+
+    /**
+     * @param offloaded where moments and own parts of sharded parameters lie instead; closed with
+     *     this
+     */
+    StageScopes(DeviceScope parent, String name, @Nullable DeviceScope offloaded) {
+        this.offloaded = offloaded;
         whole = parent.child(name, Long.MAX_VALUE);
         parameters = whole.child("parameters", Long.MAX_VALUE);
         gradients = whole.child("gradients", Long.MAX_VALUE);
@@ -34,7 +64,12 @@ final class StageScopes implements AutoCloseable {
     }
 
     DeviceScope optimizer() {
-        return optimizer;
+        return offloaded == null ? optimizer : offloaded;
+    }
+
+    /** For own parts of sharded parameters. */
+    DeviceScope ownParts() {
+        return offloaded == null ? parameters : offloaded;
     }
 
     DeviceScope activations() {
@@ -61,7 +96,8 @@ final class StageScopes implements AutoCloseable {
                 activations.liveBytes(),
                 scratch.liveBytes(),
                 gathered.liveBytes(),
-                accumulators.liveBytes());
+                accumulators.liveBytes(),
+                offloaded == null ? 0 : offloaded.liveBytes());
     }
 
     @Override
@@ -74,5 +110,8 @@ final class StageScopes implements AutoCloseable {
         gradients.close();
         parameters.close();
         whole.close();
+        if (offloaded != null) {
+            offloaded.close();
+        }
     }
 }

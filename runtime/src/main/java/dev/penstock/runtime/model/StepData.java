@@ -3,7 +3,6 @@ package dev.penstock.runtime.model;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.runtime.data.BatchSource;
-
 import org.jspecify.annotations.Nullable;
 
 /** What a stage needs of a step's data: inputs on the first, targets and losses on the last. */

@@ -62,6 +62,11 @@ public record ZeroSettings(
         this(stage, residency, prefetchLayers, Reduction.PER_STEP, Optional.empty());
     }
 
+    /** The same with moments and own parts of parameters in files of a folder. */
+    public ZeroSettings offloadedTo(Path folder) {
+        return new ZeroSettings(stage, residency, prefetchLayers, reduction, Optional.of(folder));
+    }
+
     /** The same with another time of summing. */
     public ZeroSettings reducing(Reduction when) {
         return new ZeroSettings(stage, residency, prefetchLayers, when, offload);
@@ -72,15 +77,10 @@ public record ZeroSettings(
      * every pass what the last step made of the parameters.
      */
     public LoweringOptions lowering(LoweringOptions options, int replicas) {
-        if (replicas == 1) {
+        if (replicas == 1 && offload.isEmpty()) {
             return options;
         }
-        LoweringOptions reducing =
-                options.withReduction(
-                        switch (reduction) {
-                            case PER_STEP -> GradientReduction.PER_STEP;
-                            case PER_MICRO_BATCH -> GradientReduction.PER_MICRO_BATCH;
-                        });
+        LoweringOptions reducing = replicas == 1 ? options : summed(options);
         return switch (stage) {
             case 0 -> reducing;
             case 1, 2 -> reducing.withGathers(new GatherSettings(ParameterResidency.PER_STEP, 0));
@@ -90,6 +90,14 @@ public record ZeroSettings(
                             : reducing.withGathers(
                                     new GatherSettings(stays(), Math.min(1, prefetchLayers)));
         };
+    }
+
+    private LoweringOptions summed(LoweringOptions options) {
+        return options.withReduction(
+                switch (reduction) {
+                    case PER_STEP -> GradientReduction.PER_STEP;
+                    case PER_MICRO_BATCH -> GradientReduction.PER_MICRO_BATCH;
+                });
     }
 
     private ParameterResidency stays() {

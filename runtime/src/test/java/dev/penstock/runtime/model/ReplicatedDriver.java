@@ -22,6 +22,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
@@ -179,7 +180,7 @@ final class ReplicatedDriver implements AutoCloseable {
 
     /** Bytes that a rank of a replica has sent in collectives. */
     long sentBytes(int replica, int rank) {
-        return groups.get(replica).get(rank).sentBytes();
+        return Objects.requireNonNull(groups.get(replica).get(rank)).sentBytes();
     }
 
     /** Whole tensors from the pieces of all ranks, of which every element must be there once. */

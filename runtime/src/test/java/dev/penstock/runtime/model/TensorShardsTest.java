@@ -305,7 +305,7 @@ class TensorShardsTest {
         assertThat(TinyRuns.sharded(settings, 2).vocabularyNote())
                 .hasValue(
                         "2 tensor shards do not divide the vocabulary of 37: they hold 18 or 19"
-                            + " tokens each, nothing is padded");
+                                + " tokens each, nothing is padded");
     }
 
     @Test

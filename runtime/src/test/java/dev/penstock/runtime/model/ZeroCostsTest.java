@@ -95,8 +95,8 @@ class ZeroCostsTest {
         "interleaved-1f1b, 2, 2, 2, UNTIED",
         "zb-h1, 2, 1, 2, UNTIED"
     })
-    void measuredTrafficIsThePredicted(String kind, int ranks, int chunks, int replicas, String tied)
-            throws Exception {
+    void measuredTrafficIsThePredicted(
+            String kind, int ranks, int chunks, int replicas, String tied) throws Exception {
         Schedule order = order(kind, ranks, chunks, 4);
         GptShape shape = tied.equals("TIED") ? TinyRuns.TIED : TinyRuns.UNTIED;
         for (ZeroSettings zero : all()) {
@@ -106,8 +106,7 @@ class ZeroCostsTest {
                 for (int replica = 0; replica < replicas; replica++) {
                     List<ReplicaTraffic> predicted =
                             ReplicaTraffic.of(
-                                    driver.training(),
-                                    new ShardTraffic(settings, place(replica)));
+                                    driver.training(), new ShardTraffic(settings, place(replica)));
                     for (int rank = 0; rank < ranks; rank++) {
                         assertThat(driver.sentBytes(replica, rank))
                                 .as("%s, replica %d, rank %d", zero, replica, rank)

@@ -1,20 +1,33 @@
 package dev.penstock.runtime.model;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
+import static org.assertj.core.api.Assertions.withinPercentage;
 
+import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.cuda.Devices;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.cuda.device.DeviceException;
+import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.runtime.model.ZeroSettings.Reduction;
 import dev.penstock.runtime.model.ZeroSettings.Residency;
 import dev.penstock.schedules.generate.GenerateOptions;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import java.util.concurrent.ExecutionException;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -111,6 +124,71 @@ class ZeroTest {
         }
     }
 
+    @ParameterizedTest
+    @CsvSource({"1, 0", "1, 1", "1, 3", "2, 3"})
+    void whatLiesOnDiskDoesNotChangeABit(int replicas, int stage, @TempDir Path folder)
+            throws Exception {
+        Schedule order = order("1f1b", 2, 1, 2, "16");
+        GptSettings settings = settings(TinyRuns.TIED, order, Precision.BF16);
+        Outcome plain = run(settings, order, replicas, ZeroSettings.OFF);
+
+        for (Residency residency : List.of(Residency.LAYER, Residency.PASS)) {
+            var zero = new ZeroSettings(stage, residency, 1).offloadedTo(folder);
+            assertThat(run(settings, order, replicas, zero)).as("%s", residency).isEqualTo(plain);
+        }
+        try (var left = Files.list(folder)) {
+            assertThat(left).isEmpty();
+        }
+    }
+
+    @Test
+    void aModelLargerThanTheDeviceTrainsFromDisk(@TempDir Path folder) {
+        Schedule order = order("1f1b", 1, 1, 2, "16");
+        GptSettings settings =
+                settings(new GptShape(64, 16, 96, 8, 4, false), order, Precision.FLOAT32);
+        var zero = new ZeroSettings(3, Residency.LAYER, 0).offloadedTo(folder);
+        GptSettings offloaded = TinyRuns.replicated(settings, 1, zero);
+        long plain = factory(settings).predictedMemory(0, RankPlace.single(0)).total();
+        StageMemory small = factory(offloaded).predictedMemory(0, RankPlace.single(0));
+
+        assertThat(small.total()).isLessThan(plain - 2 * small.offloaded() / 3);
+        assertThat(small.offloaded()).isCloseTo(small.gradients() * 3, withinPercentage(5));
+        try (Device device =
+                        Devices.open(
+                                DeviceSettings.DEFAULTS.withMemoryLimitBytes(
+                                        small.total() + 100_000));
+                GptStage stage = factory(offloaded).create(0, RankPlace.single(0), device)) {
+            assertThat(stage.memory()).isEqualTo(small);
+        }
+    }
+
+    @Test
+    void aFolderThatCannotBeWrittenIsOneClearError(@TempDir Path folder) throws IOException {
+        Path file = Files.writeString(folder.resolve("file"), "no folder");
+        Schedule order = order("1f1b", 1, 1, 2, "16");
+        GptSettings settings =
+                TinyRuns.replicated(
+                        settings(TinyRuns.TIED, order, Precision.FLOAT32),
+                        1,
+                        new ZeroSettings(1, Residency.STEP, 0).offloadedTo(file));
+        try (Device device = Devices.open(DeviceSettings.DEFAULTS)) {
+            assertThatThrownBy(() -> factory(settings).create(0, RankPlace.single(0), device))
+                    .isInstanceOf(DeviceException.class)
+                    .hasMessageContaining("parallel.zero.offload")
+                    .hasMessageContaining(file.toString());
+            assertThat(device.memory().liveBytes()).isZero();
+        }
+    }
+
+    private static GptStageFactory factory(GptSettings settings) {
+        return new GptStageFactory(
+                settings,
+                Collections.nCopies(
+                        settings.partition().stages(), StageBudget.everything(settings.batch())),
+                TinyRuns.tokens(settings.shape().vocabulary()),
+                ParameterSource.none());
+    }
+
     private record Outcome(
             List<Double> losses,
             Map<String, List<Integer>> gradients,
@@ -170,10 +248,11 @@ class ZeroTest {
         assertThat(actual.keySet()).isEqualTo(expected.keySet());
         expected.forEach(
                 (name, values) -> {
+                    float[] got = Objects.requireNonNull(actual.get(name));
                     double difference = 0;
                     double norm = 0;
                     for (int i = 0; i < values.length; i++) {
-                        double d = values[i] - actual.get(name)[i];
+                        double d = values[i] - got[i];
                         difference += d * d;
                         norm += (double) values[i] * values[i];
                     }
