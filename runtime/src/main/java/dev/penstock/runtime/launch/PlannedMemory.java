@@ -62,7 +62,7 @@ record PlannedMemory(RunPlan plan, GptSettings model, GptStageFactory stages, bo
     private long bytes(int rank, MirrorLayout layout, Iterable<Integer> mirrored) {
         RankPlace place = plan.grid().placeOf(rank);
         long boundaryBytes =
-                (long) model.batch().largestRows() * model.shape().width() * Float.BYTES;
+                (long) model.batchOfPart().largestRows() * model.shape().width() * Float.BYTES;
         long bytes =
                 BoundaryMemory.bytes(
                         rank, plan, boundaryBytes, model.sharedGradientElements(place), keepsSent);

@@ -20,17 +20,15 @@ final class AttentionBlock {
     private final Linear queryKeyValue;
     private final Linear output;
     private final MicroBatchRows microBatchRows;
-    private final int heads;
-    private final int context;
+    private final Attention attention;
 
-    AttentionBlock(Compute compute, ShardShape shape, LayerParameters parameters) {
+    AttentionBlock(Compute compute, Attention attention, LayerParameters parameters) {
         kernels = compute.kernels();
         norm = new LayerNorm(compute, parameters.norm1());
         queryKeyValue = new Linear(compute, parameters.queryKeyValue());
         output = new Linear(compute, parameters.attentionOutput());
-        microBatchRows = new MicroBatchRows(shape.context());
-        heads = shape.heads();
-        context = shape.context();
+        microBatchRows = new MicroBatchRows(attention.tokens());
+        this.attention = attention;
     }
 
     /**
@@ -61,7 +59,7 @@ final class AttentionBlock {
     }
 
     private void attend(Tensor x, LayerActivations a, Tensor qkv, TokenBlocks blocks) {
-        kernels.attention(qkv, a.attended(), a.logSumExp(), heads, context, blocks);
+        attention.forward(qkv, a, blocks);
         output.multiplySummed(a.attended(), a.middle());
         kernels.addBiasAndResidual(a.middle(), output.bias(), x);
     }
@@ -84,8 +82,7 @@ final class AttentionBlock {
             Workspace work,
             TokenBlocks blocks) {
         output.backward(a.attended(), dStream, work.dAttended(), blocks);
-        kernels.attentionBackward(
-                qkv, a.attended(), a.logSumExp(), work.dAttended(), dQkv, heads, context, blocks);
+        attention.backward(qkv, a, work.dAttended(), dQkv, blocks);
         queryKeyValue.backwardSummed(
                 a.norm1(), unitRows(dQkv, work, blocks), work.dModel(), blocks);
         norm.backward(work.dModel(), x, a.moments1(), dStream, blocks);
@@ -106,8 +103,7 @@ final class AttentionBlock {
             TokenBlocks blocks) {
         kernels.copy(dStream, a.middle());
         output.backwardInput(dStream, work.dAttended(), blocks);
-        kernels.attentionBackward(
-                qkv, a.attended(), a.logSumExp(), work.dAttended(), dQkv, heads, context, blocks);
+        attention.backward(qkv, a, work.dAttended(), dQkv, blocks);
         microBatchRows.copy(kernels, dQkv, qkv, blocks);
         queryKeyValue.backwardInputSummed(unitRows(dQkv, work, blocks), work.dModel(), blocks);
         norm.backward(work.dModel(), x, a.moments1(), dStream, blocks);

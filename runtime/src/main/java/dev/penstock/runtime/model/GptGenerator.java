@@ -80,6 +80,8 @@ public final class GptGenerator implements AutoCloseable {
                 StageRole.whole(shape),
                 parameters,
                 ParameterStream.resident(),
+                new WholeAttention(kernels, whole.heads(), whole.context()),
+                0,
                 LossHead.logitsScratch(scopes.scratch(), whole, 1));
     }
 

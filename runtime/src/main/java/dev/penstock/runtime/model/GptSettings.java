@@ -40,6 +40,19 @@ public record GptSettings(
                     "the slices %s hold %d tokens, but the model's context is %d"
                             .formatted(batch.sliceLengths(), batch.context(), shape.context()));
         }
+        if (grid.context() > 1 && batch.sliced()) {
+            throw new IllegalArgumentException(
+                    "context parts hold whole stretches of a sequence: expected 1 token slice with %d parts, got slices of %s; try parallel.context = 1, or a schedule without slices"
+                            .formatted(grid.context(), batch.sliceLengths()));
+        }
+        if (batch.context() % grid.context() != 0) {
+            throw new IllegalArgumentException(
+                    "every context part holds as many tokens of a sequence: expected a divisor of %d tokens, got %d parts; try %d"
+                            .formatted(
+                                    batch.context(),
+                                    grid.context(),
+                                    GptShape.largestDivisor(batch.context(), grid.context())));
+        }
         if (shape.heads() % tensorShards != 0) {
             throw new IllegalArgumentException(
                     "attention heads are divided among the tensor shards: expected a divisor of %d heads, got %d shards; try %d"
@@ -79,6 +92,17 @@ public record GptSettings(
     public long sharedGradientElements(RankPlace place) {
         var own = new ShardShape(shape, place.tensor(), grid.tensor());
         return shape.tied() ? (long) own.tokens() * own.width() : 0;
+    }
+
+    /** What a rank holds of the batch of its replica: a stretch of every sequence. */
+    public BatchShape batchOfPart() {
+        return grid.context() == 1
+                ? batch
+                : BatchShape.unsliced(
+                        batch.sequences(),
+                        batch.microBatches(),
+                        batch.context() / grid.context(),
+                        batch.reductionBlock());
     }
 
     /** Of a pipeline alone. */

@@ -33,6 +33,7 @@ import org.jspecify.annotations.Nullable;
 public final class GptStage implements StageProgram {
     private final GptSettings settings;
     private final StageRole role;
+    private final BatchShape batch;
     private final Kernels kernels;
     private final FiniteGuard guard;
     private final TensorShards shards;
@@ -44,6 +45,7 @@ public final class GptStage implements StageProgram {
     private final StageGradients gradients;
     private final List<TokenBlocks> blocksBySlice;
     private final List<List<HeadChunk>> headChunksBySlice;
+    private @Nullable ContextAttention contextAttention;
     private StepKind kind = StepKind.EVALUATE;
     private final ParameterStream stream;
     private final Sharding sharding;
@@ -62,6 +64,7 @@ public final class GptStage implements StageProgram {
             BatchSource batches) {
         this.settings = settings;
         this.role = role;
+        this.batch = settings.batchOfPart();
         this.kernels = kernels;
         this.scopes = scopes;
         this.buffers = buffers;
@@ -78,17 +81,36 @@ public final class GptStage implements StageProgram {
                         settings.zero().prefetchLayers(),
                         buffers.gathers(),
                         kernels);
-        layers = new StageLayers(compute, shape, role, parameters, stream, buffers.logits());
-        data = new StepData(batches, settings.batch(), place, buffers.inputs(), buffers.ledger());
+        Attention attention = attention(place, shape);
+        int firstToken = place.context() * batch.context();
+        layers =
+                new StageLayers(
+                        compute,
+                        shape,
+                        role,
+                        parameters,
+                        stream,
+                        attention,
+                        firstToken,
+                        buffers.logits());
+        data = new StepData(batches, settings, place, buffers.inputs(), buffers.ledger());
         optimizer = new StageOptimizer(kernels, settings.optimizer(), parameters);
         gradients = new StageGradients(kernels, parameters, sharding, settings, role);
-        blocksBySlice =
-                IntStream.range(0, settings.batch().slices())
-                        .mapToObj(settings.batch()::blocks)
-                        .toList();
-        int logitsRows = LossHead.logitsRows(shape, settings.batch());
+        blocksBySlice = IntStream.range(0, batch.slices()).mapToObj(batch::blocks).toList();
+        int logitsRows = LossHead.logitsRows(shape, batch);
         headChunksBySlice =
                 blocksBySlice.stream().map(blocks -> HeadChunk.of(blocks, logitsRows)).toList();
+    }
+
+    private Attention attention(RankPlace place, ShardShape shape) {
+        ContextBuffers scratch = buffers.context();
+        if (scratch == null) {
+            return new WholeAttention(kernels, shape.heads(), batch.context());
+        }
+        contextAttention =
+                new ContextAttention(
+                        kernels, shape, batch, settings.grid().context(), place.context(), scratch);
+        return contextAttention;
     }
 
     /**
@@ -129,7 +151,7 @@ public final class GptStage implements StageProgram {
 
     @Override
     public int boundaryRows(int slice) {
-        return settings.batch().rows(slice);
+        return batch.rows(slice);
     }
 
     @Override
@@ -147,6 +169,9 @@ public final class GptStage implements StageProgram {
                             .formatted(stage(), sharding.replicas(), replicas.size()));
         }
         stream.connect(replicas);
+        if (contextAttention != null) {
+            contextAttention.connect(newGroups.context());
+        }
     }
 
     @Override
@@ -187,7 +212,7 @@ public final class GptStage implements StageProgram {
                 input,
                 a,
                 stash.queryKeyValues(unit),
-                settings.batch().sliced(),
+                batch.sliced(),
                 blocksBySlice.get(unit.slice()));
     }
 
@@ -248,14 +273,14 @@ public final class GptStage implements StageProgram {
         stream.enter();
         Tensor dStream = beginBackward(unit, a, input, outputGradient, inputGradient, work, blocks);
         stream.leave();
-        if (settings.batch().sliced() && unit.slice() == lastSlice()) {
+        if (batch.sliced() && unit.slice() == lastSlice()) {
             stash.takeGradients(unit).forEach(kernels::zero);
         }
         for (int i = layers.size() - 1; i >= 0; i--) {
             stream.enter();
             Tensor qkv = stash.queryKeyValues(unit).get(i);
             if (buffers.recomputed().contains(i)) {
-                layers.recompute(i, input, a, qkv, settings.batch().sliced(), blocks);
+                layers.recompute(i, input, a, qkv, batch.sliced(), blocks);
             }
             Tensor dQkv = dQkv(unit, i);
             if (whole) {
@@ -269,7 +294,7 @@ public final class GptStage implements StageProgram {
         if (role.first()) {
             layers.embeddingBackward(dStream, requireNonNull(tokens(unit)), blocks);
         }
-        if (settings.batch().sliced() && unit.slice() == 0) {
+        if (batch.sliced() && unit.slice() == 0) {
             stash.freeGradients(unit);
         }
     }
@@ -400,7 +425,7 @@ public final class GptStage implements StageProgram {
     }
 
     private int lastSlice() {
-        return settings.batch().slices() - 1;
+        return batch.slices() - 1;
     }
 
     @Override

@@ -37,7 +37,7 @@ record RecomputedBlocks(
         if (budget.split() || blocks.isEmpty()) {
             return NONE;
         }
-        BatchShape batch = settings.batch();
+        BatchShape batch = settings.batchOfPart();
         ShardShape shape = settings.shape(role);
         return new RecomputedBlocks(
                 blocks,

@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
  * @param stash what units in flight keep
  * @param workspaces entry s: scratch of a backward of slice s
  * @param dQueryKeyValue scratch {@code [B*T, 3d]} of this shard's heads where sequences are not cut
+ * @param context where sequences lie on several ranks
  * @param logits on the last stage, of the rows of a chunk
  * @param inputs on the first stage
  * @param ledger on the last stage
@@ -25,6 +26,7 @@ record StageBuffers(
         StageStash stash,
         List<Workspace> workspaces,
         @Nullable Tensor dQueryKeyValue,
+        @Nullable ContextBuffers context,
         @Nullable Tensor logits,
         @Nullable InputTokens inputs,
         @Nullable LossLedger ledger) {
@@ -36,7 +38,7 @@ record StageBuffers(
             Sharding sharding,
             StageBudget budget) {
         ShardShape shape = settings.shape(role);
-        BatchShape batch = settings.batch();
+        BatchShape batch = settings.batchOfPart();
         StageParameters parameters =
                 StageParameters.allocate(
                         new ParameterAllocator(
@@ -63,6 +65,11 @@ record StageBuffers(
                         ? LossHead.logitsScratch(
                                 scopes.scratch(), shape, LossHead.logitsRows(shape, batch))
                         : null;
+        int parts = settings.grid().context();
+        ContextBuffers context =
+                parts == 1 || role.layers() == 0
+                        ? null
+                        : ContextBuffers.allocate(scopes.scratch(), shape, batch, parts);
         return new StageBuffers(
                 parameters,
                 sharding.parameters() ? gathers(scopes, settings, parameters) : null,
@@ -70,6 +77,7 @@ record StageBuffers(
                 stash,
                 workspaces(scopes, settings, role),
                 dQueryKeyValue,
+                context,
                 logits,
                 role.first() ? new InputTokens(scopes.activations(), batch) : null,
                 role.last() ? new LossLedger(scopes.activations(), shape, batch) : null);
@@ -86,7 +94,7 @@ record StageBuffers(
 
     private static List<Workspace> workspaces(
             StageScopes scopes, GptSettings settings, StageRole role) {
-        BatchShape batch = settings.batch();
+        BatchShape batch = settings.batchOfPart();
         Workspace largest =
                 Carver.carve(
                         scopes.scratch(),

@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
 final class StageLayers {
     private final Compute compute;
     private final @Nullable TokenEmbedding embedding;
+    private final int firstToken;
     private final List<AttentionBlock> attentions = new ArrayList<>();
     private final List<MlpBlock> mlps = new ArrayList<>();
     private final @Nullable LossHead head;
@@ -22,6 +23,7 @@ final class StageLayers {
 
     /**
      * @param stream where the layers find their parameters
+     * @param firstToken position of the first token that is held here in its sequence
      * @param logits scratch of {@link LossHead#logitsScratch}; null on stages without a head
      */
     StageLayers(
@@ -30,15 +32,18 @@ final class StageLayers {
             StageRole role,
             StageParameters parameters,
             ParameterStream stream,
+            Attention attention,
+            int firstToken,
             @Nullable Tensor logits) {
         this.compute = compute;
         this.stream = stream;
+        this.firstToken = firstToken;
         embedding =
                 parameters.embedding() == null
                         ? null
                         : new TokenEmbedding(compute, shape, parameters.embedding());
         for (int i = 0; i < role.layers(); i++) {
-            attentions.add(new AttentionBlock(compute, shape, parameters.layers().get(i)));
+            attentions.add(new AttentionBlock(compute, attention, parameters.layers().get(i)));
             mlps.add(new MlpBlock(compute, parameters.layers().get(i)));
             inputGradientPlaces.add(
                     "gradient of the input of h.%d (backward)".formatted(role.firstLayer() + i));
@@ -161,8 +166,19 @@ final class StageLayers {
             TokenBlocks blocks) {
         if (embedding != null) {
             Tensor y = a.stream(0, size() == 0 ? output : null);
-            embedding.forward(requireNonNull(tokens), y, blocks);
+            embedding.forward(requireNonNull(tokens), y, inSequence(blocks));
         }
+    }
+
+    /** The same rows, counted from the start of the whole sequence. */
+    private TokenBlocks inSequence(TokenBlocks blocks) {
+        return firstToken == 0
+                ? blocks
+                : new TokenBlocks(
+                        blocks.sequences(),
+                        blocks.tokens(),
+                        firstToken + blocks.firstToken(),
+                        blocks.grid());
     }
 
     private void normalise(@Nullable Tensor input, UnitActivations a) {
@@ -232,6 +248,6 @@ final class StageLayers {
 
     /** Ends a backward on the first stage: scatters the gradient into both tables. */
     void embeddingBackward(Tensor dStream, Tensor tokens, TokenBlocks blocks) {
-        requireNonNull(embedding).backward(dStream, tokens, blocks);
+        requireNonNull(embedding).backward(dStream, tokens, inSequence(blocks));
     }
 }

@@ -30,7 +30,7 @@ final class StageStash {
             StageRole role,
             StageBudget budget,
             RecomputedBlocks recomputed) {
-        batch = settings.batch();
+        batch = settings.batchOfPart();
         units = new int[batch.microBatches()];
         unitsBySlice = unitPools(scope, settings, role, budget, recomputed);
         int columns = 3 * settings.shape(role).headColumns();
@@ -59,7 +59,7 @@ final class StageStash {
             StageRole role,
             StageBudget budget,
             RecomputedBlocks recomputed) {
-        BatchShape batch = settings.batch();
+        BatchShape batch = settings.batchOfPart();
         if (budget.unitsPerSlice().size() != batch.slices()) {
             throw new IllegalArgumentException(
                     "the budget of stage %d speaks of %d slices, but sequences are cut into %d"
@@ -105,7 +105,7 @@ final class StageStash {
             RecomputedBlocks recomputed,
             int count,
             int rows) {
-        BatchShape batch = settings.batch();
+        BatchShape batch = settings.batchOfPart();
         List<UnitSlot> slots = new ArrayList<>();
         for (int i = 0; i < count; i++) {
             UnitActivations largest =

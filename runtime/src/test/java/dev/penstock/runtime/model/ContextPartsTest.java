@@ -1,0 +1,215 @@
+package dev.penstock.runtime.model;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.within;
+
+import dev.penstock.actors.collective.Alone;
+import dev.penstock.actors.collective.CollectiveRegistry;
+import dev.penstock.actors.collective.GroupRole;
+import dev.penstock.actors.collective.OpenGroup;
+import dev.penstock.actors.collective.RankWaits;
+import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.RankGrid;
+import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.actors.spi.StageGroups;
+import dev.penstock.actors.spi.StepKind;
+import dev.penstock.cuda.Devices;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.schedules.ir.WorkUnit;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Sequences that are divided among ranks, against one rank that holds them as a whole. */
+@Timeout(60)
+final class ContextPartsTest {
+    private static final BatchShape WHOLE = TinyRuns.batch(List.of(16));
+    private static final RankWaits PATIENT =
+            new RankWaits() {
+                @Override
+                public boolean isCalledOff() {
+                    return false;
+                }
+
+                @Override
+                public void waitsFor(String what) {}
+
+                @Override
+                public void goesOn() {}
+            };
+
+    /** What a part, or a whole run, came to. */
+    private record Result(double loss, Map<String, float[]> gradients, long sentBytes) {}
+
+    @ParameterizedTest
+    @CsvSource({"2, false, false", "4, false, false", "2, true, false", "4, false, true"})
+    void lossAndGradientsAreThoseOfOneRank(int parts, boolean recompute, boolean split)
+            throws Exception {
+        Result one = run(settings(1, recompute), split).getFirst();
+
+        List<Result> all = run(settings(parts, recompute), split);
+
+        double loss = all.stream().mapToDouble(Result::loss).average().orElseThrow();
+        assertThat(loss).isCloseTo(one.loss(), within(1e-6 * one.loss()));
+        assertThat(one.gradients()).hasSizeGreaterThan(20);
+        one.gradients()
+                .forEach(
+                        (name, expected) -> {
+                            double largest = 0;
+                            double apart = 0;
+                            for (int i = 0; i < expected.length; i++) {
+                                double sum = 0;
+                                for (Result part : all) {
+                                    sum += part.gradients().get(name)[i];
+                                }
+                                largest = Math.max(largest, Math.abs(expected[i]));
+                                apart = Math.max(apart, Math.abs(sum - expected[i]));
+                            }
+                            assertThat(apart).as(name).isLessThan(1e-5 * largest);
+                        });
+    }
+
+    @Test
+    void everyPartSendsItsKeysAndValuesTwiceAndTheGradientsOfTheOthersOnce() throws Exception {
+        GptShape shape = TinyRuns.TIED;
+        long ofPart = 2L * 2 * shape.width() * Float.BYTES * (16 / 4);
+
+        List<Result> all = run(settings(4, false), false);
+
+        long expected = WHOLE.microBatches() * shape.layers() * 3 * 3 * ofPart;
+        assertThat(all).extracting(Result::sentBytes).containsOnly(expected);
+    }
+
+    @Test
+    void partsThatDoNotDivideTheSequenceAreRefused() {
+        assertThatThrownBy(() -> settings(3, false))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessage(
+                        "every context part holds as many tokens of a sequence: expected a divisor"
+                            + " of 16 tokens, got 3 parts; try 2");
+    }
+
+    @Test
+    void partsOfCutSequencesAreRefused() {
+        assertThatThrownBy(() -> settings(TinyRuns.batch(List.of(8, 8)), 2, false))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("expected 1 token slice with 2 parts, got slices of [8, 8]");
+    }
+
+    private static GptSettings settings(int parts, boolean recompute) {
+        return settings(WHOLE, parts, recompute);
+    }
+
+    private static GptSettings settings(BatchShape batch, int parts, boolean recompute) {
+        GptSettings s = TinyRuns.settings(TinyRuns.TIED, 1, batch);
+        return new GptSettings(
+                s.shape(),
+                s.partition(),
+                s.batch(),
+                s.precision(),
+                s.optimizer(),
+                s.seed(),
+                recompute ? Set.of(0, 2) : Set.of(),
+                new RankGrid(1, 1, parts, 1));
+    }
+
+    /** One stage on every part, each on a thread and a device of its own. */
+    private static List<Result> run(GptSettings settings, boolean split) throws Exception {
+        int parts = settings.grid().context();
+        var registry = new CollectiveRegistry();
+        try (ExecutorService threads = Executors.newFixedThreadPool(parts)) {
+            List<Future<Result>> running = new ArrayList<>();
+            for (int part = 0; part < parts; part++) {
+                int own = part;
+                running.add(threads.submit(() -> step(settings, own, registry, split)));
+            }
+            List<Result> results = new ArrayList<>();
+            for (Future<Result> each : running) {
+                results.add(each.get(40, TimeUnit.SECONDS));
+            }
+            return results;
+        }
+    }
+
+    private static Result step(
+            GptSettings settings, int part, CollectiveRegistry registry, boolean split) {
+        BatchShape batch = settings.batchOfPart();
+        var everything = StageBudget.everything(batch);
+        var budget =
+                new StageBudget(
+                        everything.units(),
+                        everything.unitsPerSlice(),
+                        everything.microBatches(),
+                        everything.backwardMicroBatches(),
+                        split);
+        var factory =
+                new GptStageFactory(
+                        settings,
+                        List.of(budget),
+                        TinyRuns.tokens(settings.shape().vocabulary()),
+                        TinyRuns.roughWeights());
+        var reference = DeviceSettings.DEFAULTS.withKind(DeviceSettings.Kind.REFERENCE);
+        try (Device device = Devices.open(reference);
+                GptStage stage = factory.create(0, new RankPlace(0, 0, part, 0), device)) {
+            if (settings.grid().context() == 1) {
+                stage.connect(StageGroups.ALONE);
+                return step(stage, batch, 0, split);
+            }
+            try (OpenGroup group = join(settings.grid().context(), part, registry, device)) {
+                stage.connect(new StageGroups(Alone.GROUP, group, group));
+                Result result = step(stage, batch, 0, split);
+                return new Result(result.loss(), result.gradients(), group.sentBytes());
+            }
+        }
+    }
+
+    private static OpenGroup join(int parts, int part, CollectiveRegistry registry, Device device) {
+        return registry.join(
+                1,
+                GroupRole.CONTEXT,
+                IntStream.range(0, parts).boxed().toList(),
+                part,
+                device.kernels(),
+                Duration.ofSeconds(30),
+                PATIENT);
+    }
+
+    private static Result step(GptStage stage, BatchShape batch, long sent, boolean split) {
+        stage.beginStep(StepKind.TRAIN, 1);
+        for (int m = 0; m < batch.microBatches(); m++) {
+            stage.forward(new WorkUnit(0, m, 0), null, null);
+        }
+        for (int m = 0; m < batch.microBatches(); m++) {
+            var unit = new WorkUnit(0, m, 0);
+            if (split) {
+                stage.backwardInput(unit, null, null, null);
+            } else {
+                stage.backward(unit, null, null, null);
+            }
+        }
+        for (int m = 0; split && m < batch.microBatches(); m++) {
+            stage.backwardWeight(new WorkUnit(0, m, 0));
+        }
+        double loss = stage.finishStep().loss().orElseThrow();
+        Map<String, float[]> gradients = new TreeMap<>();
+        for (NamedTensor each : stage.gradients()) {
+            gradients.put(each.name(), each.tensor().segment().toArray(ValueLayout.JAVA_FLOAT));
+        }
+        return new Result(loss, gradients, sent);
+    }
+}
