@@ -22,6 +22,8 @@ final class Consistency {
         consistency.replicasDivideTheMicroBatches();
         consistency.shardsDivideTheHeads();
         consistency.whatIsDividedIsShared();
+        consistency.partsDivideTheContext();
+        consistency.partsHoldUncutStretches();
         consistency.everyStageHasWork();
         consistency.partitionMatches();
         consistency.slicesFillTheContext();
@@ -107,8 +109,7 @@ final class Consistency {
         int holders = parallel.data() * parallel.context();
         require(
                 parallel.zeroStage() == 0 || holders > 1 || parallel.zeroOffload().isPresent(),
-                "0 where nobody else holds the same parameters (parallel.data x parallel.context ="
-                        + " 1)",
+                "0 where nobody else holds the same parameters (parallel.data x parallel.context = 1)",
                 parallel.zeroStage(),
                 "use replicas, such as parallel.data = 2, or parallel.zero.offload",
                 "parallel.zero.stage",
@@ -123,6 +124,29 @@ final class Consistency {
                 "try parallel.zero.stage = 2",
                 "parallel.zero.reduce",
                 "parallel.zero.stage");
+    }
+
+    private void partsDivideTheContext() {
+        int context = config.model().context();
+        int parts = config.parallel().context();
+        require(
+                context % parts == 0,
+                "a multiple of parallel.context = " + parts,
+                context,
+                "try " + around(context, parts),
+                "model.context",
+                "parallel.context");
+    }
+
+    private void partsHoldUncutStretches() {
+        int parts = config.parallel().context();
+        require(
+                parts == 1 || !config.schedule().kind().sliced(),
+                "1, or a schedule without token slices: parts of sequences are not cut again",
+                parts,
+                "try parallel.context = 1, or schedule.kind = 1f1b",
+                "parallel.context",
+                "schedule.kind");
     }
 
     /** The embedding and the head can stand alone, in front and at the end. */

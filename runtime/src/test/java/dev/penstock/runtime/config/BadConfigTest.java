@@ -51,6 +51,8 @@ run.directory = "a\\u0000b"              | run.directory             | a path   
 model.width = 250                         | model.width               | a multiple of model.heads = 4     | 250              | try 248 or 252
 model.vocabulary = 100                    | model.vocabulary          | at least the 256 tokens           | 100              | tokenizer
 batch.sequences = 10                      | batch.sequences           | a multiple of batch.micro-batches = 8 | 10           | try 8 or 16
+parallel.context = 3                      | model.context             | a multiple of parallel.context = 3 | 256             | try 255 or 258
+parallel { context = 2 }, schedule { kind = seq1f1b } | parallel.context | without token slices             | 2                | try parallel.context = 1
 pipeline.stages = 7                       | pipeline.stages           | model.layers = 4                  | 7                | fewer stages
 pipeline.partition = [1, 2]               | pipeline.partition        | add up to 4                       | sum 3            | [2, 2]
 pipeline.partition = [1, 1, 2]            | pipeline.partition        | 2 entries                         | 3 entries        | [2, 2]

@@ -101,7 +101,7 @@ final class ContextPartsTest {
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessage(
                         "every context part holds as many tokens of a sequence: expected a divisor"
-                            + " of 16 tokens, got 3 parts; try 2");
+                                + " of 16 tokens, got 3 parts; try 2");
     }
 
     @Test

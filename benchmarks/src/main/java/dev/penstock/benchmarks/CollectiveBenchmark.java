@@ -1,0 +1,127 @@
+package dev.penstock.benchmarks;
+
+import dev.penstock.actors.dataplane.aeron.AeronDataPlane;
+import dev.penstock.actors.dataplane.aeron.AeronSettings;
+import dev.penstock.actors.dataplane.aeron.DriverSettings;
+import dev.penstock.actors.dataplane.aeron.EmbeddedDriver;
+import java.io.PrintStream;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Sums and gathers of 1, 16 and 64 MiB among 2 and 4 members: GB/s that a member sends, in one
+ * process beside a plain copy of memory, over the data plane beside one of its own links, in the
+ * same run.
+ */
+public final class CollectiveBenchmark {
+    private static final int TERM = 8 << 20;
+    private static final int ROUNDS = 7;
+    private static final long BYTES_PER_ROUND = 128L << 20;
+    private static final List<Long> SIZES = List.of(1L << 20, 16L << 20, 64L << 20);
+
+    private final PrintStream out;
+    private int epoch;
+
+    private CollectiveBenchmark(PrintStream out) {
+        this.out = out;
+    }
+
+    /** Takes no arguments. */
+    public static void main(String[] arguments) {
+        var benchmark = new CollectiveBenchmark(System.out);
+        try (EmbeddedDriver driver =
+                EmbeddedDriver.start(DriverSettings.inSharedMemory("collectives", TERM, 16))) {
+            benchmark.header("in one process", "memcpy");
+            for (long bytes : SIZES) {
+                benchmark.measure(bytes, null, memcpy(bytes));
+            }
+            benchmark.header("over the data plane", "link");
+            for (long bytes : SIZES) {
+                double link = benchmark.link(driver, bytes);
+                AeronSettings settings =
+                        AeronSettings.ipc(driver.directory(), 2).withTermLength(TERM);
+                try (AeronDataPlane plane = AeronDataPlane.start(settings)) {
+                    benchmark.measure(bytes, plane, link);
+                }
+            }
+        }
+    }
+
+    private void header(String where, String beside) {
+        out.printf(
+                "%n%s, GB/s that a member sends (ratio to %s), median of %d rounds%n",
+                where, beside, ROUNDS);
+        out.printf(
+                "%8s %8s %8s %18s %18s %18s%n",
+                "tensor", "members", beside, "all-reduce", "reduce-scatter", "all-gather");
+    }
+
+    private void measure(long bytes, @Nullable AeronDataPlane plane, double beside) {
+        for (int members : List.of(2, 4)) {
+            try (var group = new CollectiveMembers(members, bytes, ++epoch, plane)) {
+                out.printf("%5d MiB %8d %8.2f", bytes >> 20, members, beside);
+                for (CollectiveMembers.Work work : CollectiveMembers.Work.values()) {
+                    double rate = rate(group, work, members, bytes);
+                    out.printf(" %9.2f (%6.2f)", rate, rate / beside);
+                }
+                out.println();
+            }
+        }
+    }
+
+    private static double rate(
+            CollectiveMembers group, CollectiveMembers.Work work, int members, long bytes) {
+        int count = (int) Math.max(2, BYTES_PER_ROUND / bytes);
+        int phases = work == CollectiveMembers.Work.ALL_REDUCE ? 2 : 1;
+        double sent = (double) phases * bytes * (members - 1) / members * count;
+        double[] rates = new double[ROUNDS];
+        group.run(work, count);
+        for (int round = 0; round < ROUNDS; round++) {
+            rates[round] = sent / group.run(work, count);
+        }
+        return DataPlaneBenchmark.median(rates);
+    }
+
+    private static double memcpy(long bytes) {
+        int count = (int) Math.max(2, BYTES_PER_ROUND / bytes);
+        double[] rates = new double[ROUNDS];
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment from = arena.allocate(bytes, 64).fill((byte) 1);
+            MemorySegment to = arena.allocate(bytes, 64).fill((byte) 2);
+            for (int round = 0; round < ROUNDS; round++) {
+                long begun = System.nanoTime();
+                for (int i = 0; i < count; i++) {
+                    to.copyFrom(from);
+                }
+                rates[round] = (double) bytes * count / (System.nanoTime() - begun);
+            }
+        }
+        return DataPlaneBenchmark.median(rates);
+    }
+
+    /** Of blocks as large as the collectives'. */
+    private double link(EmbeddedDriver driver, long tensorBytes) {
+        int bytes = 1 << 20;
+        int count = (int) Math.max(8, 2 * BYTES_PER_ROUND / bytes);
+        AeronSettings settings =
+                AeronSettings.ipc(driver.directory(), 1)
+                        .withTermLength(TERM)
+                        .withEpoch((int) (tensorBytes >> 20));
+        double[] rates = new double[ROUNDS];
+        try (Arena arena = Arena.ofShared()) {
+            List<MemorySegment> tensors = DataPlaneBenchmark.buffers(arena, bytes);
+            List<MemorySegment> slots = DataPlaneBenchmark.buffers(arena, bytes);
+            List<MemorySegment> back = DataPlaneBenchmark.buffers(arena, bytes);
+            try (var joined = new EndpointLink(settings, slots, back)) {
+                for (int round = 0; round < ROUNDS; round++) {
+                    rates[round] =
+                            DataPlaneBenchmark.rate(
+                                    bytes, count, joined.transfer(tensors, count, round));
+                }
+            }
+        }
+        return DataPlaneBenchmark.median(rates);
+    }
+}
