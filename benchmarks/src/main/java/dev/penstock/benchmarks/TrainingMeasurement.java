@@ -13,7 +13,6 @@ import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.launch.RunOptions;
 import dev.penstock.runtime.metrics.PipelineMeter;
 import dev.penstock.runtime.metrics.StepMeasure;
-
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;

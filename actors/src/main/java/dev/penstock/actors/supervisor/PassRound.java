@@ -3,12 +3,10 @@ package dev.penstock.actors.supervisor;
 import dev.penstock.actors.shard.RankEvent;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepResult;
-
-import org.jspecify.annotations.Nullable;
-
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /** Collects every rank's answer to one pass. */
 final class PassRound {

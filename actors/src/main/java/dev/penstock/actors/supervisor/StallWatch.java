@@ -10,7 +10,6 @@ import dev.penstock.schedules.ir.OpPlace;
 import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.render.FaultGrid;
-
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;

@@ -86,7 +86,7 @@ final class SampleValues {
     }
 
     private Object scalar(Class<?> type) {
-        int number = random.nextInt(1000);
+        int number = 1 + random.nextInt(1000); // a size may be required to be there
         return switch (type.getSimpleName()) {
             case "int", "Integer" -> number;
             case "long", "Long" -> number * 1_000_000_000_000L;

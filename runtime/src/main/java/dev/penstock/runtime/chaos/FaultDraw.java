@@ -8,7 +8,6 @@ import dev.penstock.runtime.config.RunConfig;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.Schedule;
-
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

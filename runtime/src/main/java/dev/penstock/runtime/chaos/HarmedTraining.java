@@ -14,7 +14,6 @@ import dev.penstock.runtime.metrics.PipelineMeter;
 import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.report.FaultOutcome;
 import dev.penstock.runtime.report.RecoveryBook;
-
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;

@@ -9,12 +9,10 @@ import dev.penstock.runtime.launch.Interrupts;
 import dev.penstock.runtime.metrics.PipelineMeter;
 import dev.penstock.runtime.metrics.ProgressListener;
 import dev.penstock.schedules.ir.Schedule;
-
-import org.jspecify.annotations.Nullable;
-
 import java.io.PrintWriter;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
+import org.jspecify.annotations.Nullable;
 
 /** Shows a cluster's run as a local one is shown, until it ends or the user has seen enough. */
 final class FollowRun implements NewsReader.Reader {

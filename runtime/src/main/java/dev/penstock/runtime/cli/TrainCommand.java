@@ -43,7 +43,7 @@ final class TrainCommand extends PenstockCommand {
             names = "--resume",
             description =
                     "Go on from the newest checkpoint of --run-dir, or of the newest run of this"
-                        + " name.")
+                            + " name.")
     private boolean resume;
 
     @Option(

@@ -69,9 +69,7 @@ public record ConfiguredSchedule(
 
     /** What the judge is told of a training step. */
     public static Conditions conditions(LoadedConfig loaded) {
-        return holders(loaded) > 1
-                ? Conditions.training().withReplicas()
-                : Conditions.training();
+        return holders(loaded) > 1 ? Conditions.training().withReplicas() : Conditions.training();
     }
 
     /** How many ranks hold the same parameters. */

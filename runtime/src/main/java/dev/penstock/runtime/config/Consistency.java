@@ -141,7 +141,7 @@ final class Consistency {
     private void partsHoldUncutStretches() {
         int parts = config.parallel().context();
         require(
-                parts == 1 || !config.schedule().kind().sliced(),
+                parts == 1 || config.schedule().tokensPerSlice(config.model()).size() == 1,
                 "1, or a schedule without token slices: parts of sequences are not cut again",
                 parts,
                 "try parallel.context = 1, or schedule.kind = 1f1b",

@@ -2,7 +2,6 @@ package dev.penstock.runtime.config;
 
 import dev.penstock.runtime.config.FaultEntry.Moment;
 import dev.penstock.schedules.ir.OpText;
-
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;

@@ -1,7 +1,6 @@
 package dev.penstock.runtime.config;
 
 import dev.penstock.actors.spi.RankGrid;
-
 import java.util.List;
 
 /**

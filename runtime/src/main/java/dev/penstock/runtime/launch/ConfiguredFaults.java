@@ -19,7 +19,6 @@ import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
-
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.InstantSource;

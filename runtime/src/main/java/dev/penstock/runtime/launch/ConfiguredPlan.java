@@ -9,7 +9,6 @@ import dev.penstock.runtime.config.RunConfig;
 import dev.penstock.schedules.ir.Channel;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.ScheduleText;
-
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;

@@ -14,7 +14,6 @@ import dev.penstock.runtime.model.GptSettings;
 import dev.penstock.runtime.model.GptStageFactory;
 import dev.penstock.runtime.model.ParameterSource;
 import dev.penstock.runtime.model.StageBudget;
-
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;

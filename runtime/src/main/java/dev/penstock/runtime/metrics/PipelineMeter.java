@@ -3,7 +3,6 @@ package dev.penstock.runtime.metrics;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.schedules.ir.Schedule;
-
 import org.jspecify.annotations.Nullable;
 
 /**

@@ -6,7 +6,6 @@ import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.Schedule;
-
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Collection;

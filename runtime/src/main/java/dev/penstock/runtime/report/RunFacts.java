@@ -2,7 +2,6 @@ package dev.penstock.runtime.report;
 
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.schedules.ir.Schedule;
-
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;

@@ -11,7 +11,6 @@ import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.MeasuredMeans;
 import dev.penstock.schedules.simulate.ProfileCosts;
 import dev.penstock.schedules.simulate.ProfileText;
-
 import java.util.ArrayDeque;
 import java.util.Collection;
 import java.util.Collections;

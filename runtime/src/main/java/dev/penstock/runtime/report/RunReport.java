@@ -1,10 +1,6 @@
 package dev.penstock.runtime.report;
 
 import dev.penstock.runtime.metrics.RunDirectory;
-
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import java.io.BufferedWriter;
 import java.io.IOException;
 import java.io.Writer;
@@ -14,6 +10,8 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.List;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Writes what remains of a run into its directory: loss.svg, gantt.svg, trace.json, profile.txt and

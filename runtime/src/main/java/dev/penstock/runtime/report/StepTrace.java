@@ -2,7 +2,6 @@ package dev.penstock.runtime.report;
 
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
-
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.StepReport;
@@ -10,7 +9,6 @@ import dev.penstock.runtime.metrics.Activity;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.Schedule;
-
 import java.io.IOException;
 import java.io.Writer;
 import java.util.List;

@@ -7,7 +7,6 @@ import dev.penstock.runtime.metrics.PipelineMeter;
 import dev.penstock.runtime.metrics.Quantities;
 import dev.penstock.runtime.metrics.StepMeasure;
 import dev.penstock.schedules.ir.Schedule;
-
 import java.util.List;
 import java.util.Optional;
 

@@ -125,7 +125,8 @@ final class ContextPartsTest {
                 s.optimizer(),
                 s.seed(),
                 recompute ? Set.of(0, 2) : Set.of(),
-                new RankGrid(1, 1, parts, 1));
+                new RankGrid(1, 1, parts, 1),
+                s.zero());
     }
 
     /** One stage on every part, each on a thread and a device of its own. */

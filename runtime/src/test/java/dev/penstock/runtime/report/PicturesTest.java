@@ -8,11 +8,9 @@ import dev.penstock.runtime.metrics.SimulatedRun;
 import dev.penstock.runtime.report.LineChart.Look;
 import dev.penstock.runtime.report.LineChart.Series;
 import dev.penstock.schedules.ir.PipelineShape;
-
-import org.junit.jupiter.api.Test;
-
 import java.util.List;
 import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
 
 class PicturesTest {
     @Test
