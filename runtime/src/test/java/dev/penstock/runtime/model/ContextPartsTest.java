@@ -23,6 +23,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ExecutorService;
@@ -75,7 +76,7 @@ final class ContextPartsTest {
                             for (int i = 0; i < expected.length; i++) {
                                 double sum = 0;
                                 for (Result part : all) {
-                                    sum += part.gradients().get(name)[i];
+                                    sum += Objects.requireNonNull(part.gradients().get(name))[i];
                                 }
                                 largest = Math.max(largest, Math.abs(expected[i]));
                                 apart = Math.max(apart, Math.abs(sum - expected[i]));
