@@ -25,6 +25,10 @@ final class DnnlFunctions {
     /** const dnnl_version_t* dnnl_version(void) */
     static final MethodHandle VERSION = find("dnnl_version", FunctionDescriptor.of(ADDRESS));
 
+    /** dnnl_status_t dnnl_set_max_cpu_isa(dnnl_cpu_isa_t) */
+    static final MethodHandle SET_MAX_CPU_ISA =
+            find("dnnl_set_max_cpu_isa", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
+
     /** dnnl_cpu_isa_t dnnl_get_effective_cpu_isa(void) */
     static final MethodHandle EFFECTIVE_CPU_ISA =
             find("dnnl_get_effective_cpu_isa", FunctionDescriptor.of(JAVA_INT));

@@ -14,12 +14,19 @@ public final class OneDnn {
     private static final String RESOURCES = "/org/bytedeco/dnnl/linux-x86_64/";
     private static final int BFLOAT16_ISA = 0x80;
 
+    /**
+     * AVX-512 with all its extensions, without AMX: with tiles the sum over k of one element
+     * depends on how many rows a call has, so bits would depend on threads and slices.
+     */
+    private static final int MOST_ISA = 0x1ef;
+
     private final ThreadLocal<Boolean> alone = new ThreadLocal<>();
     private final String version;
     private final int isa;
 
     private OneDnn() {
         this.version = readVersion();
+        limitIsa();
         this.isa = readIsa();
     }
 
@@ -135,6 +142,15 @@ public final class OneDnn {
                             v.getAtIndex(ValueLayout.JAVA_INT, 0),
                             v.getAtIndex(ValueLayout.JAVA_INT, 1),
                             v.getAtIndex(ValueLayout.JAVA_INT, 2));
+        } catch (Throwable e) {
+            throw rethrown(e);
+        }
+    }
+
+    /** Before anything is multiplied; the library takes it once and refuses it afterwards. */
+    private static void limitIsa() {
+        try {
+            int _ = (int) DnnlFunctions.SET_MAX_CPU_ISA.invokeExact(MOST_ISA);
         } catch (Throwable e) {
             throw rethrown(e);
         }
