@@ -414,6 +414,11 @@ public final class GptStage implements StageProgram {
         return gradients.tensors();
     }
 
+    /** All parameters that this rank holds something of. */
+    List<Parameter> parameters() {
+        return buffers.parameters().all();
+    }
+
     @Override
     public TrainedState trained() {
         return new StageTrained(buffers.parameters().groups(), kernels, gradients::given);

@@ -114,7 +114,7 @@ class ConfigLoaderTest {
               validation-fraction = 0.25
             }
             batch { sequences = 12, micro-batches = 4 }
-            parallel { tensor = 3, context = 4, data = 2, zero {
+            parallel { tensor = 3, context = 1, data = 2, zero {
               stage = 3, residency = layer, prefetch-layers = 2, reduce = per-micro-batch, offload = spill
             } }
             pipeline { stages = 3, chunks = 1, partition = [2, 1, 2], processes = per-stage
@@ -172,7 +172,7 @@ class ConfigLoaderTest {
                                         Optional.of(2)),
                                 new ParallelSection(
                                         3,
-                                        4,
+                                        1,
                                         2,
                                         3,
                                         ParallelSection.Residency.LAYER,

@@ -67,7 +67,7 @@ final class ContextPartsTest {
 
         double loss = all.stream().mapToDouble(Result::loss).average().orElseThrow();
         assertThat(loss).isCloseTo(one.loss(), within(1e-6 * one.loss()));
-        assertThat(one.gradients()).hasSizeGreaterThan(20);
+        assertThat(one.gradients()).containsKeys("wte", "wpe", "h.0", "ln_f");
         one.gradients()
                 .forEach(
                         (name, expected) -> {
@@ -209,7 +209,7 @@ final class ContextPartsTest {
         }
         double loss = stage.finishStep().loss().orElseThrow();
         Map<String, float[]> gradients = new TreeMap<>();
-        for (NamedTensor each : stage.gradients()) {
+        for (NamedTensor each : stage.trained().gradients()) {
             gradients.put(each.name(), each.tensor().segment().toArray(ValueLayout.JAVA_FLOAT));
         }
         return new Result(loss, gradients, sent);

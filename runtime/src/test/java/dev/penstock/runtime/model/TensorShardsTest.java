@@ -12,6 +12,7 @@ import dev.penstock.actors.spi.StageMirror;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.lower.InsertRecompute;
 import java.lang.foreign.ValueLayout;
@@ -192,15 +193,18 @@ class TensorShardsTest {
         }
     }
 
+    private static int[] bits(Tensor tensor) {
+        return tensor.segment().toArray(ValueLayout.JAVA_INT);
+    }
+
     /** Bits of what a driver's shard holds whole: weights and moments. */
     private static Map<String, int[]> common(PipelineDriver driver) {
         Map<String, int[]> bits = new TreeMap<>();
         for (GptStage stage : driver.stages()) {
-            for (NamedTensor named : stage.trained().tensors()) {
-                if (named.piece().isWhole()) {
-                    bits.put(named.name(), named.tensor().segment().toArray(ValueLayout.JAVA_INT));
-                }
-            }
+            stage.parameters().stream()
+                    .flatMap(parameter -> parameter.state().stream())
+                    .filter(named -> named.piece().isWhole())
+                    .forEach(named -> bits.put(named.name(), bits(named.tensor())));
         }
         assertThat(bits.keySet().stream().filter(name -> !name.startsWith("optimizer.")))
                 .hasSize(1 + 2 * 6 + 2);
