@@ -10,6 +10,13 @@ package dev.penstock.actors.dataplane;
  * @param udpEndpoint {@code host:port} of the process's UDP endpoint; empty if it has none
  */
 public record PeerAddress(String host, String driverDirectory, String udpEndpoint) {
+    /** Port of the UDP endpoint; 0 if there is none. */
+    public int udpPort() {
+        return udpEndpoint.isEmpty()
+                ? 0
+                : Integer.parseInt(udpEndpoint.substring(udpEndpoint.lastIndexOf(':') + 1));
+    }
+
     /** Whether both use the same media driver. */
     public boolean sharesMemoryWith(PeerAddress other) {
         return host.equals(other.host) && driverDirectory.equals(other.driverDirectory);

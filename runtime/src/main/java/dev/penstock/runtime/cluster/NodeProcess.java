@@ -24,6 +24,7 @@ import dev.penstock.actors.cluster.Greeting;
 import dev.penstock.actors.cluster.Identity;
 import dev.penstock.actors.cluster.NodeOffer;
 import dev.penstock.actors.cluster.RunStanding;
+import dev.penstock.actors.dataplane.AddressText;
 import dev.penstock.actors.dataplane.HostIdentity;
 import dev.penstock.cuda.Devices;
 import dev.penstock.runtime.certificates.NodeFiles;
@@ -211,7 +212,7 @@ public final class NodeProcess {
     }
 
     private String place() {
-        return config.host() + ":" + port;
+        return AddressText.host(config.host()) + ":" + port;
     }
 
     /** Seeds as configured, and whom this seed knew before it died. */

@@ -7,6 +7,7 @@ import com.typesafe.config.ConfigFactory;
 import com.typesafe.config.ConfigValueFactory;
 import dev.penstock.actors.cluster.Identity;
 import dev.penstock.actors.cluster.IdentityCheck;
+import dev.penstock.actors.dataplane.AddressText;
 import dev.penstock.actors.serialization.KryoRegistry;
 import dev.penstock.runtime.certificates.NodeFiles;
 import dev.penstock.runtime.certificates.NodeTls;
@@ -115,7 +116,8 @@ final class NodeSystems {
         Config own =
                 ConfigFactory.parseMap(
                         Map.of(
-                                "akka.remote.artery.canonical.hostname", node.host(),
+                                "akka.remote.artery.canonical.hostname",
+                                        AddressText.host(node.host()),
                                 "akka.remote.artery.canonical.port", port,
                                 "akka.remote.artery.bind.hostname", cluster.bind(),
                                 "akka.remote.artery.bind.port", port,
@@ -142,7 +144,7 @@ final class NodeSystems {
                                 "akka.actor.provider",
                                 "remote",
                                 "akka.remote.artery.canonical.hostname",
-                                address,
+                                AddressText.host(address),
                                 "akka.remote.artery.canonical.port",
                                 0,
                                 "akka.remote.warn-about-direct-use",

@@ -171,11 +171,15 @@ public final class NodeLoader {
         }
     }
 
-    /** Whether a text is {@code host:port} with a port from 1 to 65535. */
+    /**
+     * Whether a text is {@code host:port} with a port from 1 to 65535; an address with colons is
+     * written {@code [::1]}.
+     */
     public static boolean isHostAndPort(String text) {
         int colon = text.lastIndexOf(':');
         String port = text.substring(colon + 1);
         return colon > 0
+                && text.substring(0, colon).matches("\\[[^\\[\\]]+]|[^:\\[\\]]+")
                 && port.matches("\\d{1,5}")
                 && Integer.parseInt(port) >= 1
                 && Integer.parseInt(port) <= 65535;

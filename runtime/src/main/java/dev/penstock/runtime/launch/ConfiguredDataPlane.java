@@ -1,7 +1,10 @@
 package dev.penstock.runtime.launch;
 
+import dev.penstock.actors.dataplane.AddressText;
 import dev.penstock.actors.dataplane.DataPlane;
+import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.actors.dataplane.FrameFaults;
+import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.dataplane.Transport;
 import dev.penstock.actors.dataplane.aeron.AeronDataPlane;
 import dev.penstock.actors.dataplane.aeron.AeronSettings;
@@ -12,6 +15,8 @@ import dev.penstock.runtime.config.DataPlaneSection;
 import java.nio.file.Path;
 import java.util.Optional;
 import javax.crypto.SecretKey;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The data plane that a configuration asks for.
@@ -20,6 +25,7 @@ import javax.crypto.SecretKey;
  * @param faults what harms frames on purpose
  */
 record ConfiguredDataPlane(DataPlaneSection section, String runId, FrameFaults faults) {
+    private static final Logger LOG = LoggerFactory.getLogger(ConfiguredDataPlane.class);
 
     /**
      * Settings for a media driver of the run; over UDP a receiver maps a log of its own.
@@ -64,11 +70,27 @@ record ConfiguredDataPlane(DataPlaneSection section, String runId, FrameFaults f
      *
      * @param here where this process listens, unless the configuration names a host
      * @param key of the run, for frames between hosts; empty if they travel in the clear
+     * @param former where this process was reached before: its port is taken again, if it is free
      */
-    DataPlane openBetweenHosts(Path driverDirectory, NodeInterface here, Optional<SecretKey> key) {
-        return AeronDataPlane.start(
+    DataPlane openBetweenHosts(
+            Path driverDirectory,
+            NodeInterface here,
+            Optional<SecretKey> key,
+            Optional<PeerAddress> former) {
+        AeronSettings settings =
                 settings(driverDirectory, here)
-                        .withLinks(links -> key.map(links::withKey).orElse(links)));
+                        .withLinks(links -> key.map(links::withKey).orElse(links));
+        int port = former.map(PeerAddress::udpPort).orElse(0);
+        if (section.port() != 0 || port == 0) {
+            return AeronDataPlane.start(settings);
+        }
+        try {
+            return AeronDataPlane.start(
+                    settings.withLinks(links -> links.withUdp(links.udp().withPort(port))));
+        } catch (DataPlaneException e) {
+            LOG.info("UDP port {} of before is not free: takes what there is", port, e);
+            return AeronDataPlane.start(settings);
+        }
     }
 
     /** Whether ranks keep sent tensors until they are verified. */
@@ -113,7 +135,9 @@ record ConfiguredDataPlane(DataPlaneSection section, String runId, FrameFaults f
     }
 
     private static int safeDatagram(String host) {
-        return host.equals("localhost") || host.startsWith("127.") || host.equals("::1")
+        return host.equals("localhost")
+                        || host.startsWith("127.")
+                        || AddressText.host(host).equals("[::1]")
                 ? AeronSettings.MAX_MTU
                 : UdpSettings.ETHERNET_MTU;
     }

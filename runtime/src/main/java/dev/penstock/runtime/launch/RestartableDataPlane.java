@@ -6,24 +6,26 @@ import dev.penstock.actors.dataplane.FrameListener;
 import dev.penstock.actors.dataplane.Opening;
 import dev.penstock.actors.dataplane.PeerAddress;
 import java.nio.file.Path;
-import java.util.function.Function;
+import java.util.Optional;
+import java.util.function.BiFunction;
 
 /**
  * A data plane that goes over to another media driver when the run's first one has died, and joins
  * the same one again when that has given this process up.
  */
 final class RestartableDataPlane implements DataPlane {
-    private final Function<Path, DataPlane> join;
+    private final BiFunction<Path, Optional<PeerAddress>, DataPlane> join;
     private Path directory;
     private DataPlane current;
 
     /**
-     * @param join opens a data plane on the driver in a directory
+     * @param join opens a data plane on the driver in a directory; told where this process was
+     *     reached before, for others go on to send there
      */
-    RestartableDataPlane(Path directory, Function<Path, DataPlane> join) {
+    RestartableDataPlane(Path directory, BiFunction<Path, Optional<PeerAddress>, DataPlane> join) {
         this.join = join;
         this.directory = directory;
-        this.current = join.apply(directory);
+        this.current = join.apply(directory, Optional.empty());
     }
 
     @Override
@@ -35,8 +37,9 @@ final class RestartableDataPlane implements DataPlane {
     }
 
     private void join(Path wanted) {
+        PeerAddress former = current.address();
         current.close();
-        current = join.apply(wanted);
+        current = join.apply(wanted, Optional.of(former));
         directory = wanted;
     }
 

@@ -241,7 +241,7 @@ public final class RunAssembly implements AutoCloseable {
      */
     public DataPlane openDataPlane(Path driverDirectory, Optional<SecretKey> key) {
         return new RestartableDataPlane(
-                driverDirectory, directory -> dataPlane.open(directory, key));
+                driverDirectory, (directory, _) -> dataPlane.open(directory, key));
     }
 
     /**
@@ -253,7 +253,8 @@ public final class RunAssembly implements AutoCloseable {
     public DataPlane openDataPlaneBetweenHosts(
             Path driverDirectory, NodeInterface here, Optional<SecretKey> key) {
         return new RestartableDataPlane(
-                driverDirectory, directory -> dataPlane.openBetweenHosts(directory, here, key));
+                driverDirectory,
+                (directory, former) -> dataPlane.openBetweenHosts(directory, here, key, former));
     }
 
     private DeviceFactory devices() {

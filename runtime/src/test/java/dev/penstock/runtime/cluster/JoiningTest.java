@@ -69,6 +69,21 @@ class JoiningTest {
     }
 
     @Test
+    void seedsMayHaveAddressesOfTheLongKind() throws Exception {
+        var said = start("role = seed, port = 0, name = six, bind = \"::1\"");
+        String six =
+                await(said, line -> line.contains(" listens on ")).replaceAll(".* listens on ", "");
+        assertThat(six).startsWith("[::1]:");
+
+        var worker = start("name = w, bind = \"::1\", seeds = [\"%s\"]".formatted(six));
+
+        await(worker, line -> line.contains("joined the cluster: 1 seed, 1 worker"));
+        try (var client = ClusterClient.connect(List.of(six), false, Optional.empty())) {
+            assertThat(client.list().nodes()).hasSizeLessThanOrEqualTo(1);
+        }
+    }
+
+    @Test
     void aNodeOfAnotherClusterIsRefusedAndBothSidesAreNamed() throws IOException {
         NodeConfig other =
                 config(

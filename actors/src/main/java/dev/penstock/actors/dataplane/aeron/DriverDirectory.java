@@ -1,15 +1,20 @@
 package dev.penstock.actors.dataplane.aeron;
 
 import dev.penstock.actors.dataplane.DataPlaneException;
+import io.aeron.Aeron;
+import io.aeron.AeronCounters;
 import io.aeron.CommonContext;
+import io.aeron.exceptions.AeronException;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -23,7 +28,7 @@ import org.slf4j.LoggerFactory;
  */
 final class DriverDirectory {
     private static final Logger LOG = LoggerFactory.getLogger(DriverDirectory.class);
-    private static final Pattern NAME = Pattern.compile("penstock-.*-(\\d+)-\\d+");
+    private static final Pattern NAME = Pattern.compile("penstock-(.*)-(\\d+)-\\d+");
     private static final long HEARTBEAT_MS = 10_000;
 
     private DriverDirectory() {}
@@ -94,9 +99,58 @@ final class DriverDirectory {
         }
     }
 
+    /** Whose driver it is, for people. */
+    static String owner(Path directory) {
+        Path outer = directory.getParent();
+        Matcher name = NAME.matcher(outer == null ? "" : String.valueOf(outer.getFileName()));
+        return name.matches()
+                ? "run %s (process %s)".formatted(name.group(1), name.group(2))
+                : "the media driver in " + directory;
+    }
+
+    /**
+     * Another driver beside this one, of this user, that has a socket on a UDP port. Asks each, so
+     * it is for explanations only.
+     */
+    static Optional<Path> listeningOn(int port, Path own) {
+        Path parent = own.resolve("../..").normalize();
+        try (DirectoryStream<Path> found = Files.newDirectoryStream(parent, "penstock-*")) {
+            for (Path outer : found) {
+                Path driver = outer.resolve("driver");
+                if (!driver.equals(own) && Files.isReadable(outer) && hasSocket(driver, port)) {
+                    return Optional.of(driver);
+                }
+            }
+        } catch (IOException e) {
+            LOG.debug("cannot look for drivers in {}", parent, e);
+        }
+        return Optional.empty();
+    }
+
+    private static boolean hasSocket(Path driver, int port) {
+        if (!CommonContext.isDriverActive(driver.toFile(), HEARTBEAT_MS, LOG::debug)) {
+            return false;
+        }
+        var sockets = new ArrayList<String>();
+        try (Aeron aeron =
+                Aeron.connect(new Aeron.Context().aeronDirectoryName(driver.toString()))) {
+            aeron.countersReader()
+                    .forEach(
+                            (_, type, _, label) -> {
+                                if (type == AeronCounters.DRIVER_LOCAL_SOCKET_ADDRESS_STATUS_TYPE_ID
+                                        && label.endsWith(":" + port)) {
+                                    sockets.add(label);
+                                }
+                            });
+        } catch (AeronException e) {
+            LOG.debug("the driver in {} does not answer", driver, e);
+        }
+        return !sockets.isEmpty();
+    }
+
     private static boolean isDead(Path directory, Matcher name) {
         File driver = directory.resolve("driver").toFile();
-        return ProcessHandle.of(Long.parseLong(name.group(1))).isEmpty()
+        return ProcessHandle.of(Long.parseLong(name.group(2))).isEmpty()
                 && driver.isDirectory()
                 && !CommonContext.isDriverActive(driver, HEARTBEAT_MS, line -> LOG.debug(line));
     }

@@ -3,6 +3,7 @@ package dev.penstock.actors.dataplane.aeron;
 import dev.penstock.actors.dataplane.DataPlaneException;
 import io.aeron.driver.MediaDriver;
 import java.nio.file.Path;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -16,6 +17,7 @@ public final class EmbeddedDriver implements MediaDriverHandle {
     private final Path directory;
     private final MediaDriver driver;
     private final Thread lastResort;
+    private final AtomicBoolean closed = new AtomicBoolean();
 
     private EmbeddedDriver(Path directory, MediaDriver driver) {
         this.directory = directory;
@@ -53,9 +55,15 @@ public final class EmbeddedDriver implements MediaDriverHandle {
         return directory;
     }
 
-    /** Stops the driver and removes its directory; close the data planes first. */
+    /**
+     * Stops the driver and removes its directory; close the data planes first. A second call does
+     * nothing: a closed driver's counters must not be read, their memory is gone.
+     */
     @Override
     public void close() {
+        if (closed.getAndSet(true)) {
+            return;
+        }
         UdpTraffic.of(driver).ifPresent(LOG::info);
         driver.close();
         DriverDirectory.delete(directory);

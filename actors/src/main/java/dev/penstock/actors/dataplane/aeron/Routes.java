@@ -7,6 +7,7 @@ import dev.penstock.actors.dataplane.Transport;
 import io.aeron.Aeron;
 import io.aeron.Subscription;
 import io.aeron.exceptions.AeronException;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.locks.LockSupport;
@@ -65,20 +66,26 @@ final class Routes {
                 bound = holder.localSocketAddresses();
             }
             if (bound.isEmpty()) {
-                throw cannotBind(udp, "the media driver opened no socket", null);
+                throw cannotBind(settings, "the media driver opened no socket", null);
             }
             String local = bound.getFirst();
             return udp.advertisedHost() + local.substring(local.lastIndexOf(':'));
         } catch (AeronException e) {
-            throw cannotBind(udp, String.valueOf(e.getMessage()), e);
+            throw cannotBind(settings, String.valueOf(e.getMessage()), e);
         }
     }
 
     private static DataPlaneException cannotBind(
-            UdpSettings udp, String why, @Nullable AeronException cause) {
+            AeronSettings settings, String why, @Nullable AeronException cause) {
+        UdpSettings udp = settings.links().udp();
+        Path own = settings.directory();
+        String holder =
+                DriverDirectory.listeningOn(udp.port(), own)
+                        .map(other -> "; %s has that port".formatted(DriverDirectory.owner(other)))
+                        .orElse("");
         return new DataPlaneException(
-                "the data plane cannot listen on UDP %s:%d: %s; try another data-plane.port, or 0 for any"
-                        .formatted(udp.host(), udp.port(), why),
+                "the data plane cannot listen on UDP %s:%d for %s: %s%s; try another data-plane.port, or 0 for any"
+                        .formatted(udp.host(), udp.port(), DriverDirectory.owner(own), why, holder),
                 cause);
     }
 

@@ -1,5 +1,6 @@
 package dev.penstock.actors.dataplane.aeron;
 
+import dev.penstock.actors.dataplane.AddressText;
 import dev.penstock.actors.dataplane.DataPlaneException;
 import java.util.ArrayList;
 import java.util.List;
@@ -30,6 +31,8 @@ public record UdpSettings(
     public static final int ETHERNET_MTU = 1408;
 
     public UdpSettings {
+        host = AddressText.host(host);
+        advertisedHost = AddressText.host(advertisedHost);
         List<String> problems = new ArrayList<>();
         if (host.isBlank() || advertisedHost.isBlank()) {
             problems.add("host: expected a name or an address, got nothing");
@@ -72,6 +75,17 @@ public record UdpSettings(
                 advertisedHost,
                 mtuBytes,
                 bytes,
+                receiverWindowBytes,
+                socketBufferBytes);
+    }
+
+    public UdpSettings withPort(int wanted) {
+        return new UdpSettings(
+                host,
+                wanted,
+                advertisedHost,
+                mtuBytes,
+                termLengthBytes,
                 receiverWindowBytes,
                 socketBufferBytes);
     }
