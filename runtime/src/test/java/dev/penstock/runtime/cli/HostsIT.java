@@ -91,6 +91,35 @@ class HostsIT {
         assertThat(cluster.run().recoveries()).hasSize(1);
     }
 
+    /** The other host learnt the address once: another driver has to listen where the first did. */
+    @Test
+    void aHostsMediaDriverDiesAndTheOtherHostStillReachesIt() throws Exception {
+        try (ForkedCli seed = cluster.seed();
+                ForkedCli east = worker(seed, "east");
+                ForkedCli west = worker(seed, "west")) {
+            east.awaitOutput("joined");
+            west.awaitOutput("joined");
+            try (ForkedCli train =
+                    cluster.trainSteadily(List.of(address(seed)), "pipeline.ranks-per-node=1")) {
+                cluster.awaitSteps(10);
+                for (ForkedCli host : List.of(east, west)) {
+                    host.descendants().getFirst().destroyForcibly();
+                    cluster.awaitRecoveries(host == east ? 1 : 2);
+                }
+                cluster.stopAfterMoreSteps(address(seed), train);
+            }
+        }
+
+        cluster.expectTheBitsOfACalmRun();
+        assertThat(cluster.run().recoveries())
+                .hasSize(2)
+                .allSatisfy(
+                        recovery -> {
+                            assertThat(recovery.get("cause").asText()).contains("media driver");
+                            assertThat(recovery.get("stepsLost").asLong()).isZero();
+                        });
+    }
+
     @Test
     void aRunThatKeepsToSharedMemoryWaitsForRoomOnOneHost() throws Exception {
         Path configuration = Training.onText(folder.resolve("text")).configuration();
