@@ -33,7 +33,7 @@ class CompilationTest {
     void compiledKernelsAllocateNextToNothing() throws Exception {
         List<String> lines = OtherJvm.run(List.of(), KernelAllocations.class, FEW_BYTES);
 
-        assertThat(lines).hasSize(21);
+        assertThat(lines).hasSize(23);
         assertThat(lines)
                 .allSatisfy(
                         line -> {

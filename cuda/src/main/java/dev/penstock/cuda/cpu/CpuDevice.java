@@ -75,8 +75,15 @@ public final class CpuDevice implements Device {
                         bfloats,
                         new FactorConverter(pool, conversions, left),
                         new FactorConverter(pool, conversions, right));
-        CpuAttention attention = new CpuAttention(pool, floats, lanes, scratch("scores"));
-        kernels = new CheckedKernels(new CpuKernels(lanes, pool, products, attention));
+        Scratch[] scores = scratch("scores");
+        kernels =
+                new CheckedKernels(
+                        new CpuKernels(
+                                lanes,
+                                pool,
+                                products,
+                                new CpuAttention(pool, floats, lanes, scores),
+                                new CpuEarlierAttention(pool, floats, lanes, scores)));
     }
 
     private OneDnnBFloatProduct bfloatProduct(OneDnn library) {

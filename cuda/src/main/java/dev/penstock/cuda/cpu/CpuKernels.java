@@ -16,6 +16,7 @@ final class CpuKernels implements Kernels {
     private final RowSplit split;
     private final CpuProducts products;
     private final CpuAttention attention;
+    private final CpuEarlierAttention earlier;
     private final ElementKernels elements;
     private final LayerNormKernels norms;
     private final GeluKernels gelus;
@@ -27,10 +28,16 @@ final class CpuKernels implements Kernels {
     /** What the threads found in the call under way. */
     private volatile boolean finite;
 
-    CpuKernels(Lanes lanes, WorkerPool pool, CpuProducts products, CpuAttention attention) {
+    CpuKernels(
+            Lanes lanes,
+            WorkerPool pool,
+            CpuProducts products,
+            CpuAttention attention,
+            CpuEarlierAttention earlier) {
         this.split = new RowSplit(pool);
         this.products = products;
         this.attention = attention;
+        this.earlier = earlier;
         this.elements = new ElementKernels(lanes);
         this.norms = new LayerNormKernels(lanes);
         this.gelus = new GeluKernels(lanes);
@@ -264,6 +271,25 @@ final class CpuKernels implements Kernels {
             int context,
             TokenBlocks blocks) {
         attention.backward(qkv, y, logSumExp, dy, dQkv, heads, context, blocks);
+    }
+
+    @Override
+    public void attentionToEarlier(
+            Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {
+        earlier.forward(q, keyValues, y, logSumExp, heads);
+    }
+
+    @Override
+    public void attentionToEarlierBackward(
+            Tensor q,
+            Tensor keyValues,
+            Tensor y,
+            Tensor logSumExp,
+            Tensor dy,
+            Tensor dq,
+            Tensor dKeyValues,
+            int heads) {
+        earlier.backward(q, keyValues, y, logSumExp, dy, dq, dKeyValues, heads);
     }
 
     @Override

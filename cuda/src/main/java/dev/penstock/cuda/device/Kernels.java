@@ -136,6 +136,36 @@ public interface Kernels {
             int context,
             TokenBlocks blocks);
 
+    /**
+     * Goes on with what {@link #attention} began: queries of one sequence to keys that all come
+     * before them and that it did not see, as when blocks of keys pass by (ring attention, arXiv
+     * 2310.01889). Any number of blocks, one after the other.
+     *
+     * @param q {@code [n, d]}, heads side by side
+     * @param keyValues {@code [m, 2d]}: keys, beside them values
+     * @param y {@code [n, d]}, the result over the keys so far on entry, over these too on return
+     * @param logSumExp {@code [n, h]}, likewise
+     */
+    void attentionToEarlier(Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads);
+
+    /**
+     * The backward of {@link #attentionToEarlier}, blocks in any order.
+     *
+     * @param y over all keys, as {@code logSumExp}
+     * @param dy {@code [n, d]}
+     * @param dq {@code [n, d]}, accumulates
+     * @param dKeyValues {@code [m, 2d]}, accumulates
+     */
+    void attentionToEarlierBackward(
+            Tensor q,
+            Tensor keyValues,
+            Tensor y,
+            Tensor logSumExp,
+            Tensor dy,
+            Tensor dq,
+            Tensor dKeyValues,
+            int heads);
+
     // ---- loss
     // -------------------------------------------------------------------------------------
 

@@ -207,6 +207,43 @@ public final class CheckedKernels implements Kernels {
     }
 
     @Override
+    public void attentionToEarlier(
+            Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {
+        checkEarlier("attentionToEarlier", q, keyValues, y, logSumExp, heads);
+        kernels.attentionToEarlier(q, keyValues, y, logSumExp, heads);
+    }
+
+    @Override
+    public void attentionToEarlierBackward(
+            Tensor q,
+            Tensor keyValues,
+            Tensor y,
+            Tensor logSumExp,
+            Tensor dy,
+            Tensor dq,
+            Tensor dKeyValues,
+            int heads) {
+        String op = "attentionToEarlierBackward";
+        checkEarlier(op, q, keyValues, y, logSumExp, heads);
+        matrix(op, "dy", dy, q.rows(), q.columns());
+        matrix(op, "dq", dq, q.rows(), q.columns());
+        matrix(op, "dKeyValues", dKeyValues, keyValues.rows(), keyValues.columns());
+        kernels.attentionToEarlierBackward(q, keyValues, y, logSumExp, dy, dq, dKeyValues, heads);
+    }
+
+    private static void checkEarlier(
+            String op, Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {
+        int d = q.columns();
+        if (heads < 1 || d % heads != 0) {
+            throw broken(op, "a width that " + heads + " heads divide", d);
+        }
+        type(op, "q", q, DType.F32);
+        matrix(op, "keyValues", keyValues, keyValues.rows(), 2 * d);
+        matrix(op, "y", y, q.rows(), d);
+        matrix(op, "logSumExp", logSumExp, q.rows(), heads);
+    }
+
+    @Override
     public void softmaxPart(
             Tensor logits, Tensor targets, TokenRange range, Tensor part, boolean gradient) {
         checkLogits("softmaxPart", logits, targets, range);

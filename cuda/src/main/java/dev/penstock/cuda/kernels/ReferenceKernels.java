@@ -190,6 +190,26 @@ public final class ReferenceKernels implements Kernels {
     }
 
     @Override
+    public void attentionToEarlier(
+            Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {
+        new ReferenceEarlierAttention(q, keyValues, y, logSumExp, heads).forward();
+    }
+
+    @Override
+    public void attentionToEarlierBackward(
+            Tensor q,
+            Tensor keyValues,
+            Tensor y,
+            Tensor logSumExp,
+            Tensor dy,
+            Tensor dq,
+            Tensor dKeyValues,
+            int heads) {
+        new ReferenceEarlierAttention(q, keyValues, y, logSumExp, heads)
+                .backward(dy, dq, dKeyValues);
+    }
+
+    @Override
     public void softmaxPart(
             Tensor logits, Tensor targets, TokenRange range, Tensor part, boolean gradient) {
         IndexRules.inRange("softmaxPart", "targets", targets, range.vocabulary());
