@@ -49,6 +49,12 @@ public final class Alone implements CollectiveGroup {
     }
 
     @Override
+    public Collective pass(Tensor sent, Tensor received) {
+        throw new IllegalStateException(
+                "nobody to pass anything to: a ring has two members or more");
+    }
+
+    @Override
     public void await(Collective collective) {}
 
     @Override

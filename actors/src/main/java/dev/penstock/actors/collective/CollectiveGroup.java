@@ -38,6 +38,26 @@ public interface CollectiveGroup {
     Collective allReduce(Tensor tensor);
 
     /**
+     * Begins to pass on in a ring: {@code sent} goes to the next member, the last one's to the
+     * first, and what the previous member sends comes into {@code received}.
+     *
+     * @param sent dense, of the same type and as many elements on all members; unchanged until all
+     *     is done
+     * @param received like {@code sent}, and not the same
+     */
+    Collective pass(Tensor sent, Tensor received);
+
+    /** The member after this one in the ring. */
+    default int next() {
+        return (index() + 1) % size();
+    }
+
+    /** The member before this one in the ring. */
+    default int previous() {
+        return (index() + size() - 1) % size();
+    }
+
+    /**
      * Blocks until a collective is done.
      *
      * @throws dev.penstock.actors.dataplane.DataPlaneException if the epoch ends meanwhile or

@@ -4,7 +4,8 @@ package dev.penstock.actors.collective;
 enum CollectiveKind {
     REDUCE_SCATTER("reduce-scatter", true, false),
     ALL_GATHER("all-gather", false, true),
-    ALL_REDUCE("all-reduce", true, true);
+    ALL_REDUCE("all-reduce", true, true),
+    PASS("pass", false, false);
 
     private final String text;
     private final boolean sums;
@@ -26,7 +27,7 @@ enum CollectiveKind {
         return gathers;
     }
 
-    /** Bytes that a member sends for it. */
+    /** Bytes that a member sends for a sum or a gather. */
     long sentBytes(ShardMap map, int member, int elementBytes) {
         long scattered = sums ? map.elements() - map.count(member) : 0;
         long gathered = gathers ? map.count(member) * (map.parts() - 1) : 0;

@@ -4,7 +4,7 @@ import dev.penstock.cuda.device.Tensor;
 import java.util.Arrays;
 
 /** One collective of a {@link DataPlaneGroup}, as one member sees it. */
-final class DataPlaneCollective implements Collective {
+final class DataPlaneCollective implements SteppedCollective {
     private static final long NOT_BEGUN = -1;
 
     private final DataPlaneGroup group;
@@ -62,8 +62,8 @@ final class DataPlaneCollective implements Collective {
         return done;
     }
 
-    /** Does what can be done now; whether all is done. */
-    boolean step() {
+    @Override
+    public boolean step() {
         boolean all = true;
         for (int member = 0; member < map.parts(); member++) {
             if (member != me) {

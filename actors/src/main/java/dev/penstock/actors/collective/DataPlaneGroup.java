@@ -28,7 +28,7 @@ public final class DataPlaneGroup implements OpenGroup {
     /** By member; null at this one's place. */
     private final List<@Nullable BlockChannel> channels = new ArrayList<>();
 
-    private final Deque<DataPlaneCollective> underWay = new ArrayDeque<>();
+    private final Deque<SteppedCollective> underWay = new ArrayDeque<>();
     private long begun;
     private long sentBytes;
 
@@ -98,6 +98,16 @@ public final class DataPlaneGroup implements OpenGroup {
     @Override
     public Collective allReduce(Tensor tensor) {
         return begin(CollectiveKind.ALL_REDUCE, tensor, new ShardMap(tensor.elements(), size()));
+    }
+
+    @Override
+    public Collective pass(Tensor sent, Tensor received) {
+        FlatTensor.checkPass(sent, received);
+        var pass = new DataPlanePass(this, begun++, sent, received);
+        sentBytes += sent.bytes();
+        underWay.add(pass);
+        advanceAll();
+        return pass;
     }
 
     private Collective begin(CollectiveKind kind, Tensor whole, ShardMap map) {

@@ -19,6 +19,17 @@ final class FlatTensor {
                 columns);
     }
 
+    static void checkPass(Tensor sent, Tensor received) {
+        if (!sent.isDense()
+                || !received.isDense()
+                || sent.type() != received.type()
+                || sent.elements() != received.elements()) {
+            throw new IllegalArgumentException(
+                    "pass: expected two dense tensors of the same type and size, got %s and %s"
+                            .formatted(sent, received));
+        }
+    }
+
     static void check(CollectiveKind kind, Tensor whole, ShardMap map, int members) {
         boolean summable = !kind.sums() || whole.type() == DType.F32;
         if (!whole.isDense()

@@ -3,10 +3,7 @@ package dev.penstock.actors.collective;
 import dev.penstock.cuda.device.Tensor;
 
 /** One collective of a {@link SharedMemoryGroup}, as one member sees it. */
-final class SharedMemoryCollective implements Collective {
-    /** Half a megabyte of F32: a sum stays in the cache from one addend to the next. */
-    private static final int BLOCK_ELEMENTS = 1 << 17;
-
+final class SharedMemoryCollective implements SteppedCollective {
     private final SharedMemoryGroup group;
     private final long number;
     private final CollectiveKind kind;
@@ -39,14 +36,14 @@ final class SharedMemoryCollective implements Collective {
         return done;
     }
 
-    /** Does what can be done now; whether all is done. */
-    boolean step() {
+    @Override
+    public boolean step() {
         if (!finished) {
             work();
         }
         done = finished && meeting.firstBehind(Meeting.FINISHED) < 0;
         if (done) {
-            group.room().adjourn(number);
+            group.room().adjourn(number, meeting);
         } else {
             group.room().failIfAnyLeft();
         }
@@ -70,9 +67,9 @@ final class SharedMemoryCollective implements Collective {
 
     private void sumOwnPart() {
         long to = map.to(group.index());
-        for (long at = map.from(group.index()); at < to; at += BLOCK_ELEMENTS) {
+        for (long at = map.from(group.index()); at < to; at += SharedMemoryGroup.BLOCK_ELEMENTS) {
             long from = at;
-            long count = Math.min(BLOCK_ELEMENTS, to - from);
+            long count = Math.min(SharedMemoryGroup.BLOCK_ELEMENTS, to - from);
             group.room().touch(group.index(), () -> sum(from, count));
         }
     }
@@ -105,28 +102,12 @@ final class SharedMemoryCollective implements Collective {
         boolean all = true;
         for (int member = 0; member < map.parts(); member++) {
             if (!copied[member] && meeting.has(member, ready)) {
-                copy(member);
+                group.copy(meeting.tensor(member), whole, map.from(member), map.to(member));
                 copied[member] = true;
             }
             all &= copied[member];
         }
         return all;
-    }
-
-    private void copy(int member) {
-        Tensor from = meeting.tensor(member);
-        for (long at = map.from(member); at < map.to(member); at += BLOCK_ELEMENTS) {
-            long first = at;
-            long count = Math.min(BLOCK_ELEMENTS, map.to(member) - first);
-            group.room()
-                    .touch(
-                            group.index(),
-                            () ->
-                                    group.kernels()
-                                            .copy(
-                                                    FlatTensor.stretch(from, first, count),
-                                                    FlatTensor.stretch(whole, first, count)));
-        }
     }
 
     @Override

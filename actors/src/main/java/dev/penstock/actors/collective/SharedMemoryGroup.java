@@ -18,6 +18,9 @@ import java.util.Iterator;
  * </pre>
  */
 final class SharedMemoryGroup implements OpenGroup {
+    /** Half a megabyte of F32: a sum stays in the cache from one addend to the next. */
+    static final int BLOCK_ELEMENTS = 1 << 17;
+
     private final MeetingRoom room;
     private final int index;
     private final Kernels kernels;
@@ -25,7 +28,7 @@ final class SharedMemoryGroup implements OpenGroup {
     private final BlockingWait wait;
 
     /** Begun and not done, oldest first; each goes on whichever is asked. */
-    private final Deque<SharedMemoryCollective> underWay = new ArrayDeque<>();
+    private final Deque<SteppedCollective> underWay = new ArrayDeque<>();
 
     private long begun;
     private long sentBytes;
@@ -64,6 +67,16 @@ final class SharedMemoryGroup implements OpenGroup {
         return begin(CollectiveKind.ALL_REDUCE, tensor, new ShardMap(tensor.elements(), size()));
     }
 
+    @Override
+    public Collective pass(Tensor sent, Tensor received) {
+        FlatTensor.checkPass(sent, received);
+        var pass = new SharedMemoryPass(this, begun++, sent, received);
+        sentBytes += sent.bytes();
+        underWay.add(pass);
+        advanceAll();
+        return pass;
+    }
+
     private Collective begin(CollectiveKind kind, Tensor whole, ShardMap map) {
         FlatTensor.check(kind, whole, map, size());
         var collective = new SharedMemoryCollective(this, begun++, kind, whole, map);
@@ -75,7 +88,7 @@ final class SharedMemoryGroup implements OpenGroup {
 
     /** All that are under way: a member may wait for them in another order than this one. */
     void advanceAll() {
-        for (Iterator<SharedMemoryCollective> each = underWay.iterator(); each.hasNext(); ) {
+        for (Iterator<SteppedCollective> each = underWay.iterator(); each.hasNext(); ) {
             if (each.next().step()) {
                 each.remove();
             }
@@ -88,6 +101,15 @@ final class SharedMemoryGroup implements OpenGroup {
 
     Kernels kernels() {
         return kernels;
+    }
+
+    /** Copies elements of a member's tensor to the same place of one of this member's. */
+    void copy(Tensor from, Tensor to, long first, long end) {
+        for (long at = first; at < end; at += BLOCK_ELEMENTS) {
+            Tensor source = FlatTensor.stretch(from, at, Math.min(BLOCK_ELEMENTS, end - at));
+            Tensor target = FlatTensor.stretch(to, at, source.columns());
+            room.touch(index, () -> kernels.copy(source, target));
+        }
     }
 
     @Override

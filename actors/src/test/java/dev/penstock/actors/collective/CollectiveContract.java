@@ -213,6 +213,84 @@ abstract class CollectiveContract {
                 });
     }
 
+    @ParameterizedTest
+    @CsvSource({"1, 2", "17, 3", "1000, 4", "1300000, 2", "1300000, 3"})
+    void whatIsPassedOnVisitsEverybodyAndComesHome(int elements, int members) throws Exception {
+        together(
+                members,
+                (group, device) -> {
+                    Tensor here = filled(device, elements, group.index(), 7);
+                    Tensor other = device.memory().tensor("other", DType.F32, 1, elements);
+                    for (int hop = 1; hop <= members; hop++) {
+                        Collective pass = group.pass(here, other);
+                        if (hop % 2 == group.index() % 2) {
+                            LockSupport.parkNanos(1_000_000);
+                        }
+                        group.await(pass);
+                        int from = (group.index() + members - hop) % members;
+                        assertPart(other, values(elements, from, 7), 0, elements);
+                        Tensor before = here;
+                        here = other;
+                        other = before;
+                        fill(other, 99, 0);
+                    }
+                    assertThat(group.sentBytes()).isEqualTo(4L * elements * members);
+                });
+    }
+
+    @Test
+    void passesGoOnBesideEachOtherAndBesideSums() throws Exception {
+        int elements = 400_000;
+
+        together(
+                3,
+                (group, device) -> {
+                    Tensor one = filled(device, elements, group.index(), 1);
+                    Tensor two = filled(device, elements, group.index(), 2);
+                    Tensor sum = filled(device, elements, group.index(), 3);
+                    Tensor first = device.memory().tensor("first", DType.F32, 1, elements);
+                    Tensor second = device.memory().tensor("second", DType.F32, 1, elements);
+                    int previous = (group.index() + 2) % 3;
+                    for (int round = 0; round < 5; round++) {
+                        fill(sum, group.index(), 3);
+                        Collective passOne = group.pass(one, first);
+                        Collective add = group.allReduce(sum);
+                        Collective passTwo = group.pass(two, second);
+                        if (round % 3 == group.index()) {
+                            LockSupport.parkNanos(3_000_000);
+                        }
+                        List.of(passTwo, passOne, add).forEach(group::await);
+                        assertPart(first, values(elements, previous, 1), 0, elements);
+                        assertPart(second, values(elements, previous, 2), 0, elements);
+                        assertPart(sum, sum(elements, 3, 3), 0, elements);
+                        fill(first, 99, 0);
+                        fill(second, 99, 0);
+                    }
+                });
+    }
+
+    @Test
+    void whoeverHasNothingPassedToItSaysFromWhomItWaits() {
+        assertThatThrownBy(
+                        () ->
+                                together(
+                                        3,
+                                        Duration.ofMillis(300),
+                                        new Waits(),
+                                        (group, device) -> {
+                                            Tensor here = filled(device, 64, group.index(), 1);
+                                            Tensor other = filled(device, 64, group.index(), 2);
+                                            if (group.index() == 1) {
+                                                group.await(group.pass(here, other));
+                                            } else {
+                                                LockSupport.parkNanos(1_000_000_000);
+                                            }
+                                        }))
+                .isInstanceOf(DataPlaneException.class)
+                .hasMessageMatching(
+                        "rank 3: pass 0 of ranks \\[2, 3, 4] waits for rank 2 since 0\\.\\d s");
+    }
+
     @Test
     void severalUnderWayAreAwaitedInAnyOrderByMembersOfUnlikeSpeed() throws Exception {
         int elements = 5000;

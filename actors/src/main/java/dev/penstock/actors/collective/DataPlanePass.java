@@ -1,0 +1,74 @@
+package dev.penstock.actors.collective;
+
+import dev.penstock.cuda.device.Tensor;
+
+/** A {@link CollectiveGroup#pass} of a {@link DataPlaneGroup}. */
+final class DataPlanePass implements SteppedCollective {
+    private final DataPlaneGroup group;
+    private final long number;
+    private final Tensor sent;
+    private final Tensor received;
+    private final BlockChannel next;
+    private final BlockChannel previous;
+    private final long blockElements;
+    private final int blocks;
+    private int blocksSent;
+    private int blocksCame;
+    private boolean done;
+
+    DataPlanePass(DataPlaneGroup group, long number, Tensor sent, Tensor received) {
+        this.group = group;
+        this.number = number;
+        this.sent = sent;
+        this.received = received;
+        next = group.channel(group.next());
+        previous = group.channel(group.previous());
+        blockElements = BlockChannel.BLOCK_BYTES / sent.type().bytes();
+        blocks = Math.toIntExact((sent.elements() + blockElements - 1) / blockElements);
+    }
+
+    @Override
+    public boolean advance() {
+        if (!done) {
+            group.advanceAll();
+        }
+        return done;
+    }
+
+    @Override
+    public boolean step() {
+        while (blocksSent < blocks
+                && next.send(number, false, blocksSent, block(sent, blocksSent))) {
+            blocksSent++;
+        }
+        while (blocksCame < blocks && receive()) {
+            blocksCame++;
+        }
+        done = blocksSent == blocks && blocksCame == blocks && next.isVerified(next.sent());
+        return done;
+    }
+
+    private boolean receive() {
+        int slot = previous.take(number, false, blocksCame);
+        if (slot == BlockChannel.NONE) {
+            return false;
+        }
+        Tensor into = block(received, blocksCame);
+        group.kernels().copy(previous.slot(slot, into), into);
+        previous.release(slot);
+        return true;
+    }
+
+    private Tensor block(Tensor tensor, int block) {
+        long first = block * blockElements;
+        return FlatTensor.stretch(
+                tensor, first, Math.min(blockElements, tensor.elements() - first));
+    }
+
+    @Override
+    public String describe() {
+        int behind = blocksCame < blocks ? group.previous() : group.next();
+        return "%s %d of ranks %s waits for rank %d"
+                .formatted(CollectiveKind.PASS, number, group.ranks(), group.ranks().get(behind));
+    }
+}
