@@ -24,6 +24,7 @@ public final class NaiveJudge {
     private final PipelineShape shape;
     private final boolean training;
     private final boolean lowered;
+    private final boolean transfers;
     private final Set<Op> present = new HashSet<>();
 
     private NaiveJudge(Schedule schedule, PassKind passKind) {
@@ -31,6 +32,7 @@ public final class NaiveJudge {
         this.shape = schedule.shape();
         this.training = passKind == PassKind.TRAINING;
         this.lowered = !schedule.isComputeOnly();
+        this.transfers = schedule.hasTransfers();
         schedule.programs()
                 .forEach(program -> program.ops().forEach(op -> present.addAll(parts(op))));
     }
@@ -104,13 +106,13 @@ public final class NaiveJudge {
                 ops.add(new Op.Recompute(u));
             }
         }
-        if (lowered && u.stage() > 0 && differ(u.stage() - 1, u.stage())) {
+        if (transfers && u.stage() > 0 && differ(u.stage() - 1, u.stage())) {
             ops.add(new Op.ReceiveActivation(u));
             if (training) {
                 ops.add(new Op.SendGradient(u));
             }
         }
-        if (lowered && u.stage() < shape.stages() - 1 && differ(u.stage(), u.stage() + 1)) {
+        if (transfers && u.stage() < shape.stages() - 1 && differ(u.stage(), u.stage() + 1)) {
             ops.add(new Op.SendActivation(u));
             if (training) {
                 ops.add(new Op.ReceiveGradient(u));

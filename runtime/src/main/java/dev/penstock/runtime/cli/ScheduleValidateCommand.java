@@ -80,7 +80,7 @@ final class ScheduleValidateCommand extends PenstockCommand {
                         ? ScheduleValidator.validate(given.order(), asGiven())
                         : judge(given, given.order(), asGiven());
         Optional<ParsedSchedule> positions = given.file();
-        if (report.isValid() && (changes || given.order().isComputeOnly())) {
+        if (report.isValid() && (changes || !given.order().hasTransfers())) {
             Schedule lowered = lowering.lowered(given, buffers);
             ValidationReport asRun =
                     judge(given, lowered, Conditions.training().with(inFlight(lowered)));

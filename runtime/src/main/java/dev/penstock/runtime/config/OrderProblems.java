@@ -28,7 +28,7 @@ public final class OrderProblems {
         boolean gaps = unreadable.draftHasGaps();
         unreadable
                 .draft()
-                .filter(draft -> !gaps || draft.schedule().isComputeOnly())
+                .filter(draft -> !gaps || !draft.schedule().hasTransfers())
                 .ifPresent(draft -> problems.addAll(judged(draft, told, gaps)));
         problems.sort(
                 Comparator.comparingInt((TextProblem p) -> p.position().line())

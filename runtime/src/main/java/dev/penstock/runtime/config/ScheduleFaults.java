@@ -9,9 +9,14 @@ import dev.penstock.schedules.validate.Conditions;
 import dev.penstock.schedules.validate.ScheduleValidator;
 import dev.penstock.schedules.validate.Violation;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.Set;
 import java.util.function.Function;
+import java.util.stream.Stream;
 
 /** What the judge objects to in a configured order, as problems of the configuration. */
 public final class ScheduleFaults {
@@ -32,9 +37,9 @@ public final class ScheduleFaults {
         if (!asWritten.isEmpty()) {
             return asWritten;
         }
-        List<Problem> beyond = beyondStages(loaded, order);
-        if (!beyond.isEmpty()) {
-            return beyond;
+        List<Problem> against = againstZero(loaded, order);
+        if (!against.isEmpty()) {
+            return against;
         }
         Schedule training = configured.training(loaded);
         Schedule evaluation = configured.evaluation(loaded);
@@ -82,22 +87,72 @@ public final class ScheduleFaults {
                                 .orElseGet(() -> atKey(loaded, violation)));
     }
 
-    /** Stages hold whole parameters; orders that say otherwise do not run. */
-    private static List<Problem> beyondStages(LoadedConfig loaded, Schedule order) {
-        return order.programs().stream()
-                .flatMap(program -> program.ops().stream())
+    /** What an order says of parameters and gradients is what the run does with them. */
+    private static List<Problem> againstZero(LoadedConfig loaded, Schedule order) {
+        ParallelSection parallel = loaded.config().parallel();
+        List<Problem> problems = new ArrayList<>();
+        firstGather(order)
+                .ifPresent(
+                        op -> {
+                            if (parallel.zeroStage() < 3) {
+                                problems.add(
+                                        loaded.problem(
+                                                "schedule.file",
+                                                "an order that leaves parameters where they are,"
+                                                    + " unless parallel.zero.stage = 3",
+                                                "%s, and parallel.zero.stage = %d"
+                                                        .formatted(op, parallel.zeroStage()),
+                                                "shard the parameters, or leave UNSHARD and RESHARD"
+                                                    + " out"));
+                            } else if (parallel.zeroResidency()
+                                    == ParallelSection.Residency.LAYER) {
+                                problems.add(
+                                        loaded.problem(
+                                                "parallel.zero.residency",
+                                                "micro-batch, pass or step where schedule.file"
+                                                    + " gathers by itself ("
+                                                        + op
+                                                        + ")",
+                                                "layer",
+                                                "leave it out, or leave UNSHARD and RESHARD out of"
+                                                    + " the order"));
+                            }
+                        });
+        if (parallel.zeroStage() < 2 && parallel.data() * parallel.context() > 1) {
+            stageOfManySums(order)
+                    .ifPresent(
+                            stage ->
+                                    problems.add(
+                                            loaded.problem(
+                                                    "schedule.file",
+                                                    "one sum of a stage's gradients, unless"
+                                                        + " parallel.zero.stage = 2 or 3",
+                                                    "%dREDUCE_GRAD again, and parallel.zero.stage = %d"
+                                                            .formatted(stage, parallel.zeroStage()),
+                                                    "divide gradients, or keep the last one"
+                                                        + " alone")));
+        }
+        return problems;
+    }
+
+    private static Optional<String> firstGather(Schedule order) {
+        return ops(order)
                 .filter(op -> op instanceof Op.ParameterOp)
                 .map(op -> OpText.print(op, order.shape()))
-                .distinct()
-                .limit(SHOWN)
-                .map(
-                        op ->
-                                loaded.problem(
-                                        "schedule.file",
-                                        "ops that stages can run: they hold their parameters and do not gather",
-                                        op,
-                                        "leave it out, or simulate the order with penstock schedule simulate"))
-                .toList();
+                .findFirst();
+    }
+
+    private static OptionalInt stageOfManySums(Schedule order) {
+        Set<Integer> seen = new HashSet<>();
+        return ops(order)
+                .filter(op -> op instanceof Op.ReduceGradients)
+                .mapToInt(Op::stage)
+                .filter(stage -> !seen.add(stage))
+                .findFirst();
+    }
+
+    private static Stream<Op> ops(Schedule order) {
+        return order.programs().stream().flatMap(program -> program.ops().stream());
     }
 
     private static List<Problem> problems(

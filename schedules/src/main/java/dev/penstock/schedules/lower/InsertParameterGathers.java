@@ -10,6 +10,8 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
 
 /**
  * Gathers the parameters of every stage before the computations that need them and releases them
@@ -24,26 +26,24 @@ import java.util.Map;
 public final class InsertParameterGathers {
     private InsertParameterGathers() {}
 
-    /** The schedule with its gathers and releases; one that has any already comes back as it is. */
+    /** The schedule with gathers and releases for every stage that has none yet. */
     public static Schedule into(Schedule schedule, GatherSettings settings) {
-        boolean has =
+        return schedule.withPrograms(
                 schedule.programs().stream()
-                        .anyMatch(
-                                program ->
-                                        program.ops().stream()
-                                                .anyMatch(op -> op instanceof Op.ParameterOp));
-        return has
-                ? schedule
-                : schedule.withPrograms(
-                        schedule.programs().stream()
-                                .map(program -> withGathers(program, settings))
-                                .toList());
+                        .map(program -> withGathers(program, settings))
+                        .toList());
     }
 
     private static RankProgram withGathers(RankProgram program, GatherSettings settings) {
         List<Op> computations =
                 program.ops().stream().filter(op -> !op.computations().isEmpty()).toList();
+        Set<Integer> done =
+                program.ops().stream()
+                        .filter(op -> op instanceof Op.ParameterOp)
+                        .map(Op::stage)
+                        .collect(Collectors.toSet());
         var stays = new ArrayList<>(new ParameterStays(computations, settings.residency()).stays());
+        stays.removeIf(stay -> done.contains(stay.stage()));
         stays.sort(Comparator.comparingInt(Stay::first).thenComparingInt(Stay::stage));
         Map<Integer, List<Op>> before = new HashMap<>();
         Map<Integer, List<Op>> after = new HashMap<>();

@@ -22,6 +22,7 @@ final class Completeness {
     private final OpIndex index;
     private final boolean training;
     private final boolean lowered;
+    private final boolean transfers;
     private final boolean replicated;
     private final Set<Integer> sharing;
     private final List<Violation> violations = new ArrayList<>();
@@ -34,6 +35,7 @@ final class Completeness {
         this.training = conditions.passKind() == PassKind.TRAINING;
         this.replicated = conditions.replicated();
         this.lowered = !schedule.isComputeOnly();
+        this.transfers = schedule.hasTransfers();
         this.sharing =
                 schedule.sharedGroups().stream()
                         .flatMap(List::stream)
@@ -159,10 +161,10 @@ final class Completeness {
         return switch (kind) {
             case FORWARD -> true;
             case BACKWARD, BACKWARD_INPUT, BACKWARD_WEIGHT, RECOMPUTE -> training;
-            case SEND_ACTIVATION -> lowered && placement.crossesAfter(stage);
-            case RECEIVE_ACTIVATION -> lowered && placement.crossesBefore(stage);
-            case SEND_GRADIENT -> lowered && training && placement.crossesBefore(stage);
-            case RECEIVE_GRADIENT -> lowered && training && placement.crossesAfter(stage);
+            case SEND_ACTIVATION -> transfers && placement.crossesAfter(stage);
+            case RECEIVE_ACTIVATION -> transfers && placement.crossesBefore(stage);
+            case SEND_GRADIENT -> transfers && training && placement.crossesBefore(stage);
+            case RECEIVE_GRADIENT -> transfers && training && placement.crossesAfter(stage);
         };
     }
 

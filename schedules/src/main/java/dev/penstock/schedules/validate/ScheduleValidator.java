@@ -10,9 +10,9 @@ import java.util.Comparator;
  *
  * <p>A valid schedule has every op once and on the right rank, each after what it needs, with the
  * slices of a sequence rising on the way forward and falling on the way back; it cannot hang with
- * the given capacities, and no rank holds more than it may. A schedule of computations alone is
- * judged as if tensors travelled by themselves; one with any other op must have all its transfers
- * and reductions. Linear in ops.
+ * the given capacities, and no rank holds more than it may. A schedule without transfers is judged
+ * as if tensors travelled by themselves, one with any must have all; one that is not computations
+ * alone must have all its reductions. Linear in ops.
  */
 public final class ScheduleValidator {
     private ScheduleValidator() {}

@@ -88,8 +88,7 @@ class InsertParameterGathersTest {
                                 ParameterResidency.PER_PASS,
                                 0))
                 .isEqualTo(
-                        "0UNSHARD,0F0,0RESHARD,1UNSHARD,1F0,0UNSHARD,(0F1;1B0)OVERLAP_F_B,(1F1;0B0)OVERLAP_F_B,"
-                                + "0RESHARD,1B1,1RESHARD,0UNSHARD,0B1,0RESHARD\n");
+                        "0UNSHARD,0F0,0RESHARD,1UNSHARD,1F0,0UNSHARD,(0F1;1B0)OVERLAP_F_B,(1F1;0B0)OVERLAP_F_B,0RESHARD,1B1,1RESHARD,0UNSHARD,0B1,0RESHARD\n");
         assertThat(
                         gathered(
                                 "0F0,(0F1;0B0)OVERLAP_F_B,0B1\n",
@@ -195,6 +194,15 @@ class InsertParameterGathersTest {
                                     .isEqualTo(order.shape().stages())
                                     .isLessThanOrEqualTo(Math.min(perMicroBatch, perPass));
                         });
+    }
+
+    @Test
+    void aStageThatGathersByItselfKeepsItsGathers() {
+        String written = "0UNSHARD,0F0,0F1,1F0,0RESHARD,1F1,1B0,1B1,0UNSHARD,0B0,0B1,0RESHARD\n";
+
+        assertThat(gathered(written, ParameterResidency.PER_STEP, 0))
+                .isEqualTo(
+                        "0UNSHARD,0F0,0F1,1UNSHARD,1F0,0RESHARD,1F1,1B0,1B1,1RESHARD,0UNSHARD,0B0,0B1,0RESHARD\n");
     }
 
     private static long gathers(Schedule order, ParameterResidency residency) {

@@ -48,7 +48,8 @@ class ScheduleValidatorTest {
                                 """,
                                 Conditions.training()))
                 .containsExactly(
-                        "deadlock: rank 0 at 0B0 waits for 1B0 of rank 1, which at 1F1 waits for 0F1 of rank 0");
+                        "deadlock: rank 0 at 0B0 waits for 1B0 of rank 1, which at 1F1 waits for"
+                            + " 0F1 of rank 0");
     }
 
     @Test
@@ -76,7 +77,7 @@ class ScheduleValidatorTest {
         assertThat(messages(withoutTurns, Conditions.training().with(InFlight.uniform(1))))
                 .containsExactly(
                         "deadlock: rank 0 at 0SEND_F3 waits for room that 1RECV_F2 makes of rank 1,"
-                                + " which at 1SEND_B1 waits for room that 0RECV_B0 makes of rank 0");
+                            + " which at 1SEND_B1 waits for room that 0RECV_B0 makes of rank 0");
     }
 
     @Test
@@ -110,12 +111,15 @@ class ScheduleValidatorTest {
                                 """,
                                 Conditions.training()))
                 .containsExactly(
-                        "rank 0, op 0: 0F0s1 comes before 0F0s0 (op 1); slices rise in the forwards",
-                        "rank 0, op 4: 0B0s0 comes before 0B0s1 (op 5); slices fall in the backwards",
+                        "rank 0, op 0: 0F0s1 comes before 0F0s0 (op 1); slices rise in the"
+                            + " forwards",
+                        "rank 0, op 4: 0B0s0 comes before 0B0s1 (op 5); slices fall in the"
+                            + " backwards",
                         "rank 0, op 8: 1B1s0 is of stage 1, which is placed on rank 1",
                         "rank 1, op 1: 1F0s0 stands a second time, first at op 0",
                         "rank 1, op 2: 1B0s1 comes before 1F0s1 (op 3), which it needs",
-                        "rank 1, op 8: 1F7s0 does not exist: stages are 0 to 1, micro-batches 0 to 1, slices 0 to 1");
+                        "rank 1, op 8: 1F7s0 does not exist: stages are 0 to 1, micro-batches 0 to"
+                            + " 1, slices 0 to 1");
     }
 
     @Test
@@ -132,7 +136,8 @@ class ScheduleValidatorTest {
                                 """,
                                 Conditions.training()))
                 .containsExactly(
-                        "rank 0, op 1: 0SEND_F0 has no partner: that neighbour is on the same rank, or is none",
+                        "rank 0, op 1: 0SEND_F0 has no partner: that neighbour is on the same rank,"
+                            + " or is none",
                         "rank 1, op 0: 2F0 comes before 2RECV_F0 (op 1), which it needs",
                         "rank 1 has no 2SEND_B0");
     }
@@ -150,7 +155,8 @@ class ScheduleValidatorTest {
                                 """,
                                 Conditions.training()))
                 .containsExactly(
-                        "rank 0, op 2: 0REDUCE_GRAD comes before 0B0 (op 4), whose gradients it sums",
+                        "rank 0, op 2: 0REDUCE_GRAD comes before 0B0 (op 4), whose gradients it"
+                            + " sums",
                         "rank 1 has no 1REDUCE_GRAD");
         assertThat(
                         messages(
@@ -161,7 +167,8 @@ class ScheduleValidatorTest {
                                 """,
                                 Conditions.training()))
                 .containsExactly(
-                        "rank 0, op 3: 0REDUCE_GRAD comes before 0W0 (op 4), whose gradients it sums");
+                        "rank 0, op 3: 0REDUCE_GRAD comes before 0W0 (op 4), whose gradients it"
+                            + " sums");
         assertThat(
                         messages(
                                 """
@@ -199,7 +206,8 @@ class ScheduleValidatorTest {
                                 """,
                                 Conditions.training()))
                 .containsExactly(
-                        "rank 0, op 1: (0F1;0B1)OVERLAP_F_B overlaps a backward with the forward that it needs",
+                        "rank 0, op 1: (0F1;0B1)OVERLAP_F_B overlaps a backward with the forward"
+                            + " that it needs",
                         "rank 0, op 3: 0F1 stands a second time, first at op 1");
     }
 
@@ -215,8 +223,10 @@ class ScheduleValidatorTest {
                                 """,
                                 Conditions.training()))
                 .containsExactly(
-                        "rank 0, op 1: 0F0 needs the parameters of stage 0, which are not gathered there",
-                        "rank 0, op 6: 0B0 needs the parameters of stage 0, which are not gathered there",
+                        "rank 0, op 1: 0F0 needs the parameters of stage 0, which are not gathered"
+                            + " there",
+                        "rank 0, op 6: 0B0 needs the parameters of stage 0, which are not gathered"
+                            + " there",
                         "rank 0, op 7: 0RESHARD[1-2] releases what was not gathered");
     }
 
@@ -250,7 +260,8 @@ class ScheduleValidatorTest {
                                 .violations())
                 .extracting(Violation::message)
                 .containsExactly(
-                        "rank 0 holds 3 units at 0F2 (op 2), more than the limit of 2: 3 of stage 0");
+                        "rank 0 holds 3 units at 0F2 (op 2), more than the limit of 2: 3 of stage"
+                            + " 0");
     }
 
     @Test
@@ -279,6 +290,22 @@ class ScheduleValidatorTest {
         assertThat(report.describe()).isEqualTo("seq1f1b is valid");
         assertThat(report.stagePeaks()).hasSize(2);
         assertThat(report.memory().peakUnits()).isEqualTo(3);
+    }
+
+    @Test
+    void gathersAndSumsWithoutTransfersLetTensorsTravelByThemselves() {
+        String written =
+                """
+                ranks: 2
+                micro-batches: 1
+                rank 0: 0UNSHARD 0F0 0B0 0RESHARD 0REDUCE_GRAD
+                rank 1: 1UNSHARD 1F0 1RESHARD 1B0
+                """;
+
+        assertThat(messages(written, Conditions.training()))
+                .containsExactly(
+                        "rank 1, op 3: 1B0 needs the parameters of stage 1, which are not gathered"
+                            + " there");
     }
 
     @Test
