@@ -1,5 +1,6 @@
 package dev.penstock.runtime.config;
 
+import com.typesafe.config.Config;
 import com.typesafe.config.ConfigObject;
 import com.typesafe.config.ConfigRenderOptions;
 import com.typesafe.config.ConfigValue;
@@ -25,6 +26,10 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ConfigLoader {
     private static final String CHUNKS = "pipeline.chunks";
+    private static final String STAGES = "pipeline.stages";
+
+    /** Another name of {@link #STAGES}, beside the other factors of the number of ranks. */
+    private static final String STAGES_IN_PARALLEL = "parallel.stages";
 
     private final Places places;
     private final Problems problems;
@@ -39,8 +44,9 @@ public final class ConfigLoader {
                         Path.of("").toAbsolutePath().normalize());
         this.problems = new Problems(places);
         this.text = new ConfigText(places.mainFile(), problems);
-        this.written = text.read(overrides);
+        ConfigObject read = text.read(overrides);
         this.broken = new HashSet<>(text.keysWithoutValue());
+        this.written = withStagesAtOnePlace(read);
     }
 
     /**
@@ -89,6 +95,28 @@ public final class ConfigLoader {
             broken.add(FaultEntries.NAME);
         }
         return sound;
+    }
+
+    private ConfigObject withStagesAtOnePlace(ConfigObject read) {
+        ConfigValue other = ConfigText.valueAt(read, STAGES_IN_PARALLEL);
+        if (other == null || !ConfigText.isResolved(other)) {
+            return read;
+        }
+        ConfigValue stages = ConfigText.valueAt(read, STAGES);
+        Config rest = read.toConfig().withoutPath(STAGES_IN_PARALLEL);
+        if (stages == null) {
+            return rest.withValue(STAGES, other).root();
+        }
+        if (ConfigText.isResolved(stages) && !stages.unwrapped().equals(other.unwrapped())) {
+            broken.add(STAGES);
+            problems.at(
+                    other.origin(),
+                    STAGES_IN_PARALLEL,
+                    "%s as in %s, which is the same key".formatted(shown(stages), STAGES),
+                    shown(other),
+                    "leave one of the two out");
+        }
+        return rest.root();
     }
 
     /** What is wrong with a fault leaves all that it was compared with as it is. */

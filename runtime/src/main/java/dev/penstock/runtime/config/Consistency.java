@@ -24,6 +24,7 @@ final class Consistency {
         consistency.whatIsDividedIsShared();
         consistency.partsDivideTheContext();
         consistency.partsHoldUncutStretches();
+        consistency.devicesAreTheProduct();
         consistency.everyStageHasWork();
         consistency.partitionMatches();
         consistency.slicesFillTheContext();
@@ -109,7 +110,8 @@ final class Consistency {
         int holders = parallel.data() * parallel.context();
         require(
                 parallel.zeroStage() == 0 || holders > 1 || parallel.zeroOffload().isPresent(),
-                "0 where nobody else holds the same parameters (parallel.data x parallel.context = 1)",
+                "0 where nobody else holds the same parameters (parallel.data x parallel.context ="
+                    + " 1)",
                 parallel.zeroStage(),
                 "use replicas, such as parallel.data = 2, or parallel.zero.offload",
                 "parallel.zero.stage",
@@ -147,6 +149,27 @@ final class Consistency {
                 "try parallel.context = 1, or schedule.kind = 1f1b",
                 "parallel.context",
                 "schedule.kind");
+    }
+
+    private void devicesAreTheProduct() {
+        ParallelSection parallel = config.parallel();
+        int product = config.grid().ranks();
+        require(
+                parallel.devices().orElse(product) == product,
+                "%d, one for each rank (pipeline.stages %d x tensor %d x context %d x data %d)"
+                        .formatted(
+                                product,
+                                config.pipeline().stages(),
+                                parallel.tensor(),
+                                parallel.context(),
+                                parallel.data()),
+                parallel.devices().orElse(product),
+                "change a factor, or try parallel.devices = auto",
+                "parallel.devices",
+                "pipeline.stages",
+                "parallel.tensor",
+                "parallel.context",
+                "parallel.data");
     }
 
     /** The embedding and the head can stand alone, in front and at the end. */

@@ -17,6 +17,7 @@ import java.util.Optional;
  * @param zeroPrefetchLayers layers that are gathered ahead of the one at work
  * @param zeroReduce when replicas sum their gradients
  * @param zeroOffload a folder on disk for moments and own parts of parameters
+ * @param devices how many there are, one for each rank; empty: as many as the product says
  */
 public record ParallelSection(
         @Setting(
@@ -66,7 +67,15 @@ public record ParallelSection(
                         doc =
                                 "a folder for optimizer state, with stage 3 parameters too, instead"
                                         + " of device memory")
-                Optional<Path> zeroOffload) {
+                Optional<Path> zeroOffload,
+        @Setting(
+                        is = "auto",
+                        word = "auto",
+                        range = "[1, )",
+                        doc =
+                                "devices that there are, one for each rank; auto:"
+                                        + " pipeline.stages x tensor x context x data")
+                Optional<Integer> devices) {
 
     /** How long gathered parameters stay. */
     public enum Residency {
@@ -95,6 +104,6 @@ public record ParallelSection(
     /** Nothing beside the pipeline. */
     static ParallelSection none() {
         return new ParallelSection(
-                1, 1, 1, 0, Residency.PASS, 1, Reduce.PER_STEP, Optional.empty());
+                1, 1, 1, 0, Residency.PASS, 1, Reduce.PER_STEP, Optional.empty(), Optional.empty());
     }
 }

@@ -14,14 +14,18 @@ import java.util.Optional;
  *     spread as far as there are nodes
  */
 public record PipelineSection(
-        @Setting(is = "2", range = "[1, )", doc = "stages of the pipeline, one rank each")
+        @Setting(
+                        is = "2",
+                        range = "[1, )",
+                        doc = "stages of the pipeline, one rank each; also parallel.stages")
                 int stages,
         @Setting(
                         is = "auto",
                         word = "auto",
                         range = "[1, )",
                         doc =
-                                "stages on each rank; auto: as in the order's file, 2 in V placement, else 1")
+                                "stages on each rank; auto: as in the order's file, 2 in V"
+                                    + " placement, else 1")
                 Optional<Integer> chunks,
         @Setting(
                         is = "flops",
@@ -36,7 +40,8 @@ public record PipelineSection(
                         word = "auto",
                         range = "[1, )",
                         doc =
-                                "most ranks on one node of a cluster; auto: as many as its memory takes")
+                                "most ranks on one node of a cluster; auto: as many as its memory"
+                                    + " takes")
                 Optional<Integer> ranksPerNode) {
 
     /** Where stages run. */

@@ -99,23 +99,23 @@ public final class ScheduleFaults {
                                         loaded.problem(
                                                 "schedule.file",
                                                 "an order that leaves parameters where they are,"
-                                                    + " unless parallel.zero.stage = 3",
+                                                        + " unless parallel.zero.stage = 3",
                                                 "%s, and parallel.zero.stage = %d"
                                                         .formatted(op, parallel.zeroStage()),
                                                 "shard the parameters, or leave UNSHARD and RESHARD"
-                                                    + " out"));
+                                                        + " out"));
                             } else if (parallel.zeroResidency()
                                     == ParallelSection.Residency.LAYER) {
                                 problems.add(
                                         loaded.problem(
                                                 "parallel.zero.residency",
                                                 "micro-batch, pass or step where schedule.file"
-                                                    + " gathers by itself ("
+                                                        + " gathers by itself ("
                                                         + op
                                                         + ")",
                                                 "layer",
                                                 "leave it out, or leave UNSHARD and RESHARD out of"
-                                                    + " the order"));
+                                                        + " the order"));
                             }
                         });
         if (parallel.zeroStage() < 2 && parallel.data() * parallel.context() > 1) {
@@ -126,11 +126,11 @@ public final class ScheduleFaults {
                                             loaded.problem(
                                                     "schedule.file",
                                                     "one sum of a stage's gradients, unless"
-                                                        + " parallel.zero.stage = 2 or 3",
+                                                            + " parallel.zero.stage = 2 or 3",
                                                     "%dREDUCE_GRAD again, and parallel.zero.stage = %d"
                                                             .formatted(stage, parallel.zeroStage()),
                                                     "divide gradients, or keep the last one"
-                                                        + " alone")));
+                                                            + " alone")));
         }
         return problems;
     }

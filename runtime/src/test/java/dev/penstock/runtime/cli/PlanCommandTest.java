@@ -68,15 +68,8 @@ class PlanCommandTest {
     void theSnippetIsWhatARunTakes() throws IOException {
         Cli plan = plan("--cluster", LAPTOPS, "--model", SMALL, "--batch=8", "--top=1", "--json");
         JsonNode answer = JSON.readTree(plan.out());
-        Path quickstart = Path.of("../sample-configs/quickstart.conf").toAbsolutePath().normalize();
-        Path run =
-                Files.writeString(
-                        folder.resolve("run.conf"),
-                        Files.readString(quickstart)
-                                        .replace("data/", quickstart.getParent() + "/data/")
-                                + answer.get("config").asText());
 
-        RunConfig config = ConfigLoader.load(run, List.of());
+        RunConfig config = ConfigLoader.load(run(answer), List.of());
 
         JsonNode first = answer.at("/plans/0");
         assertThat(config.schedule().kind().word()).isEqualTo(first.get("kind").asText());
@@ -84,6 +77,40 @@ class PlanCommandTest {
         assertThat(config.pipeline().partition().orElseThrow())
                 .hasSameSizeAs(first.get("partition"));
         assertThat(config.batch().microBatches()).isEqualTo(first.get("microBatches").asInt());
+    }
+
+    /** Links so fast that replicas pay, and so little memory that they divide what they hold. */
+    @Test
+    void theSnippetHasReplicasShardsAndZeroAsTheyWerePlanned() throws IOException {
+        Path rack =
+                Files.writeString(
+                        folder.resolve("rack.conf"),
+                        """
+                        nodes = [{ name = rack, count = 1, devices = 8, memory = 60 MiB,
+                                   peak-tflops = 0.01, memory-bandwidth = 50 GB,
+                                   link-bandwidth = 400 GB, link-latency = 1 us }]
+                        """);
+        Cli plan = plan("--cluster=" + rack, "--model", SMALL, "--batch=8", "--top=1", "--json");
+        assertThat(plan.err()).isEmpty();
+        JsonNode answer = JSON.readTree(plan.out());
+        JsonNode first = answer.at("/plans/0");
+        assertThat(first.get("data").asInt()).isGreaterThan(1);
+
+        RunConfig config = ConfigLoader.load(run(answer), List.of());
+
+        assertThat(config.grid().data()).isEqualTo(first.get("data").asInt());
+        assertThat(config.grid().tensor()).isEqualTo(first.get("tensor").asInt());
+        assertThat(config.parallel().zeroStage()).isEqualTo(first.get("zeroStage").asInt());
+        assertThat(config.batch().sequences()).isEqualTo(8);
+        assertThat(config.microBatchesOfReplica()).isEqualTo(first.get("microBatches").asInt());
+    }
+
+    private Path run(JsonNode answer) throws IOException {
+        Path quickstart = Path.of("../sample-configs/quickstart.conf").toAbsolutePath().normalize();
+        return Files.writeString(
+                folder.resolve("run.conf"),
+                Files.readString(quickstart).replace("data/", quickstart.getParent() + "/data/")
+                        + answer.get("config").asText());
     }
 
     @Test

@@ -52,6 +52,9 @@ model.width = 250                         | model.width               | a multip
 model.vocabulary = 100                    | model.vocabulary          | at least the 256 tokens           | 100              | tokenizer
 batch.sequences = 10                      | batch.sequences           | a multiple of batch.micro-batches = 8 | 10           | try 8 or 16
 parallel.context = 3                      | model.context             | a multiple of parallel.context = 3 | 256             | try 255 or 258
+parallel { data = 2, tensor = 2, devices = 4 } | parallel.devices | 8, one for each rank (pipeline.stages 2 x tensor 2 x context 1 x data 2) | 4 | change a factor
+parallel.stages = 3, pipeline.stages = 2  | parallel.stages           | 2 as in pipeline.stages, which is the same key | 3 | leave one of the two out
+parallel.stages = 0                       | pipeline.stages           | an integer, at least 1             | 0               | the default is 2
 parallel { context = 2 }, schedule { kind = seq1f1b } | parallel.context | without token slices             | 2                | try parallel.context = 1
 pipeline.stages = 7                       | pipeline.stages           | model.layers = 4                  | 7                | fewer stages
 pipeline.partition = [1, 2]               | pipeline.partition        | add up to 4                       | sum 3            | [2, 2]

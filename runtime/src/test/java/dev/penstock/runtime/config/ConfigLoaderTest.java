@@ -116,7 +116,7 @@ class ConfigLoaderTest {
             batch { sequences = 12, micro-batches = 4 }
             parallel { tensor = 3, context = 1, data = 2, zero {
               stage = 3, residency = layer, prefetch-layers = 2, reduce = per-micro-batch, offload = spill
-            } }
+            }, devices = 18 }
             pipeline { stages = 3, chunks = 1, partition = [2, 1, 2], processes = per-stage
                        ranks-per-node = 2 }
             schedule {
@@ -178,7 +178,8 @@ class ConfigLoaderTest {
                                         ParallelSection.Residency.LAYER,
                                         2,
                                         ParallelSection.Reduce.PER_MICRO_BATCH,
-                                        Optional.of(Path.of("spill"))),
+                                        Optional.of(Path.of("spill")),
+                                        Optional.of(18)),
                                 new ScheduleSection(
                                         ScheduleSection.Kind.SEQ1F1B,
                                         ScheduleSection.Backward.REVERSE,
@@ -229,6 +230,20 @@ class ConfigLoaderTest {
                                         true),
                                 new ReportSection(List.of()),
                                 List.of()));
+    }
+
+    @Test
+    void stagesMayStandBesideTheOtherFactorsOfTheRanks() throws IOException {
+        RunConfig config =
+                load("data.source = corpus.txt, parallel { stages = 3, data = 2, devices = 6 }");
+
+        assertThat(config.pipeline().stages()).isEqualTo(3);
+        assertThat(config)
+                .isEqualTo(
+                        load(
+                                "data.source = corpus.txt, pipeline.stages = 3,"
+                                        + " parallel { stages = 3, data = 2, devices = 6 }"));
+        assertThat(reloaded(config)).isEqualTo(config);
     }
 
     @Test

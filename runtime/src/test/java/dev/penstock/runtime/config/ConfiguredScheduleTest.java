@@ -126,7 +126,8 @@ class ConfiguredScheduleTest {
         assertThat(problems)
                 .extracting(Problem::got)
                 .containsExactly(
-                        "column 27: micro-batch 5 leaves a gap: nobody computes micro-batches 1 to 4",
+                        "column 27: micro-batch 5 leaves a gap: nobody computes micro-batches 1 to"
+                            + " 4",
                         "column 17: rank 1 has no 1RECV_F0");
     }
 
@@ -193,7 +194,7 @@ class ConfiguredScheduleTest {
 
         assertThat(ScheduleFaults.of(loaded, ConfiguredSchedule.of(loaded)))
                 .extracting(Problem::got)
-                .containsExactly("0UNSHARD", "0RESHARD");
+                .containsExactly("0UNSHARD, and parallel.zero.stage = 0");
     }
 
     @Test

@@ -49,7 +49,7 @@ class ScheduleValidatorTest {
                                 Conditions.training()))
                 .containsExactly(
                         "deadlock: rank 0 at 0B0 waits for 1B0 of rank 1, which at 1F1 waits for"
-                            + " 0F1 of rank 0");
+                                + " 0F1 of rank 0");
     }
 
     @Test
@@ -112,14 +112,14 @@ class ScheduleValidatorTest {
                                 Conditions.training()))
                 .containsExactly(
                         "rank 0, op 0: 0F0s1 comes before 0F0s0 (op 1); slices rise in the"
-                            + " forwards",
+                                + " forwards",
                         "rank 0, op 4: 0B0s0 comes before 0B0s1 (op 5); slices fall in the"
-                            + " backwards",
+                                + " backwards",
                         "rank 0, op 8: 1B1s0 is of stage 1, which is placed on rank 1",
                         "rank 1, op 1: 1F0s0 stands a second time, first at op 0",
                         "rank 1, op 2: 1B0s1 comes before 1F0s1 (op 3), which it needs",
                         "rank 1, op 8: 1F7s0 does not exist: stages are 0 to 1, micro-batches 0 to"
-                            + " 1, slices 0 to 1");
+                                + " 1, slices 0 to 1");
     }
 
     @Test
@@ -137,7 +137,7 @@ class ScheduleValidatorTest {
                                 Conditions.training()))
                 .containsExactly(
                         "rank 0, op 1: 0SEND_F0 has no partner: that neighbour is on the same rank,"
-                            + " or is none",
+                                + " or is none",
                         "rank 1, op 0: 2F0 comes before 2RECV_F0 (op 1), which it needs",
                         "rank 1 has no 2SEND_B0");
     }
@@ -156,7 +156,7 @@ class ScheduleValidatorTest {
                                 Conditions.training()))
                 .containsExactly(
                         "rank 0, op 2: 0REDUCE_GRAD comes before 0B0 (op 4), whose gradients it"
-                            + " sums",
+                                + " sums",
                         "rank 1 has no 1REDUCE_GRAD");
         assertThat(
                         messages(
@@ -168,7 +168,7 @@ class ScheduleValidatorTest {
                                 Conditions.training()))
                 .containsExactly(
                         "rank 0, op 3: 0REDUCE_GRAD comes before 0W0 (op 4), whose gradients it"
-                            + " sums");
+                                + " sums");
         assertThat(
                         messages(
                                 """
@@ -207,7 +207,7 @@ class ScheduleValidatorTest {
                                 Conditions.training()))
                 .containsExactly(
                         "rank 0, op 1: (0F1;0B1)OVERLAP_F_B overlaps a backward with the forward"
-                            + " that it needs",
+                                + " that it needs",
                         "rank 0, op 3: 0F1 stands a second time, first at op 1");
     }
 
@@ -224,9 +224,9 @@ class ScheduleValidatorTest {
                                 Conditions.training()))
                 .containsExactly(
                         "rank 0, op 1: 0F0 needs the parameters of stage 0, which are not gathered"
-                            + " there",
+                                + " there",
                         "rank 0, op 6: 0B0 needs the parameters of stage 0, which are not gathered"
-                            + " there",
+                                + " there",
                         "rank 0, op 7: 0RESHARD[1-2] releases what was not gathered");
     }
 
@@ -261,7 +261,7 @@ class ScheduleValidatorTest {
                 .extracting(Violation::message)
                 .containsExactly(
                         "rank 0 holds 3 units at 0F2 (op 2), more than the limit of 2: 3 of stage"
-                            + " 0");
+                                + " 0");
     }
 
     @Test
@@ -305,7 +305,7 @@ class ScheduleValidatorTest {
         assertThat(messages(written, Conditions.training()))
                 .containsExactly(
                         "rank 1, op 3: 1B0 needs the parameters of stage 1, which are not gathered"
-                            + " there");
+                                + " there");
     }
 
     @Test
