@@ -2,7 +2,6 @@ package dev.penstock.actors.collective;
 
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Tensor;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
@@ -23,7 +22,6 @@ final class Meeting {
     private final DType type;
     private final AtomicReferenceArray<@Nullable Tensor> tensors;
     private final AtomicIntegerArray progress;
-    private final AtomicInteger gone = new AtomicInteger();
 
     Meeting(CollectiveKind kind, ShardMap map, DType type) {
         this.kind = kind;
@@ -51,11 +49,6 @@ final class Meeting {
 
     void reach(int member, int stage) {
         progress.set(member, stage);
-    }
-
-    /** How many have left, this one included. */
-    int leave() {
-        return gone.incrementAndGet();
     }
 
     boolean has(int member, int stage) {

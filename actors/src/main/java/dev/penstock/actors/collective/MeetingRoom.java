@@ -36,11 +36,9 @@ final class MeetingRoom {
         return meetings.computeIfAbsent(number, _ -> new Meeting(kind, map, type));
     }
 
-    /** A member needs it no more; the last one ends it. */
-    void adjourn(long number, Meeting meeting) {
-        if (meeting.leave() == ranks.size()) {
-            meetings.remove(number);
-        }
+    /** Nobody needs it any more; each member that is done may say so. */
+    void adjourn(long number) {
+        meetings.remove(number);
     }
 
     /** Something that is done with others' tensors. */

@@ -43,7 +43,7 @@ final class SharedMemoryCollective implements SteppedCollective {
         }
         done = finished && meeting.firstBehind(Meeting.FINISHED) < 0;
         if (done) {
-            group.room().adjourn(number, meeting);
+            group.room().adjourn(number);
         } else {
             group.room().failIfAnyLeft();
         }

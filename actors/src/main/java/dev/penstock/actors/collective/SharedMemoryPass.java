@@ -1,6 +1,7 @@
 package dev.penstock.actors.collective;
 
 import dev.penstock.cuda.device.Tensor;
+import java.util.List;
 
 /** A {@link CollectiveGroup#pass} of a {@link SharedMemoryGroup}: each fetches for itself. */
 final class SharedMemoryPass implements SteppedCollective {
@@ -9,7 +10,6 @@ final class SharedMemoryPass implements SteppedCollective {
     private final Tensor received;
     private final Meeting meeting;
     private final int previous;
-    private final int next;
     private boolean fetched;
     private boolean done;
 
@@ -18,7 +18,6 @@ final class SharedMemoryPass implements SteppedCollective {
         this.number = number;
         this.received = received;
         this.previous = group.previous();
-        this.next = group.next();
         var map = new ShardMap(sent.elements(), group.size());
         meeting = group.room().meeting(number, CollectiveKind.PASS, map, sent.type());
         meeting.open(group.index(), CollectiveKind.PASS, sent);
@@ -39,9 +38,9 @@ final class SharedMemoryPass implements SteppedCollective {
             fetched = true;
             meeting.reach(group.index(), Meeting.FINISHED);
         }
-        done = fetched && meeting.has(next, Meeting.FINISHED);
+        done = fetched && meeting.firstBehind(Meeting.FINISHED) < 0;
         if (done) {
-            group.room().adjourn(number, meeting);
+            group.room().adjourn(number);
         } else {
             group.room().failIfAnyLeft();
         }
@@ -50,11 +49,9 @@ final class SharedMemoryPass implements SteppedCollective {
 
     @Override
     public String describe() {
-        return "%s %d of ranks %s waits for rank %d"
-                .formatted(
-                        CollectiveKind.PASS,
-                        number,
-                        group.room().ranks(),
-                        group.room().ranks().get(fetched ? next : previous));
+        List<Integer> ranks = group.room().ranks();
+        String text = "%s %d of ranks %s".formatted(CollectiveKind.PASS, number, ranks);
+        int behind = fetched ? meeting.firstBehind(Meeting.FINISHED) : previous;
+        return behind < 0 ? text : text + " waits for rank " + ranks.get(behind);
     }
 }

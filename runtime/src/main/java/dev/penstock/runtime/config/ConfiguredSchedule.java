@@ -93,7 +93,7 @@ public record ConfiguredSchedule(
                             config.pipeline().stages(),
                             config.chunks(),
                             config.microBatchesOfReplica(),
-                            section.tokensPerSlice(config.model()));
+                            section.tokensPerSlice(config.model(), config.parallel().context()));
             return Generators.generate(
                     kind, shape, GenerateOptions.defaults().withBackwardOrder(backward));
         } catch (IllegalArgumentException e) {
@@ -173,9 +173,26 @@ public record ConfiguredSchedule(
                             "slice lengths whose sum divides model.context = " + context,
                             shape.sliceLengths() + ": sum " + total(shape),
                             "write the lengths in tokens"));
+        } else {
+            requirePartsOfSlices(loaded, shape, problems);
         }
         if (!problems.isEmpty()) {
             throw new ConfigException(problems);
+        }
+    }
+
+    private static void requirePartsOfSlices(
+            LoadedConfig loaded, PipelineShape shape, List<Problem> problems) {
+        int parts = loaded.config().parallel().context();
+        int tokens = loaded.config().model().context() / total(shape);
+        List<Integer> lengths = shape.sliceLengths().stream().map(l -> l * tokens).toList();
+        if (lengths.stream().anyMatch(length -> length % parts != 0)) {
+            problems.add(
+                    loaded.problem(
+                            "schedule.file",
+                            "slices of multiples of parallel.context = " + parts + " tokens",
+                            lengths.toString(),
+                            "change the lengths, or parallel.context"));
         }
     }
 

@@ -23,7 +23,6 @@ final class Consistency {
         consistency.shardsDivideTheHeads();
         consistency.whatIsDividedIsShared();
         consistency.partsDivideTheContext();
-        consistency.partsHoldUncutStretches();
         consistency.devicesAreTheProduct();
         consistency.everyStageHasWork();
         consistency.partitionMatches();
@@ -111,7 +110,7 @@ final class Consistency {
         require(
                 parallel.zeroStage() == 0 || holders > 1 || parallel.zeroOffload().isPresent(),
                 "0 where nobody else holds the same parameters (parallel.data x parallel.context ="
-                    + " 1)",
+                        + " 1)",
                 parallel.zeroStage(),
                 "use replicas, such as parallel.data = 2, or parallel.zero.offload",
                 "parallel.zero.stage",
@@ -138,17 +137,6 @@ final class Consistency {
                 "try " + around(context, parts),
                 "model.context",
                 "parallel.context");
-    }
-
-    private void partsHoldUncutStretches() {
-        int parts = config.parallel().context();
-        require(
-                parts == 1 || config.schedule().tokensPerSlice(config.model()).size() == 1,
-                "1, or a schedule without token slices: parts of sequences are not cut again",
-                parts,
-                "try parallel.context = 1, or schedule.kind = 1f1b",
-                "parallel.context",
-                "schedule.kind");
     }
 
     private void devicesAreTheProduct() {
@@ -229,14 +217,28 @@ final class Consistency {
                     "try schedule.slice-lengths = equal",
                     "schedule.slice-lengths",
                     "model.context");
-        } else {
+            int parts = config.parallel().context();
             require(
-                    schedule.sliceCount() <= context,
-                    "at most one slice per token, and model.context = " + context,
+                    lengths.stream().allMatch(length -> length % parts == 0),
+                    "multiples of parallel.context = %d: every part holds as many tokens of a slice"
+                            .formatted(parts),
+                    lengths,
+                    "try schedule.slice-lengths = equal",
+                    "schedule.slice-lengths",
+                    "parallel.context");
+        } else {
+            int parts = config.parallel().context();
+            require(
+                    schedule.sliceCount() <= context / parts,
+                    parts == 1
+                            ? "at most one slice per token, and model.context = " + context
+                            : "at most %d: a token of every slice for each part (model.context = %d, parallel.context = %d)"
+                                    .formatted(context / parts, context, parts),
                     schedule.sliceCount(),
                     "try fewer slices",
                     "schedule.slices",
-                    "model.context");
+                    "model.context",
+                    "parallel.context");
         }
     }
 

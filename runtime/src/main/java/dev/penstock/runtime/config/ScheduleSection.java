@@ -35,7 +35,8 @@ public record ScheduleSection(
                         is = "none",
                         range = "[0, )",
                         doc =
-                                "activations computed again in the backward, of units (full), blocks, or blocks such as [0, 1]")
+                                "activations computed again in the backward, of units (full),"
+                                        + " blocks, or blocks such as [0, 1]")
                 Recompute recompute,
         @Setting(
                         is = "none",
@@ -117,22 +118,26 @@ public record ScheduleSection(
 
     /**
      * Tokens of every slice of the model's sequences, first slice first: one entry for a kind that
-     * does not cut sequences. Equal slices differ by at most one token.
+     * does not cut sequences. Lengths that are not given are multiples of the parts; equal ones
+     * differ by at most that.
+     *
+     * @param parts of every slice ({@code parallel.context}); divides the context
      */
-    public List<Integer> tokensPerSlice(ModelSection model) {
+    public List<Integer> tokensPerSlice(ModelSection model, int parts) {
         int context = model.context();
         if (!kind.sliced()) {
             return List.of(context);
         }
         int count = sliceCount();
+        int each = context / parts;
         return switch (sliceLengths) {
             case SliceLengths.Given(List<Integer> tokens) -> tokens;
             case SliceLengths.Rule.EQUAL ->
                     IntStream.range(0, count)
-                            .mapToObj(i -> context / count + (i < context % count ? 1 : 0))
+                            .mapToObj(i -> (each / count + (i < each % count ? 1 : 0)) * parts)
                             .toList();
             case SliceLengths.Rule.BALANCED ->
-                    SliceBalance.ofWidth(model.width()).lengths(context, count);
+                    SliceBalance.ofWidth(model.width()).lengthsInParts(context, count, parts);
         };
     }
 

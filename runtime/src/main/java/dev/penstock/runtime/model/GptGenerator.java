@@ -81,7 +81,7 @@ public final class GptGenerator implements AutoCloseable {
                 parameters,
                 ParameterStream.resident(),
                 new WholeAttention(kernels, whole.heads(), whole.context()),
-                0,
+                PartTokens.all(shape.context()),
                 LossHead.logitsScratch(scopes.scratch(), whole, 1));
     }
 

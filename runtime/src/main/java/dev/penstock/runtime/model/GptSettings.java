@@ -40,18 +40,10 @@ public record GptSettings(
                     "the slices %s hold %d tokens, but the model's context is %d"
                             .formatted(batch.sliceLengths(), batch.context(), shape.context()));
         }
-        if (grid.context() > 1 && batch.sliced()) {
+        if (batch.sliceLengths().stream().anyMatch(length -> length % grid.context() != 0)) {
             throw new IllegalArgumentException(
-                    "context parts hold whole stretches of a sequence: expected 1 token slice with %d parts, got slices of %s; try parallel.context = 1, or a schedule without slices"
+                    "every context part holds as many tokens of a slice: expected slices of multiples of %d tokens, got %s"
                             .formatted(grid.context(), batch.sliceLengths()));
-        }
-        if (batch.context() % grid.context() != 0) {
-            throw new IllegalArgumentException(
-                    "every context part holds as many tokens of a sequence: expected a divisor of %d tokens, got %d parts; try %d"
-                            .formatted(
-                                    batch.context(),
-                                    grid.context(),
-                                    GptShape.largestDivisor(batch.context(), grid.context())));
         }
         if (shape.heads() % tensorShards != 0) {
             throw new IllegalArgumentException(
@@ -94,15 +86,18 @@ public record GptSettings(
         return shape.tied() ? (long) own.tokens() * own.width() : 0;
     }
 
-    /** What a rank holds of the batch of its replica: a stretch of every sequence. */
+    /** What a rank holds of the batch of its replica: some tokens of every slice. */
     public BatchShape batchOfPart() {
-        return grid.context() == 1
-                ? batch
-                : BatchShape.unsliced(
-                        batch.sequences(),
-                        batch.microBatches(),
-                        batch.context() / grid.context(),
-                        batch.reductionBlock());
+        return new BatchShape(
+                batch.sequences(),
+                batch.microBatches(),
+                batch.sliceLengths().stream().map(length -> length / grid.context()).toList(),
+                batch.reductionBlock());
+    }
+
+    /** Which tokens of every sequence a rank holds. */
+    PartTokens tokens(RankPlace place) {
+        return PartTokens.of(batch, grid.context(), place.context());
     }
 
     /** Of a pipeline alone. */

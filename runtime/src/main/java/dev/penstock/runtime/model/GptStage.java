@@ -45,7 +45,7 @@ public final class GptStage implements StageProgram {
     private final StageGradients gradients;
     private final List<TokenBlocks> blocksBySlice;
     private final List<List<HeadChunk>> headChunksBySlice;
-    private @Nullable ContextAttention contextAttention;
+    private @Nullable RingAttention ringAttention;
     private StepKind kind = StepKind.EVALUATE;
     private final ParameterStream stream;
     private final Sharding sharding;
@@ -82,7 +82,7 @@ public final class GptStage implements StageProgram {
                         buffers.gathers(),
                         kernels);
         Attention attention = attention(place, shape);
-        int firstToken = place.context() * batch.context();
+        PartTokens tokens = settings.tokens(place);
         layers =
                 new StageLayers(
                         compute,
@@ -91,9 +91,9 @@ public final class GptStage implements StageProgram {
                         parameters,
                         stream,
                         attention,
-                        firstToken,
+                        tokens,
                         buffers.logits());
-        data = new StepData(batches, settings, place, buffers.inputs(), buffers.ledger());
+        data = new StepData(batches, settings, place, tokens, buffers.inputs(), buffers.ledger());
         optimizer = new StageOptimizer(kernels, settings.optimizer(), parameters);
         gradients = new StageGradients(kernels, parameters, sharding, settings, role);
         blocksBySlice = IntStream.range(0, batch.slices()).mapToObj(batch::blocks).toList();
@@ -103,14 +103,14 @@ public final class GptStage implements StageProgram {
     }
 
     private Attention attention(RankPlace place, ShardShape shape) {
-        ContextBuffers scratch = buffers.context();
+        RingBuffers scratch = buffers.ring();
         if (scratch == null) {
             return new WholeAttention(kernels, shape.heads(), batch.context());
         }
-        contextAttention =
-                new ContextAttention(
+        ringAttention =
+                new RingAttention(
                         kernels, shape, batch, settings.grid().context(), place.context(), scratch);
-        return contextAttention;
+        return ringAttention;
     }
 
     /**
@@ -169,8 +169,8 @@ public final class GptStage implements StageProgram {
                             .formatted(stage(), sharding.replicas(), replicas.size()));
         }
         stream.connect(replicas);
-        if (contextAttention != null) {
-            contextAttention.connect(newGroups.context());
+        if (ringAttention != null) {
+            ringAttention.connect(newGroups.context());
         }
     }
 

@@ -28,7 +28,7 @@ final class InputTokens {
     /**
      * Takes the inputs of a micro-batch.
      *
-     * @param tokens {@code [B][T + 1]}
+     * @param tokens {@code [B][T]}
      */
     void fill(int microBatch, int[] tokens) {
         for (int s = 0; s < batch.slices(); s++) {
@@ -37,7 +37,7 @@ final class InputTokens {
             for (int b = 0; b < batch.sequences(); b++) {
                 MemorySegment.copy(
                         tokens,
-                        b * (batch.context() + 1) + batch.firstToken(s),
+                        b * batch.context() + batch.firstToken(s),
                         unit,
                         ValueLayout.JAVA_INT,
                         4L * b * length,

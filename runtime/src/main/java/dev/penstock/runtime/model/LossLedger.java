@@ -42,20 +42,16 @@ final class LossLedger {
     /**
      * Takes the targets of a micro-batch.
      *
-     * @param tokens {@code [B][T + 1]}
+     * @param tokens {@code [B][T]}
      */
     void fill(int microBatch, int[] tokens) {
-        int context = batch.context();
-        MemorySegment segment = targets.segment();
-        for (int b = 0; b < batch.sequences(); b++) {
-            MemorySegment.copy(
-                    tokens,
-                    b * (context + 1) + 1,
-                    segment,
-                    ValueLayout.JAVA_INT,
-                    4L * index(microBatch, b, 0),
-                    context);
-        }
+        MemorySegment.copy(
+                tokens,
+                0,
+                targets.segment(),
+                ValueLayout.JAVA_INT,
+                4L * index(microBatch, 0, 0),
+                batch.microBatchRows());
     }
 
     /** Losses of a chunk of a unit; logits become their gradient. */

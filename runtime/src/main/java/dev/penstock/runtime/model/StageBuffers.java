@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * @param stash what units in flight keep
  * @param workspaces entry s: scratch of a backward of slice s
  * @param dQueryKeyValue scratch {@code [B*T, 3d]} of this shard's heads where sequences are not cut
- * @param context where sequences lie on several ranks
+ * @param ring where sequences lie on several ranks
  * @param logits on the last stage, of the rows of a chunk
  * @param inputs on the first stage
  * @param ledger on the last stage
@@ -26,7 +26,7 @@ record StageBuffers(
         StageStash stash,
         List<Workspace> workspaces,
         @Nullable Tensor dQueryKeyValue,
-        @Nullable ContextBuffers context,
+        @Nullable RingBuffers ring,
         @Nullable Tensor logits,
         @Nullable InputTokens inputs,
         @Nullable LossLedger ledger) {
@@ -66,10 +66,10 @@ record StageBuffers(
                                 scopes.scratch(), shape, LossHead.logitsRows(shape, batch))
                         : null;
         int parts = settings.grid().context();
-        ContextBuffers context =
+        RingBuffers ring =
                 parts == 1 || role.layers() == 0
                         ? null
-                        : ContextBuffers.allocate(scopes.scratch(), shape, batch, parts);
+                        : RingBuffers.allocate(scopes.scratch(), shape, batch, parts);
         return new StageBuffers(
                 parameters,
                 sharding.parameters() ? gathers(scopes, settings, parameters) : null,
@@ -77,7 +77,7 @@ record StageBuffers(
                 stash,
                 workspaces(scopes, settings, role),
                 dQueryKeyValue,
-                context,
+                ring,
                 logits,
                 role.first() ? new InputTokens(scopes.activations(), batch) : null,
                 role.last() ? new LossLedger(scopes.activations(), shape, batch) : null);

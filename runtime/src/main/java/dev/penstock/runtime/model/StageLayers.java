@@ -14,7 +14,6 @@ import org.jspecify.annotations.Nullable;
 final class StageLayers {
     private final Compute compute;
     private final @Nullable TokenEmbedding embedding;
-    private final int firstToken;
     private final List<AttentionBlock> attentions = new ArrayList<>();
     private final List<MlpBlock> mlps = new ArrayList<>();
     private final @Nullable LossHead head;
@@ -23,7 +22,7 @@ final class StageLayers {
 
     /**
      * @param stream where the layers find their parameters
-     * @param firstToken position of the first token that is held here in its sequence
+     * @param held which tokens of a sequence are here
      * @param logits scratch of {@link LossHead#logitsScratch}; null on stages without a head
      */
     StageLayers(
@@ -33,15 +32,14 @@ final class StageLayers {
             StageParameters parameters,
             ParameterStream stream,
             Attention attention,
-            int firstToken,
+            PartTokens held,
             @Nullable Tensor logits) {
         this.compute = compute;
         this.stream = stream;
-        this.firstToken = firstToken;
         embedding =
                 parameters.embedding() == null
                         ? null
-                        : new TokenEmbedding(compute, shape, parameters.embedding());
+                        : new TokenEmbedding(compute, shape, parameters.embedding(), held);
         for (int i = 0; i < role.layers(); i++) {
             attentions.add(new AttentionBlock(compute, attention, parameters.layers().get(i)));
             mlps.add(new MlpBlock(compute, parameters.layers().get(i)));
@@ -166,19 +164,8 @@ final class StageLayers {
             TokenBlocks blocks) {
         if (embedding != null) {
             Tensor y = a.stream(0, size() == 0 ? output : null);
-            embedding.forward(requireNonNull(tokens), y, inSequence(blocks));
+            embedding.forward(requireNonNull(tokens), y, blocks);
         }
-    }
-
-    /** The same rows, counted from the start of the whole sequence. */
-    private TokenBlocks inSequence(TokenBlocks blocks) {
-        return firstToken == 0
-                ? blocks
-                : new TokenBlocks(
-                        blocks.sequences(),
-                        blocks.tokens(),
-                        firstToken + blocks.firstToken(),
-                        blocks.grid());
     }
 
     private void normalise(@Nullable Tensor input, UnitActivations a) {
@@ -248,6 +235,6 @@ final class StageLayers {
 
     /** Ends a backward on the first stage: scatters the gradient into both tables. */
     void embeddingBackward(Tensor dStream, Tensor tokens, TokenBlocks blocks) {
-        requireNonNull(embedding).backward(dStream, tokens, inSequence(blocks));
+        requireNonNull(embedding).backward(dStream, tokens, blocks);
     }
 }

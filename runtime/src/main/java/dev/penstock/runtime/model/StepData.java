@@ -3,6 +3,7 @@ package dev.penstock.runtime.model;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.runtime.data.BatchSource;
+import dev.penstock.runtime.model.PartTokens.Run;
 import org.jspecify.annotations.Nullable;
 
 /** What a stage needs of a step's data: inputs on the first, targets and losses on the last. */
@@ -11,10 +12,10 @@ final class StepData {
     private final BatchSource source;
     private final int firstMicroBatch;
 
-    /** Tokens of a whole sequence, and where this part of it begins. */
+    /** Tokens of a whole sequence, and which of them are here. */
     private final int context;
 
-    private final int firstToken;
+    private final PartTokens held;
     private final int[] microBatch;
     private final int[] part;
     private final @Nullable InputTokens inputs;
@@ -24,17 +25,18 @@ final class StepData {
             BatchSource source,
             GptSettings settings,
             RankPlace place,
+            PartTokens held,
             @Nullable InputTokens inputs,
             @Nullable LossLedger ledger) {
         this.batch = settings.batchOfPart();
-        this.firstToken = place.context() * batch.context();
+        this.held = held;
         this.context = settings.batch().context();
         this.source = source;
         this.firstMicroBatch = place.data() * batch.microBatches();
         this.inputs = inputs;
         this.ledger = ledger;
         microBatch = new int[batch.sequences() * (context + 1)];
-        part = new int[batch.sequences() * (batch.context() + 1)];
+        part = new int[batch.microBatchRows()];
     }
 
     void read(StepKind kind, long step) {
@@ -43,20 +45,27 @@ final class StepData {
         }
         for (int m = 0; m < batch.microBatches(); m++) {
             source.read(kind, step, firstMicroBatch + m, microBatch);
-            for (int b = 0; b < batch.sequences(); b++) {
-                System.arraycopy(
-                        microBatch,
-                        b * (context + 1) + firstToken,
-                        part,
-                        b * (batch.context() + 1),
-                        batch.context() + 1);
-            }
             if (inputs != null) {
-                inputs.fill(m, part);
+                inputs.fill(m, held(0));
             }
             if (ledger != null) {
-                ledger.fill(m, part);
+                ledger.fill(m, held(1));
             }
         }
+    }
+
+    /** The tokens so many places behind those that are here. */
+    private int[] held(int behind) {
+        for (int b = 0; b < batch.sequences(); b++) {
+            for (Run run : held.runs()) {
+                System.arraycopy(
+                        microBatch,
+                        b * (context + 1) + run.first() + behind,
+                        part,
+                        b * batch.context() + run.firstHere(),
+                        run.tokens());
+            }
+        }
+        return part;
     }
 }

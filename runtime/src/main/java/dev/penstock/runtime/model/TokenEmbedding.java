@@ -4,6 +4,9 @@ import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
+import dev.penstock.runtime.model.PartTokens.Run;
+import java.util.List;
+import java.util.function.BiConsumer;
 
 /**
  * Embeds tokens: their rows of the token table, of which every shard has some, plus the rows of
@@ -15,8 +18,17 @@ final class TokenEmbedding {
     private final TokenRange range;
     private final Parameter table;
     private final Parameter positions;
+    private final PartTokens held;
 
-    TokenEmbedding(Compute compute, ShardShape shape, StageParameters.Embedding parameters) {
+    /**
+     * @param held which tokens of a sequence are here
+     */
+    TokenEmbedding(
+            Compute compute,
+            ShardShape shape,
+            StageParameters.Embedding parameters,
+            PartTokens held) {
+        this.held = held;
         kernels = compute.kernels();
         shards = compute.shards();
         range = shape.range();
@@ -30,20 +42,28 @@ final class TokenEmbedding {
     void forward(Tensor tokens, Tensor y, TokenBlocks blocks) {
         kernels.embedding(tokens, range, table.weight(), y);
         shards.sum(y);
-        for (int b = 0; b < blocks.sequences(); b++) {
-            kernels.add(of(positions.weight(), blocks), MicroBatchRows.inUnit(y, blocks, b));
-        }
+        eachRun(blocks, y, (run, rows) -> kernels.add(of(positions.weight(), run), rows));
     }
 
     /** Adds up the gradients of both tables. */
     void backward(Tensor dy, Tensor tokens, TokenBlocks blocks) {
         kernels.embeddingBackward(dy, tokens, range, table.gradient(), blocks);
+        eachRun(blocks, dy, (run, rows) -> kernels.add(rows, of(positions.gradient(), run)));
+    }
+
+    /** Hands over the unit's rows of tokens that follow each other in a sequence. */
+    private void eachRun(TokenBlocks blocks, Tensor unit, BiConsumer<Run, Tensor> work) {
+        List<Run> runs = held.of(blocks.firstToken(), blocks.tokens());
         for (int b = 0; b < blocks.sequences(); b++) {
-            kernels.add(MicroBatchRows.inUnit(dy, blocks, b), of(positions.gradient(), blocks));
+            Tensor rows = MicroBatchRows.inUnit(unit, blocks, b);
+            for (Run run : runs) {
+                int first = run.firstHere() - blocks.firstToken();
+                work.accept(run, rows.rows(first, run.tokens()));
+            }
         }
     }
 
-    private static Tensor of(Tensor positions, TokenBlocks blocks) {
-        return positions.rows(blocks.firstToken(), blocks.tokens());
+    private static Tensor of(Tensor positions, Run run) {
+        return positions.rows(run.first(), run.tokens());
     }
 }

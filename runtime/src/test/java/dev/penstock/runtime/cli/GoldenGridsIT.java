@@ -15,12 +15,9 @@ import org.junit.jupiter.params.provider.MethodSource;
  * program computes what PyTorch computed on one device in double precision.
  */
 class GoldenGridsIT {
-    /** In the words of the configuration; parts of sequences are not cut into slices again. */
-    private static List<String> orders(int contextParts) {
-        return contextParts == 1
-                ? List.of("kind = 1f1b", "kind = seq1f1b, slice-lengths = [8, 8]")
-                : List.of("kind = 1f1b", "kind = zb-h1");
-    }
+    /** In the words of the configuration. */
+    private static final List<String> ORDERS =
+            List.of("kind = 1f1b", "kind = seq1f1b, slice-lengths = [8, 8]");
 
     private static final int STEPS = 4;
 
@@ -41,7 +38,7 @@ class GoldenGridsIT {
                 for (int context : List.of(1, 2)) {
                     for (int data : List.of(1, 2)) {
                         for (int zero = 0; zero <= (context * data == 1 ? 0 : 3); zero++) {
-                            for (String order : orders(context)) {
+                            for (String order : ORDERS) {
                                 grids.add(new Grid(stages, tensor, context, data, zero, order));
                             }
                         }
@@ -74,6 +71,27 @@ class GoldenGridsIT {
                         ? new Grid(2, 2, 1, 1, 0, order)
                         : new Grid(2, 2, 1, 2, 3, order);
         expectTruth(grid, chunks, kind.length() % 2 == 0);
+    }
+
+    /**
+     * Slices that parts of sequences share, and sequences as a whole, in every way backwards go.
+     */
+    static List<Grid> contextGrids() {
+        return List.of(
+                new Grid(2, 1, 2, 1, 0, "kind = terapipe, slices = 2"),
+                new Grid(2, 1, 2, 1, 0, "kind = seq1f1b, slice-lengths = [4, 8, 4]"),
+                new Grid(2, 2, 2, 1, 0, "kind = seq1f1b, slices = 4"),
+                new Grid(2, 1, 2, 1, 1, "kind = seq1f1b, slices = 2, recompute = full"),
+                new Grid(1, 1, 4, 1, 3, "kind = terapipe, slices = 4"),
+                new Grid(2, 1, 4, 1, 0, "kind = zb-h1"),
+                new Grid(2, 1, 2, 2, 2, "kind = zb-h1"),
+                new Grid(1, 1, 4, 1, 0, "kind = gpipe, recompute = full"));
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("contextGrids")
+    void contextPartsShareSlicesOfEveryFamily(Grid grid) throws IOException {
+        expectTruth(grid, 1, grid.context == 2);
     }
 
     private void expectTruth(Grid grid, int chunks, boolean tied) throws IOException {

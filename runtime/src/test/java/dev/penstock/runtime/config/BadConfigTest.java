@@ -55,7 +55,8 @@ parallel.context = 3                      | model.context             | a multip
 parallel { data = 2, tensor = 2, devices = 4 } | parallel.devices | 8, one for each rank (pipeline.stages 2 x tensor 2 x context 1 x data 2) | 4 | change a factor
 parallel.stages = 3, pipeline.stages = 2  | parallel.stages           | 2 as in pipeline.stages, which is the same key | 3 | leave one of the two out
 parallel.stages = 0                       | pipeline.stages           | an integer, at least 1             | 0               | the default is 2
-parallel { context = 2 }, schedule { kind = seq1f1b } | parallel.context | without token slices             | 2                | try parallel.context = 1
+parallel { context = 2 }, schedule { kind = seq1f1b, slice-lengths = [127, 129] } | schedule.slice-lengths | multiples of parallel.context = 2 | [127, 129] | slice-lengths = equal
+parallel { context = 128 }, schedule { kind = seq1f1b, slices = 4 } | schedule.slices | at most 2 | 4 | try fewer slices
 pipeline.stages = 7                       | pipeline.stages           | model.layers = 4                  | 7                | fewer stages
 pipeline.partition = [1, 2]               | pipeline.partition        | add up to 4                       | sum 3            | [2, 2]
 pipeline.partition = [1, 1, 2]            | pipeline.partition        | 2 entries                         | 3 entries        | [2, 2]

@@ -325,9 +325,28 @@ class ConfigLoaderTest {
         RunConfig config =
                 load("data.source = corpus.txt", "schedule.kind=terapipe", "schedule.slices=3");
 
-        assertThat(config.schedule().tokensPerSlice(config.model())).containsExactly(86, 85, 85);
+        assertThat(config.schedule().tokensPerSlice(config.model(), 1)).containsExactly(86, 85, 85);
         RunConfig whole = load("data.source = corpus.txt");
-        assertThat(whole.schedule().tokensPerSlice(whole.model())).containsExactly(256);
+        assertThat(whole.schedule().tokensPerSlice(whole.model(), 1)).containsExactly(256);
+    }
+
+    @Test
+    void slicesThatContextPartsShareAreMultiplesOfTheParts() throws IOException {
+        RunConfig config =
+                load(
+                        "data.source = corpus.txt, parallel.context = 4",
+                        "schedule.kind=terapipe",
+                        "schedule.slices=3");
+
+        assertThat(config.schedule().tokensPerSlice(config.model(), 4)).containsExactly(88, 84, 84);
+        RunConfig balanced =
+                load(
+                        "data.source = corpus.txt, parallel.context = 4, model.context = 1024",
+                        "schedule { kind = seq1f1b, slices = 3, slice-lengths = balanced }");
+        assertThat(balanced.schedule().tokensPerSlice(balanced.model(), 4))
+                .hasSize(3)
+                .allMatch(length -> length % 8 == 0)
+                .satisfies(l -> assertThat(l.stream().mapToInt(i -> i).sum()).isEqualTo(1024));
     }
 
     @Test
@@ -337,7 +356,7 @@ class ConfigLoaderTest {
                         "data.source = corpus.txt, model { context = 1024, width = 64 }",
                         "schedule { kind = seq1f1b, slices = 3, slice-lengths = balanced }");
 
-        List<Integer> lengths = config.schedule().tokensPerSlice(config.model());
+        List<Integer> lengths = config.schedule().tokensPerSlice(config.model(), 1);
 
         assertThat(lengths).isEqualTo(SliceBalance.ofWidth(64).lengths(1024, 3, 8));
         assertThat(lengths.getFirst()).isGreaterThan(lengths.getLast());

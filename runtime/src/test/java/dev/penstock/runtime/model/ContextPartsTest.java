@@ -17,6 +17,7 @@ import dev.penstock.actors.spi.StepKind;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
@@ -40,6 +41,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 @Timeout(60)
 final class ContextPartsTest {
     private static final BatchShape WHOLE = TinyRuns.batch(List.of(16));
+    private static final BatchShape SLICED = TinyRuns.batch(List.of(8, 4, 4));
     private static final RankWaits PATIENT =
             new RankWaits() {
                 @Override
@@ -58,12 +60,23 @@ final class ContextPartsTest {
     private record Result(double loss, Map<String, float[]> gradients, long sentBytes) {}
 
     @ParameterizedTest
-    @CsvSource({"2, false, false", "4, false, false", "2, true, false", "4, false, true"})
-    void lossAndGradientsAreThoseOfOneRank(int parts, boolean recompute, boolean split)
-            throws Exception {
-        Result one = run(settings(1, recompute), split).getFirst();
+    @CsvSource({
+        "2, false, false, false",
+        "4, false, false, false",
+        "8, false, false, false",
+        "16, false, false, false",
+        "2, true, false, false",
+        "4, false, true, false",
+        "2, false, false, true",
+        "4, false, false, true",
+        "4, true, false, true",
+        "2, false, true, true"
+    })
+    void lossAndGradientsAreThoseOfOneRank(
+            int parts, boolean recompute, boolean split, boolean sliced) throws Exception {
+        Result one = run(settings(WHOLE, 1, recompute), split).getFirst();
 
-        List<Result> all = run(settings(parts, recompute), split);
+        List<Result> all = run(settings(sliced ? SLICED : WHOLE, parts, recompute), split);
 
         double loss = all.stream().mapToDouble(Result::loss).average().orElseThrow();
         assertThat(loss).isCloseTo(one.loss(), within(1e-6 * one.loss()));
@@ -85,35 +98,64 @@ final class ContextPartsTest {
                         });
     }
 
-    @Test
-    void everyPartSendsItsKeysAndValuesTwiceAndTheGradientsOfTheOthersOnce() throws Exception {
-        GptShape shape = TinyRuns.TIED;
-        long ofPart = 2L * 2 * shape.width() * Float.BYTES * (16 / 4);
+    @ParameterizedTest
+    @CsvSource({"4, false, false", "2, true, false", "4, false, true", "2, true, true"})
+    void sentIsWhatIsPredicted(int parts, boolean recompute, boolean split) throws Exception {
+        for (BatchShape batch : List.of(WHOLE, SLICED)) {
+            GptSettings settings = settings(batch, parts, recompute);
+            long predicted =
+                    new ActivationTraffic(settings, new RankPlace(0, 0, 0, 0))
+                            .ring(ops(batch, split));
 
-        List<Result> all = run(settings(4, false), false);
+            List<Result> all = run(settings, split);
 
-        long expected = WHOLE.microBatches() * shape.layers() * 3 * 3 * ofPart;
-        assertThat(all).extracting(Result::sentBytes).containsOnly(expected);
+            assertThat(all).extracting(Result::sentBytes).containsOnly(predicted);
+        }
     }
 
     @Test
-    void partsThatDoNotDivideTheSequenceAreRefused() {
-        assertThatThrownBy(() -> settings(3, false))
+    void everyPartSendsKeysAndValuesOfAllButOneTwiceAndTheirGradientsOnce() {
+        long ofPart = 2L * 2 * TinyRuns.TIED.width() * Float.BYTES * (16 / 4);
+
+        long sent =
+                new ActivationTraffic(settings(WHOLE, 4, false), new RankPlace(0, 0, 0, 0))
+                        .ring(ops(WHOLE, false));
+
+        assertThat(sent).isEqualTo(WHOLE.microBatches() * TinyRuns.TIED.layers() * 3 * 3 * ofPart);
+    }
+
+    @Test
+    void bitsAreTheSameWheneverOthersCome() throws Exception {
+        GptSettings settings = settings(SLICED, 4, false);
+        List<Result> first = run(settings, false);
+
+        for (int i = 0; i < 5; i++) {
+            assertThat(run(settings, false)).usingRecursiveComparison().isEqualTo(first);
+        }
+    }
+
+    /** Beside the blocks that move, a part's memory is that of its tokens. */
+    @Test
+    void noPartHoldsMoreThanTwoBlocksOfOthersAndTheirGradients() {
+        GptShape shape = TinyRuns.TIED;
+        for (int parts : List.of(2, 4, 8)) {
+            var scope = new CountingScope("ring");
+            GptSettings settings = settings(WHOLE, parts, false);
+
+            RingBuffers.allocate(scope, ShardShape.whole(shape), settings.batchOfPart(), parts);
+
+            long ofPart = 2L * 2 * shape.width() * Float.BYTES * 16 / parts;
+            assertThat(scope.liveBytes()).isEqualTo((parts == 2 ? 4 : 5) * ofPart);
+        }
+    }
+
+    @Test
+    void partsThatDoNotDivideEverySliceAreRefused() {
+        assertThatThrownBy(() -> settings(TinyRuns.batch(List.of(10, 6)), 4, false))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessage(
-                        "every context part holds as many tokens of a sequence: expected a divisor"
-                                + " of 16 tokens, got 3 parts; try 2");
-    }
-
-    @Test
-    void partsOfCutSequencesAreRefused() {
-        assertThatThrownBy(() -> settings(TinyRuns.batch(List.of(8, 8)), 2, false))
-                .isInstanceOf(IllegalArgumentException.class)
-                .hasMessageContaining("expected 1 token slice with 2 parts, got slices of [8, 8]");
-    }
-
-    private static GptSettings settings(int parts, boolean recompute) {
-        return settings(WHOLE, parts, recompute);
+                        "every context part holds as many tokens of a slice: expected slices of"
+                                + " multiples of 4 tokens, got [10, 6]");
     }
 
     private static GptSettings settings(BatchShape batch, int parts, boolean recompute) {
@@ -191,21 +233,38 @@ final class ContextPartsTest {
                 PATIENT);
     }
 
-    private static Result step(GptStage stage, BatchShape batch, long sent, boolean split) {
-        stage.beginStep(StepKind.TRAIN, 1);
+    /** All forwards, then all backwards, slices in reverse. */
+    private static List<Op> ops(BatchShape batch, boolean split) {
+        List<Op> ops = new ArrayList<>();
+        List<Op> weights = new ArrayList<>();
         for (int m = 0; m < batch.microBatches(); m++) {
-            stage.forward(new WorkUnit(0, m, 0), null, null);
-        }
-        for (int m = 0; m < batch.microBatches(); m++) {
-            var unit = new WorkUnit(0, m, 0);
-            if (split) {
-                stage.backwardInput(unit, null, null, null);
-            } else {
-                stage.backward(unit, null, null, null);
+            for (int s = 0; s < batch.slices(); s++) {
+                ops.add(new Op.Forward(new WorkUnit(0, m, s)));
             }
         }
-        for (int m = 0; split && m < batch.microBatches(); m++) {
-            stage.backwardWeight(new WorkUnit(0, m, 0));
+        for (int m = 0; m < batch.microBatches(); m++) {
+            for (int s = batch.slices() - 1; s >= 0; s--) {
+                var unit = new WorkUnit(0, m, s);
+                ops.add(split ? new Op.BackwardInput(unit) : new Op.Backward(unit));
+                if (split) {
+                    weights.add(new Op.BackwardWeight(unit));
+                }
+            }
+        }
+        ops.addAll(weights);
+        return ops;
+    }
+
+    private static Result step(GptStage stage, BatchShape batch, long sent, boolean split) {
+        stage.beginStep(StepKind.TRAIN, 1);
+        for (Op op : ops(batch, split)) {
+            switch (op) {
+                case Op.Forward(WorkUnit unit) -> stage.forward(unit, null, null);
+                case Op.Backward(WorkUnit unit) -> stage.backward(unit, null, null, null);
+                case Op.BackwardInput(WorkUnit unit) -> stage.backwardInput(unit, null, null, null);
+                case Op.BackwardWeight(WorkUnit unit) -> stage.backwardWeight(unit);
+                default -> throw new AssertionError(op);
+            }
         }
         double loss = stage.finishStep().loss().orElseThrow();
         Map<String, float[]> gradients = new TreeMap<>();

@@ -73,8 +73,17 @@ public record SliceBalance(long perToken, long perPair) {
      * token.
      */
     public List<Integer> lengths(int tokens, int slices) {
-        boolean fits = tokens % GRID == 0 && (long) slices * GRID <= tokens;
-        return lengths(tokens, slices, fits ? GRID : 1);
+        return lengthsInParts(tokens, slices, 1);
+    }
+
+    /** The same in multiples of so many parts, which every slice is divided among. */
+    public List<Integer> lengthsInParts(int tokens, int slices, int parts) {
+        int grid = GRID;
+        while (grid % parts != 0) {
+            grid += GRID;
+        }
+        boolean fits = tokens % grid == 0 && (long) slices * grid <= tokens;
+        return lengths(tokens, slices, fits ? grid : parts);
     }
 
     /** Where the last slice of {@code rest} tokens begins, with {@code before} slices before it. */
