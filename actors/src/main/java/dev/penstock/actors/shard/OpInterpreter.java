@@ -320,13 +320,18 @@ final class OpInterpreter {
     }
 
     private boolean addsToAnUnfinishedSum(Op op) {
-        return !reductions.isEmpty()
-                && op.computations().stream()
-                        .anyMatch(
-                                part ->
-                                        reductions.containsKey(part.stage())
-                                                && !(part instanceof Op.Forward)
-                                                && !(part instanceof Op.Recompute));
+        if (reductions.isEmpty()) {
+            return false;
+        }
+        if (op instanceof Op.ReduceGradients(int stage)) {
+            return !reductionBegun && reductions.containsKey(stage);
+        }
+        return op.computations().stream()
+                .anyMatch(
+                        part ->
+                                reductions.containsKey(part.stage())
+                                        && !(part instanceof Op.Forward)
+                                        && !(part instanceof Op.Recompute));
     }
 
     private Progress gather(int stage, LayerRange layers) {

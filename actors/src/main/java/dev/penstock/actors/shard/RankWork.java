@@ -115,10 +115,8 @@ final class RankWork implements AutoCloseable {
 
     private void buildStages(StageBuilder programs) {
         closeStages();
-        for (int stage : ownStages()) {
-            stages.put(
-                    stage, programs.create(stage, resources.plan().grid().placeOf(rank), device));
-        }
+        programs.createAll(ownStages(), resources.plan().grid().placeOf(rank), device)
+                .forEach(stage -> stages.put(stage.stage(), stage));
     }
 
     private List<TrainedState> trained() {

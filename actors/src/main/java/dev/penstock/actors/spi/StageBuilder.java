@@ -1,6 +1,8 @@
 package dev.penstock.actors.spi;
 
 import dev.penstock.cuda.device.Device;
+import java.util.ArrayList;
+import java.util.List;
 
 /** Builds stages and their mirrors, all from first values of one place. */
 public interface StageBuilder {
@@ -13,6 +15,27 @@ public interface StageBuilder {
      * @throws RuntimeException if the first values cannot be read
      */
     StageProgram create(int stage, RankPlace place, Device device);
+
+    /**
+     * Builds the stages of a rank, which may share memory that they use by turns. They are closed
+     * in reverse order.
+     *
+     * @param stages global stage indices, rising
+     * @param place of the rank that holds them
+     * @param device as of {@link #create}
+     * @throws RuntimeException if the first values cannot be read; nothing is left behind
+     */
+    default List<? extends StageProgram> createAll(
+            List<Integer> stages, RankPlace place, Device device) {
+        List<StageProgram> built = new ArrayList<>();
+        try {
+            stages.forEach(stage -> built.add(create(stage, place, device)));
+            return built;
+        } catch (RuntimeException e) {
+            built.reversed().forEach(StageProgram::close);
+            throw e;
+        }
+    }
 
     /**
      * Builds a mirror of a stage, from the same first values.

@@ -6,6 +6,7 @@ import dev.penstock.actors.spi.StageMirror;
 import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StageProgramFactory;
 import dev.penstock.cuda.device.Device;
+import java.util.List;
 import java.util.function.BiFunction;
 
 /** Stages with somebody who looks on; mirrors as they are. */
@@ -15,6 +16,18 @@ record DecoratedStages(
     @Override
     public StageProgram create(int stage, RankPlace place, Device device) {
         return decorator.apply(stages.create(stage, place, device), place);
+    }
+
+    @Override
+    public List<StageProgram> createAll(List<Integer> built, RankPlace place, Device device) {
+        return decorated(stages.createAll(built, place, device), place, decorator);
+    }
+
+    private static List<StageProgram> decorated(
+            List<? extends StageProgram> plain,
+            RankPlace place,
+            BiFunction<StageProgram, RankPlace, StageProgram> decorator) {
+        return plain.stream().map(stage -> decorator.apply(stage, place)).toList();
     }
 
     @Override
@@ -38,6 +51,11 @@ record DecoratedStages(
         @Override
         public StageProgram create(int stage, RankPlace place, Device device) {
             return decorator.apply(stages.create(stage, place, device), place);
+        }
+
+        @Override
+        public List<StageProgram> createAll(List<Integer> built, RankPlace place, Device device) {
+            return decorated(stages.createAll(built, place, device), place, decorator);
         }
 
         @Override

@@ -183,7 +183,11 @@ final class PartChecks {
     private PlannedMemory plannedMemory(GptSettings settings, ProvedSchedule proved) {
         var stages =
                 new GptStageFactory(
-                        settings, proved.budgets(), (_, _, _, _) -> {}, ParameterSource.none());
+                                settings,
+                                proved.budgets(),
+                                (_, _, _, _) -> {},
+                                ParameterSource.none())
+                        .following(proved.passes());
         boolean keepsSent =
                 ConfiguredDataPlane.keepsSentTensors(
                         config.dataPlane(), ConfiguredFaults.harmFrames(config));

@@ -66,9 +66,7 @@ record PlannedMemory(RunPlan plan, GptSettings model, GptStageFactory stages, bo
         long bytes =
                 BoundaryMemory.bytes(
                         rank, plan, boundaryBytes, model.sharedGradientElements(place), keepsSent);
-        for (int stage : plan.stagesOf(rank)) {
-            bytes += stages.predictedMemory(stage, place).total();
-        }
+        bytes += stages.predictedMemory(plan.stagesOf(rank), place).total();
         bytes +=
                 MirrorMemory.blockBytes(
                         rank,

@@ -58,6 +58,11 @@ public record ProvedSchedule(Schedule training, Schedule evaluation, InFlight in
         return new ProvedSchedule(training, evaluation, inFlight);
     }
 
+    /** What is run, by kind of pass. */
+    public List<Schedule> passes() {
+        return List.of(training, evaluation);
+    }
+
     /** Tokens of each slice of a sequence. */
     public List<Integer> sliceTokens() {
         return training.shape().sliceLengths();

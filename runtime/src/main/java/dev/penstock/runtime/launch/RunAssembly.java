@@ -59,10 +59,11 @@ public final class RunAssembly implements AutoCloseable {
         this.faults = ConfiguredFaults.injector(config(), options.directory());
         this.stages =
                 new GptStageFactory(
-                        parts.model(),
-                        parts.schedule().budgets(),
-                        parts.data(),
-                        parts.start().parameters());
+                                parts.model(),
+                                parts.schedule().budgets(),
+                                parts.data(),
+                                parts.start().parameters())
+                        .following(parts.schedule().passes());
         this.checkpoints =
                 new CheckpointDirectory(
                         options.directory().resolve(CheckpointFolders.FOLDER),

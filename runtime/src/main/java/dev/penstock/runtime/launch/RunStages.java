@@ -9,8 +9,10 @@ import dev.penstock.cuda.device.Device;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.CheckpointReader;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
+import dev.penstock.runtime.model.GptStage;
 import dev.penstock.runtime.model.GptStageFactory;
 import java.nio.file.Path;
+import java.util.List;
 
 /**
  * The stages of a run, as it begins or as one of its own checkpoints has them.
@@ -21,6 +23,11 @@ record RunStages(GptStageFactory stages, Path checkpoints) implements StageProgr
     @Override
     public StageProgram create(int stage, RankPlace place, Device device) {
         return stages.create(stage, place, device);
+    }
+
+    @Override
+    public List<GptStage> createAll(List<Integer> built, RankPlace place, Device device) {
+        return stages.createAll(built, place, device);
     }
 
     @Override
@@ -44,6 +51,13 @@ record RunStages(GptStageFactory stages, Path checkpoints) implements StageProgr
         public StageProgram create(int stage, RankPlace place, Device device) {
             try (CheckpointReader reader = SavedCheckpoint.open(checkpoint).read()) {
                 return stages.startingFrom(reader::fill).create(stage, place, device);
+            }
+        }
+
+        @Override
+        public List<GptStage> createAll(List<Integer> built, RankPlace place, Device device) {
+            try (CheckpointReader reader = SavedCheckpoint.open(checkpoint).read()) {
+                return stages.startingFrom(reader::fill).createAll(built, place, device);
             }
         }
 

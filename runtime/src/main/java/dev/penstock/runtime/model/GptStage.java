@@ -13,14 +13,15 @@ import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepResult;
 import dev.penstock.actors.spi.TrainedState;
-import dev.penstock.actors.zero.GradientReducer;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.data.BatchSource;
 import dev.penstock.schedules.ir.LayerRange;
+import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.WorkUnit;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalDouble;
 import java.util.stream.IntStream;
@@ -60,6 +61,7 @@ public final class GptStage implements StageProgram {
             Kernels kernels,
             StageScopes scopes,
             StageBuffers buffers,
+            RankPools pools,
             RankPlace place,
             BatchSource batches) {
         this.settings = settings;
@@ -79,7 +81,7 @@ public final class GptStage implements StageProgram {
                         parameters,
                         sharding,
                         settings.zero().prefetchLayers(),
-                        buffers.gathers(),
+                        pools.gathers(),
                         kernels);
         Attention attention = attention(place, shape);
         PartTokens tokens = settings.tokens(place);
@@ -95,7 +97,9 @@ public final class GptStage implements StageProgram {
                         buffers.logits());
         data = new StepData(batches, settings, place, tokens, buffers.inputs(), buffers.ledger());
         optimizer = new StageOptimizer(kernels, settings.optimizer(), parameters);
-        gradients = new StageGradients(kernels, parameters, sharding, settings, role);
+        gradients =
+                new StageGradients(
+                        kernels, parameters, sharding, settings, role, pools.accumulators());
         blocksBySlice = IntStream.range(0, batch.slices()).mapToObj(batch::blocks).toList();
         int logitsRows = LossHead.logitsRows(shape, batch);
         headChunksBySlice =
@@ -114,27 +118,44 @@ public final class GptStage implements StageProgram {
     }
 
     /**
-     * Allocates a stage in {@code device}'s memory and gives its parameters their values; frees
-     * what it allocated if that fails.
+     * Allocates the stages of a rank in {@code device}'s memory and gives their parameters their
+     * values; frees what it allocated if that fails. The first holds what all of them share.
      */
-    static GptStage build(
+    static List<GptStage> build(
             GptSettings settings,
-            StageRole role,
-            StageBudget budget,
+            List<StageRole> roles,
+            List<StageBudget> budgets,
+            List<RankProgram> programs,
             RankPlace place,
             Device device,
             BatchSource batches,
             ParameterSource source) {
-        StageScopes scopes = StageScopes.of(settings, device.memory(), "stage " + role.stage());
+        List<StageScopes> scopes = new ArrayList<>();
         try {
-            StageBuffers buffers =
-                    StageBuffers.allocate(
-                            scopes, settings, role, Sharding.of(settings, place), budget);
-            new ParameterInit(source, settings.seed(), settings.shape().layers())
-                    .fill(buffers.parameters(), device.kernels());
-            return new GptStage(settings, role, device.kernels(), scopes, buffers, place, batches);
+            for (StageRole role : roles) {
+                scopes.add(StageScopes.of(settings, device.memory(), "stage " + role.stage()));
+            }
+            RankBuffers allocated =
+                    RankBuffers.allocate(scopes, settings, roles, place, budgets, programs);
+            var init = new ParameterInit(source, settings.seed(), settings.shape().layers());
+            List<GptStage> stages = new ArrayList<>();
+            for (int i = 0; i < roles.size(); i++) {
+                StageBuffers buffers = allocated.stages().get(i);
+                init.fill(buffers.parameters(), device.kernels());
+                stages.add(
+                        new GptStage(
+                                settings,
+                                roles.get(i),
+                                device.kernels(),
+                                scopes.get(i),
+                                buffers,
+                                allocated.pools(),
+                                place,
+                                batches));
+            }
+            return stages;
         } catch (RuntimeException e) {
-            scopes.close();
+            scopes.reversed().forEach(StageScopes::close);
             throw e;
         }
     }
@@ -265,6 +286,7 @@ public final class GptStage implements StageProgram {
             @Nullable Tensor inputGradient,
             boolean whole) {
         guard.atUnit(unit);
+        gradients.open(replicas);
         StageStash stash = buffers.stash();
         TokenBlocks blocks = blocksBySlice.get(unit.slice());
         Workspace work = buffers.workspaces().get(unit.slice());
@@ -302,6 +324,7 @@ public final class GptStage implements StageProgram {
     @Override
     public void backwardWeight(WorkUnit unit) {
         guard.atUnit(unit);
+        gradients.open(replicas);
         StageStash stash = buffers.stash();
         TokenBlocks blocks = blocksBySlice.get(unit.slice());
         Workspace work = buffers.workspaces().get(unit.slice());
@@ -374,7 +397,7 @@ public final class GptStage implements StageProgram {
 
     @Override
     public Collective reduceGradients() {
-        return GradientReducer.reduce(gradients.reductions(), replicas);
+        return gradients.reduce(replicas);
     }
 
     @Override

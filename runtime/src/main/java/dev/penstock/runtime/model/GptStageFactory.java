@@ -5,12 +5,15 @@ import dev.penstock.actors.spi.StageBuilder;
 import dev.penstock.actors.spi.StageMirror;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.runtime.data.BatchSource;
+import dev.penstock.schedules.ir.RankProgram;
+import dev.penstock.schedules.ir.Schedule;
 import java.util.List;
 
 /** Builds the stages of a run. Safe to use from any thread; each stage belongs to its caller's. */
 public final class GptStageFactory implements StageBuilder {
     private final GptSettings settings;
     private final List<StageBudget> budgets;
+    private final List<Schedule> passes;
     private final BatchSource batches;
     private final ParameterSource source;
 
@@ -24,6 +27,15 @@ public final class GptStageFactory implements StageBuilder {
             List<StageBudget> budgets,
             BatchSource batches,
             ParameterSource source) {
+        this(settings, budgets, List.of(), batches, source);
+    }
+
+    private GptStageFactory(
+            GptSettings settings,
+            List<StageBudget> budgets,
+            List<Schedule> passes,
+            BatchSource batches,
+            ParameterSource source) {
         if (budgets.size() != settings.partition().stages()) {
             throw new IllegalArgumentException(
                     "%d stages need a budget each, got %d"
@@ -31,20 +43,49 @@ public final class GptStageFactory implements StageBuilder {
         }
         this.settings = settings;
         this.budgets = List.copyOf(budgets);
+        this.passes = List.copyOf(passes);
         this.batches = batches;
         this.source = source;
     }
 
+    /**
+     * The same stages for a certain order: those of a rank share what its programs do not need for
+     * all of them at a time.
+     *
+     * @param order by kind of pass
+     */
+    public GptStageFactory following(List<Schedule> order) {
+        return new GptStageFactory(settings, budgets, order, batches, source);
+    }
+
     @Override
     public GptStage create(int stage, RankPlace place, Device device) {
+        return createAll(List.of(stage), place, device).getFirst();
+    }
+
+    @Override
+    public List<GptStage> createAll(List<Integer> stages, RankPlace place, Device device) {
         return GptStage.build(
                 settings,
-                settings.role(stage, place),
-                budgets.get(stage),
+                roles(stages, place),
+                budgetsOf(stages),
+                programs(place),
                 place,
                 device,
                 batches,
                 source);
+    }
+
+    private List<StageRole> roles(List<Integer> stages, RankPlace place) {
+        return stages.stream().map(stage -> settings.role(stage, place)).toList();
+    }
+
+    private List<StageBudget> budgetsOf(List<Integer> stages) {
+        return stages.stream().map(budgets::get).toList();
+    }
+
+    private List<RankProgram> programs(RankPlace place) {
+        return passes.stream().map(pass -> pass.program(place.pipeline())).toList();
     }
 
     @Override
@@ -64,16 +105,28 @@ public final class GptStageFactory implements StageBuilder {
 
     /** The same stages with other first values. */
     public GptStageFactory startingFrom(ParameterSource other) {
-        return new GptStageFactory(settings, budgets, batches, other);
+        return new GptStageFactory(settings, budgets, passes, batches, other);
     }
 
-    /** Device memory that a stage will hold from its creation to its end; nothing is allocated. */
+    /** As {@link #predictedMemory(List, RankPlace)} of a rank with one stage. */
     public StageMemory predictedMemory(int stage, RankPlace place) {
-        StageRole role = settings.role(stage, place);
-        StageScopes scopes = StageScopes.counting(settings, "stage " + stage);
-        StageBuffers.allocate(
-                scopes, settings, role, Sharding.of(settings, place), budgets.get(stage));
-        return scopes.memory();
+        return predictedMemory(List.of(stage), place);
+    }
+
+    /**
+     * Device memory that the stages of a rank will hold from their creation to their end; nothing
+     * is allocated.
+     */
+    public StageMemory predictedMemory(List<Integer> stages, RankPlace place) {
+        List<StageScopes> scopes =
+                stages.stream()
+                        .map(stage -> StageScopes.counting(settings, "stage " + stage))
+                        .toList();
+        RankBuffers.allocate(
+                scopes, settings, roles(stages, place), place, budgetsOf(stages), programs(place));
+        return scopes.stream()
+                .map(StageScopes::memory)
+                .reduce(StageMemory.NOTHING, StageMemory::plus);
     }
 
     /** Device memory that a mirror of a stage will hold; nothing is allocated. */

@@ -26,6 +26,10 @@ final class GroupBuffer {
         whole = flat;
     }
 
+    boolean isBound() {
+        return whole != null;
+    }
+
     void unbind() {
         whole = null;
     }

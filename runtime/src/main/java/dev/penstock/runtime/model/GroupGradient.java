@@ -3,12 +3,15 @@ package dev.penstock.runtime.model;
 import dev.penstock.actors.collective.Collective;
 import dev.penstock.actors.collective.CollectiveGroup;
 import dev.penstock.actors.zero.GradientReducer;
+import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A gradient of a group: where backwards add, and the part of the sum over replicas that this rank
- * keeps, in place or, where gradients are sharded, in memory of its own.
+ * keeps, in place or, where gradients are sharded, in memory of its own. Backwards then add in room
+ * that the group has from {@link #open} to the end of the sum.
  */
 final class GroupGradient {
     private final GroupBuffer accumulator;
@@ -37,8 +40,31 @@ final class GroupGradient {
         return part;
     }
 
-    /** The sum of this group over the replicas. */
-    GradientReducer.Group reduction(Kernels kernels) {
+    /** The row that backwards add in. */
+    RowPool.Kind row() {
+        return new RowPool.Kind(DType.F32, elements);
+    }
+
+    /** Whether backwards can add. */
+    boolean isOpen() {
+        return accumulator.isBound();
+    }
+
+    void open(RowPool rows) {
+        accumulator.bind(rows.take(row(), accumulator.name()));
+    }
+
+    void close(RowPool rows) {
+        rows.giveBack(accumulator.whole());
+        accumulator.unbind();
+    }
+
+    /**
+     * The sum of this group over the replicas.
+     *
+     * @param pool of a gradient that is sharded
+     */
+    GradientReducer.Group reduction(Kernels kernels, @Nullable AccumulatorPool pool) {
         return new GradientReducer.Group() {
             @Override
             public Collective reduce(CollectiveGroup replicas) {
@@ -49,8 +75,9 @@ final class GroupGradient {
 
             @Override
             public void reduced() {
-                if (sharding.gradients()) {
+                if (pool != null) {
                     keepOwnPart(kernels);
+                    pool.close(GroupGradient.this);
                 }
             }
         };
@@ -71,8 +98,13 @@ final class GroupGradient {
     }
 
     /** Forgets what a step left here that was abandoned. */
-    void zero(Kernels kernels) {
-        kernels.zero(accumulator.whole());
+    void zero(Kernels kernels, @Nullable AccumulatorPool pool) {
+        if (isOpen()) {
+            kernels.zero(accumulator.whole());
+            if (pool != null) {
+                pool.close(this);
+            }
+        }
         if (part.elements() > 0) {
             kernels.zero(part);
         }

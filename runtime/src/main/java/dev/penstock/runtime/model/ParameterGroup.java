@@ -96,9 +96,8 @@ final class ParameterGroup {
     private GroupGradient gradient(StageScopes scopes, GroupBuffer into, boolean accumulates) {
         Sharding.Part held = sharding.held(elements);
         boolean apart = sharding.gradients() || (sharding.moments() && !accumulates);
-        if (accumulates || !apart) {
-            DeviceScope scope = apart ? scopes.accumulators() : scopes.gradients();
-            into.bind(row(scope, into.name(), DType.F32, elements));
+        if (!apart) {
+            into.bind(row(scopes.gradients(), into.name(), DType.F32, elements));
         }
         Tensor part =
                 apart

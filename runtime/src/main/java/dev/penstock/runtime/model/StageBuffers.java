@@ -9,7 +9,6 @@ import org.jspecify.annotations.Nullable;
 /**
  * Everything that a training stage allocates on its device, all of it when the stage is built.
  *
- * @param gathers room for sharded parameters while they are here
  * @param recomputed blocks that share their activations
  * @param stash what units in flight keep
  * @param workspaces entry s: scratch of a backward of slice s
@@ -21,7 +20,6 @@ import org.jspecify.annotations.Nullable;
  */
 record StageBuffers(
         StageParameters parameters,
-        @Nullable GatherPool gathers,
         RecomputedBlocks recomputed,
         StageStash stash,
         List<Workspace> workspaces,
@@ -72,7 +70,6 @@ record StageBuffers(
                         : RingBuffers.allocate(scopes.scratch(), shape, batch, parts);
         return new StageBuffers(
                 parameters,
-                sharding.parameters() ? gathers(scopes, settings, parameters) : null,
                 recomputed,
                 stash,
                 workspaces(scopes, settings, role),
@@ -81,15 +78,6 @@ record StageBuffers(
                 logits,
                 role.first() ? new InputTokens(scopes.activations(), batch) : null,
                 role.last() ? new LossLedger(scopes.activations(), shape, batch) : null);
-    }
-
-    private static GatherPool gathers(
-            StageScopes scopes, GptSettings settings, StageParameters parameters) {
-        var units = new ParameterUnits(parameters);
-        boolean streamed = settings.zero().residency() == ZeroSettings.Residency.LAYER;
-        return new GatherPool(
-                scopes.gathered(),
-                streamed ? units.windows(settings.zero().prefetchLayers()) : List.of(units.all()));
     }
 
     private static List<Workspace> workspaces(

@@ -1,11 +1,12 @@
 package dev.penstock.runtime.model;
 
+import dev.penstock.actors.collective.Collective;
+import dev.penstock.actors.collective.CollectiveGroup;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.SharedGradient;
 import dev.penstock.actors.spi.TensorNorm;
 import dev.penstock.actors.zero.GradientReducer;
 import dev.penstock.cuda.device.Kernels;
-import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -18,19 +19,25 @@ final class StageGradients {
     private final Kernels kernels;
     private final Sharding sharding;
     private final List<Parameter> counted;
-    private final List<GroupGradient> all = new ArrayList<>();
+    private final List<GroupGradient> all;
     private final List<SharedGradient> shared;
     private final @Nullable GroupGradient tiedHere;
     private final @Nullable GroupGradient headPart;
+    private final @Nullable AccumulatorPool pool;
     private boolean used;
 
+    /**
+     * @param pool where backwards add, of gradients that are sharded
+     */
     StageGradients(
             Kernels kernels,
             StageParameters parameters,
             Sharding sharding,
             GptSettings settings,
-            StageRole role) {
+            StageRole role,
+            @Nullable AccumulatorPool pool) {
         this.kernels = kernels;
+        this.pool = pool;
         this.sharding = sharding;
         counted = parameters.counted();
         Parameter table = settings.shape().tied() ? parameters.tokenTable() : null;
@@ -42,10 +49,7 @@ final class StageGradients {
                 alone || table == null || !table.isHeld()
                         ? List.of()
                         : List.of(sharedBetween(settings.partition().stages(), table));
-        parameters.groups().forEach(group -> all.add(group.trained().gradient()));
-        if (headPart != null) {
-            all.add(headPart);
-        }
+        all = parameters.gradients();
     }
 
     private static SharedGradient sharedBetween(int stages, Parameter parameter) {
@@ -58,15 +62,33 @@ final class StageGradients {
         return shared;
     }
 
-    /** What is summed with replicas. */
-    List<GradientReducer.Group> reductions() {
-        return all.stream().map(gradient -> gradient.reduction(kernels)).toList();
+    /** Before a backward adds, or a sum begins: finds room. */
+    void open(CollectiveGroup replicas) {
+        if (pool != null) {
+            pool.open(all, replicas);
+        }
+    }
+
+    /** Begins to sum with replicas. */
+    Collective reduce(CollectiveGroup replicas) {
+        open(replicas);
+        Collective sum =
+                GradientReducer.reduce(
+                        all.stream().map(gradient -> gradient.reduction(kernels, pool)).toList(),
+                        replicas);
+        if (pool != null) {
+            pool.underWay(sum);
+        }
+        return sum;
     }
 
     /** Before a step's backwards: zeroes what a step that was abandoned left behind. */
     void begin() {
         if (used) {
-            all.forEach(gradient -> gradient.zero(kernels));
+            all.forEach(gradient -> gradient.zero(kernels, pool));
+        }
+        if (pool != null) {
+            pool.forgetSums();
         }
         used = true;
     }

@@ -1,7 +1,7 @@
 package dev.penstock.runtime.model;
 
 /**
- * Bytes of device memory of a stage, by use.
+ * Bytes of device memory of a stage, or of all stages of a rank, by use.
  *
  * @param parameters master weights and their BF16 copies
  * @param gradients accumulated gradients
@@ -21,6 +21,21 @@ public record StageMemory(
         long gathered,
         long accumulators,
         long offloaded) {
+    static final StageMemory NOTHING = new StageMemory(0, 0, 0, 0, 0, 0, 0, 0);
+
+    /** Of both together. */
+    StageMemory plus(StageMemory other) {
+        return new StageMemory(
+                parameters + other.parameters,
+                gradients + other.gradients,
+                optimizer + other.optimizer,
+                activations + other.activations,
+                scratch + other.scratch,
+                gathered + other.gathered,
+                accumulators + other.accumulators,
+                offloaded + other.offloaded);
+    }
+
     public long total() {
         return parameters + gradients + optimizer + activations + scratch + gathered + accumulators;
     }

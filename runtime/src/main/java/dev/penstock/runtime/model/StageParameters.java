@@ -100,6 +100,16 @@ record StageParameters(
         return held().stream().filter(p -> p.spec().counted()).toList();
     }
 
+    /** All gradients of {@link #groups}, and the head's part of a tied matrix's. */
+    List<GroupGradient> gradients() {
+        List<GroupGradient> all = new ArrayList<>();
+        groups.forEach(group -> all.add(group.trained().gradient()));
+        if (head != null && head.second() != null) {
+            all.add(head.second());
+        }
+        return all;
+    }
+
     /** The token table, or a tied head's copy of it, if this stage has one. */
     @Nullable Parameter tokenTable() {
         return all.stream().filter(p -> p.name().equals(TOKEN_TABLE)).findFirst().orElse(null);

@@ -91,6 +91,36 @@ class PlannedMemoryIT {
         }
     }
 
+    /** What the stages of a rank use by turns is there once. */
+    @ParameterizedTest(name = "{0}, {1}")
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "kind=breadth-first | stage=2 | float32",
+                "kind=breadth-first | stage=3, residency=pass | bf16",
+                "kind=zb-v | stage=3, residency=micro-batch, reduce=per-micro-batch | float32",
+                "kind=interleaved-1f1b | stage=3, residency=layer | float32"
+            })
+    void whatReplicasDivideIsAsPlanned(String order, String zero, String precision)
+            throws Exception {
+        Training training =
+                Training.onText(folder)
+                        .set("run.steps=3", "model.layers=4", "model.width=64")
+                        .set("schedule={" + order + "}", "pipeline={stages=2, chunks=2}")
+                        .set("parallel={data=2, zero={" + zero + "}}")
+                        .set("device.precision=" + precision);
+
+        List<Long> measured = training.complete().peakBytes();
+
+        List<Long> planned = planned(training);
+        assertThat(measured).hasSize(4);
+        for (int rank = 0; rank < 4; rank++) {
+            assertThat(measured.get(rank))
+                    .as("peak bytes of rank %d", rank)
+                    .isCloseTo(planned.get(rank), Percentage.withPercentage(5));
+        }
+    }
+
     /** The plan leaves out a few KiB that a rank takes when it computes. */
     @Test
     void memoryThatEndsWhileTheRunGoesOnEndsItInWords() throws Exception {
@@ -120,7 +150,8 @@ class PlannedMemoryIT {
         List<Long> calm = planned(training);
         Matcher refused =
                 Pattern.compile(
-                                "at least ([0-9,]+) bytes for rank 3 with stage 3, of them ([0-9,]+)")
+                                "at least ([0-9,]+) bytes for rank 3 with stage 3, of them"
+                                    + " ([0-9,]+)")
                         .matcher(
                                 Training.onText(folder.resolve("refused"))
                                         .set(training.settings().toArray(String[]::new))

@@ -38,7 +38,6 @@ import java.util.TreeMap;
 import java.util.function.BiConsumer;
 import java.util.function.IntFunction;
 import java.util.stream.Collectors;
-import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /** Runs a pipeline of stages on one thread and one device, each op as soon as its inputs exist. */
@@ -113,19 +112,21 @@ final class PipelineDriver implements AutoCloseable {
                         .sorted(Comparator.comparingInt(StagePeak::stage))
                         .map(PipelineDriver::budget)
                         .toList();
-        GptStageFactory factory = new GptStageFactory(settings, budgets, batches, source);
+        GptStageFactory factory =
+                new GptStageFactory(settings, budgets, batches, source)
+                        .following(List.of(order, evaluation));
         stages =
-                IntStream.range(0, budgets.size())
-                        .mapToObj(
-                                stage ->
-                                        factory.create(
-                                                stage,
-                                                new RankPlace(
-                                                        order.placement().rankOf(stage),
-                                                        shard,
-                                                        0,
-                                                        replica),
-                                                device))
+                order.programs().stream()
+                        .flatMap(
+                                program ->
+                                        factory
+                                                .createAll(
+                                                        order.placement().stagesOf(program.rank()),
+                                                        new RankPlace(
+                                                                program.rank(), shard, 0, replica),
+                                                        device)
+                                                .stream())
+                        .sorted(Comparator.comparingInt(GptStage::stage))
                         .toList();
         boundaries = device.memory().child("boundaries", Long.MAX_VALUE);
     }

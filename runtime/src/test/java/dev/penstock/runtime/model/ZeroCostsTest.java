@@ -11,11 +11,15 @@ import dev.penstock.runtime.model.ZeroSettings.Reduction;
 import dev.penstock.runtime.model.ZeroSettings.Residency;
 import dev.penstock.schedules.generate.GenerateOptions;
 import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.ir.LayerRange;
+import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.ReplicaTraffic;
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -86,6 +90,120 @@ class ZeroCostsTest {
                 }
             }
         }
+    }
+
+    /** Where a rank works on one of its stages at a time, it has room for one at a time. */
+    @ParameterizedTest
+    @CsvSource({
+        "breadth-first, 2, PER_STEP, PASS",
+        "breadth-first, 3, PER_STEP, STEP",
+        "interleaved-1f1b, 2, PER_MICRO_BATCH, PASS",
+        "interleaved-1f1b, 2, PER_STEP, MICRO_BATCH",
+        "zb-v, 2, PER_MICRO_BATCH, PASS",
+        "zb-v, 2, PER_STEP, LAYER"
+    })
+    void stagesOfARankShareWhatTheyDoNotNeedAtATime(
+            String kind, int chunks, Reduction reduction, Residency residency) {
+        int ranks = 2;
+        Schedule order = order(kind, ranks, chunks, 4);
+        GptShape shape = new GptShape(64, 16, 64, 2 * ranks * chunks, 4, false);
+        for (int zero : List.of(2, 3)) {
+            GptSettings settings =
+                    settings(
+                            shape,
+                            order,
+                            2,
+                            new ZeroSettings(zero, residency, 1).reducing(reduction));
+            Schedule training = new ReplicatedOrder(settings, order).training();
+            GptStageFactory factory = factory(settings).following(List.of(training));
+            for (int rank = 0; rank < ranks; rank++) {
+                List<Integer> stages = order.placement().stagesOf(rank);
+                RankPlace place = new RankPlace(rank, 0, 0, 1);
+                StageMemory predicted = factory.predictedMemory(stages, place);
+                StageMemory apart =
+                        stages.stream()
+                                .map(stage -> factory(settings).predictedMemory(stage, place))
+                                .reduce(StageMemory.NOTHING, StageMemory::plus);
+                int accumulating = mostAccumulating(training, rank);
+                int gathered = zero < 3 ? 0 : mostGathered(training, rank);
+                long blocks = 2 * 4L * (12 * 64 * 64 + 13 * 64);
+                String as = "%s, ZeRO %d, rank %d".formatted(order.name(), zero, rank);
+
+                assertThat(predicted.accumulators() - edges(rank, ranks, kind, accumulating))
+                        .as(as)
+                        .isEqualTo(accumulating * blocks);
+                assertThat(apart.accumulators() - edges(rank, ranks, kind, chunks))
+                        .isEqualTo(chunks * blocks);
+                if (residency != Residency.LAYER) {
+                    assertThat(
+                                    predicted.gathered()
+                                            - (zero < 3 ? 0 : edges(rank, ranks, kind, gathered)))
+                            .as(as)
+                            .isEqualTo(gathered * blocks);
+                } else if (zero == 3) {
+                    assertThat(predicted.gathered())
+                            .isLessThanOrEqualTo(blocks + edges(rank, ranks, kind, 1));
+                }
+                try (Device device = Devices.open(DeviceSettings.DEFAULTS)) {
+                    List<GptStage> built = factory.createAll(stages, place, device);
+                    assertThat(
+                                    built.stream()
+                                            .map(GptStage::memory)
+                                            .reduce(StageMemory.NOTHING, StageMemory::plus))
+                            .isEqualTo(predicted);
+                    assertThat(device.memory().liveBytes()).isEqualTo(predicted.total());
+                    built.reversed().forEach(GptStage::close);
+                    assertThat(device.memory().liveBytes()).isZero();
+                }
+            }
+        }
+    }
+
+    /**
+     * Bytes of tables, final norm and head on a rank; the first and last stage have them. Where one
+     * rank has both, and never both at a time, the head's matrix takes the room of the table.
+     */
+    private static long edges(int rank, int ranks, String kind, int together) {
+        long matrix = 4L * 64 * 64;
+        long first = matrix + 4L * 16 * 64;
+        long last = matrix + 4L * 2 * 64;
+        boolean vShaped = kind.equals("zb-v");
+        if (vShaped && rank == 0) {
+            return first + last - (together == 1 ? matrix : 0);
+        }
+        return (rank == 0 ? first : 0) + (rank == ranks - 1 && !vShaped ? last : 0);
+    }
+
+    /** Stages between a first weight gradient and the sum. */
+    private static int mostAccumulating(Schedule training, int rank) {
+        Set<Integer> open = new HashSet<>();
+        int most = 0;
+        for (Op op : training.program(rank).ops()) {
+            for (Op.Compute part : op.computations()) {
+                if (!(part instanceof Op.Forward)) {
+                    open.add(part.stage());
+                }
+            }
+            most = Math.max(most, open.size());
+            if (op instanceof Op.ReduceGradients(int stage)) {
+                open.remove(stage);
+            }
+        }
+        return most;
+    }
+
+    private static int mostGathered(Schedule training, int rank) {
+        Set<Integer> here = new HashSet<>();
+        int most = 0;
+        for (Op op : training.program(rank).ops()) {
+            if (op instanceof Op.GatherParameters(int stage, LayerRange _)) {
+                here.add(stage);
+            } else if (op instanceof Op.ReleaseParameters(int stage, LayerRange _)) {
+                here.remove(stage);
+            }
+            most = Math.max(most, here.size());
+        }
+        return most;
     }
 
     @ParameterizedTest

@@ -43,6 +43,7 @@ class ZeroTest {
         "2, breadth-first, 2, 2, 16, FLOAT32",
         "3, interleaved-1f1b, 2, 2, 16, FLOAT32",
         "2, zb-h1, 3, 1, 16, FLOAT32",
+        "2, zb-v, 2, 2, 16, FLOAT32",
         "4, seq1f1b, 2, 1, 8 8, FLOAT32",
         "2, 1f1b, 2, 1, 16, BF16",
         "3, 1f1b, 1, 1, 16, BF16"
