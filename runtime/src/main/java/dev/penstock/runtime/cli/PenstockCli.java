@@ -23,6 +23,7 @@ import picocli.CommandLine.Option;
             AttachCommand.class,
             StopCommand.class,
             RebalanceCommand.class,
+            UiCommand.class,
             CertsCommand.class,
             DoctorCommand.class,
             CompletionCommand.class,

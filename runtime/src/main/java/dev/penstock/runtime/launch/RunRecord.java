@@ -4,6 +4,9 @@ import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.runtime.dashboard.DashboardServer;
+import dev.penstock.runtime.events.EventLog;
+import dev.penstock.runtime.events.RunEvent;
 import dev.penstock.runtime.metrics.ListenerFanOut;
 import dev.penstock.runtime.metrics.MetricsWriter;
 import dev.penstock.runtime.metrics.PipelineMeter;
@@ -16,6 +19,8 @@ import dev.penstock.runtime.report.RunEnding;
 import dev.penstock.runtime.report.RunFacts;
 import dev.penstock.runtime.report.RunRecorder;
 import dev.penstock.runtime.report.RunReport;
+import dev.penstock.schedules.ir.ScheduleText;
+import java.io.IOException;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
@@ -23,12 +28,17 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * What a run leaves in its directory beside checkpoints: metrics while it goes on, a report at its
  * end. Close it when nothing more will be measured, then write the report.
  */
 public final class RunRecord implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(RunRecord.class);
+
     private final RunDirectory directory;
     private final RunAssembly assembly;
     private final List<Long> plannedBytes;
@@ -36,6 +46,8 @@ public final class RunRecord implements AutoCloseable {
     private final PipelineMeter meter;
     private final RunRecorder recorder;
     private final MetricsWriter metrics;
+    private final EventLog events;
+    private final @Nullable DashboardServer dashboard;
     private final RecoveryBook recoveries = new RecoveryBook(InstantSource.system());
 
     /**
@@ -76,6 +88,30 @@ public final class RunRecord implements AutoCloseable {
                         tokensPerStep(),
                         assembly.model().optimizer().learningRate()::at,
                         InstantSource.system());
+        this.events =
+                new EventLog(
+                        directory.events(),
+                        began(recorded),
+                        meter,
+                        assembly.model().optimizer().learningRate()::at,
+                        config.report().opTimesEvery(),
+                        InstantSource.system());
+        this.dashboard = config.report().dashboard() ? serve() : null;
+    }
+
+    /** A page that cannot be shown costs the page and nothing else. */
+    private @Nullable DashboardServer serve() {
+        int port = config.report().dashboardPort();
+        try {
+            return DashboardServer.start(directory, port);
+        } catch (IOException e) {
+            LOG.warn(
+                    "no dashboard: cannot listen on 127.0.0.1:{} ({}); try another"
+                        + " report.dashboard-port, or 0 for any",
+                    port,
+                    e.getMessage());
+            return null;
+        }
     }
 
     /** Of the run's program; shared with whoever shows progress. */
@@ -89,7 +125,7 @@ public final class RunRecord implements AutoCloseable {
 
     /** Records what it is told, looks for stragglers, and hands all on. */
     public RunListener listener(RunListener next) {
-        var told = new ListenerFanOut(List.of(metrics, recorder, recoveries, next));
+        var told = new ListenerFanOut(List.of(metrics, events, recorder, recoveries, next));
         var stragglers =
                 new StragglerWatch(
                         assembly.plan().training(),
@@ -141,6 +177,9 @@ public final class RunRecord implements AutoCloseable {
                     .ifPresent(note -> lines.add("note: " + note));
         }
         lines.add("run directory: " + directory.path());
+        if (dashboard != null) {
+            lines.add("dashboard: " + dashboard.url());
+        }
         return lines;
     }
 
@@ -150,11 +189,28 @@ public final class RunRecord implements AutoCloseable {
      * @return a summary for people
      */
     public String report(RunOutcome outcome, Duration took, Optional<String> sample) {
+        EventLog.appendEnd(directory.events(), outcome, InstantSource.system());
         return new RunReport(directory, facts(), recorder)
                 .write(new RunEnding(outcome, took, sample));
     }
 
-    private RunFacts facts() {
+    private RunEvent.Began began(long recorded) {
+        return new RunEvent.Began(
+                System.currentTimeMillis(),
+                RunEvent.VERSION,
+                config.run().name(),
+                recorded,
+                assembly.plan().steps().last(),
+                tokensPerStep(),
+                assembly.model().shape().parameters(),
+                ScheduleText.print(assembly.plan().training()),
+                assembly.plan().grid(),
+                plannedBytes,
+                config.resolved(),
+                environment());
+    }
+
+    private Map<String, String> environment() {
         Map<String, String> environment = new LinkedHashMap<>();
         environment.put(
                 "host",
@@ -165,6 +221,10 @@ public final class RunRecord implements AutoCloseable {
                                 Runtime.getRuntime().availableProcessors()));
         environment.put("java", Runtime.version().toString());
         environment.put("data", assembly.data().description());
+        return environment;
+    }
+
+    private RunFacts facts() {
         return new RunFacts(
                 config.run().name(),
                 config.resolved(),
@@ -175,7 +235,7 @@ public final class RunRecord implements AutoCloseable {
                 assembly.model().shape().parameters(),
                 plannedBytes,
                 this::faults,
-                environment);
+                environment());
     }
 
     private List<FaultOutcome> faults() {
@@ -188,5 +248,9 @@ public final class RunRecord implements AutoCloseable {
     @Override
     public void close() {
         metrics.close();
+        events.close();
+        if (dashboard != null) {
+            dashboard.close();
+        }
     }
 }

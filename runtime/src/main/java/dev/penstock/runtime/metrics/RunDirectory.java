@@ -168,6 +168,11 @@ public record RunDirectory(Path path) {
         return path.resolve("metrics.jsonl");
     }
 
+    /** What happened, a line each: see {@code docs/events.md}. */
+    public Path events() {
+        return path.resolve("events.jsonl");
+    }
+
     /** Op times of a few steps, for chrome://tracing and ui.perfetto.dev. */
     public Path trace() {
         return path.resolve("trace.json");

@@ -101,7 +101,7 @@ class ConfigLoaderTest {
                                         0,
                                         RecoverySection.NonFinite.HALT,
                                         false),
-                                new ReportSection(List.of(5, 20, 50)),
+                                new ReportSection(List.of(5, 20, 50), 10, true, 0),
                                 List.of()));
     }
 
@@ -228,7 +228,7 @@ class ConfigLoaderTest {
                                         1,
                                         RecoverySection.NonFinite.SKIP,
                                         true),
-                                new ReportSection(List.of()),
+                                new ReportSection(List.of(), 10, true, 0),
                                 List.of()));
     }
 

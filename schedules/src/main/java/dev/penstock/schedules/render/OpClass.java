@@ -3,7 +3,7 @@ package dev.penstock.schedules.render;
 import dev.penstock.schedules.ir.Op;
 
 /** Kinds of op as pictures tell them apart. */
-enum OpClass {
+public enum OpClass {
     FORWARD("forward", "forward"),
     BACKWARD("backward", "backward"),
     SEND("send", "send"),
@@ -25,7 +25,8 @@ enum OpClass {
         this.words = words;
     }
 
-    static OpClass of(Op op) {
+    /** The kind of an op. */
+    public static OpClass of(Op op) {
         return switch (op) {
             case Op.Forward _ -> FORWARD;
             case Op.Backward _ -> BACKWARD;
@@ -42,17 +43,17 @@ enum OpClass {
     }
 
     /** One word, also a CSS class and a category of a trace. */
-    String label() {
+    public String label() {
         return label;
     }
 
     /** For the reader of a legend. */
-    String words() {
+    public String words() {
         return words;
     }
 
     /** Whether it runs beside the computations of its rank. */
-    boolean background() {
+    public boolean background() {
         return this == GATHER || this == RELEASE || this == REDUCE;
     }
 }

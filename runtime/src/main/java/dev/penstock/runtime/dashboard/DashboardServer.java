@@ -1,0 +1,234 @@
+package dev.penstock.runtime.dashboard;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+import dev.penstock.runtime.metrics.RunDirectory;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.zip.GZIPOutputStream;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Serves the page of one run on loopback. Reads only: no request changes anything. A browser that
+ * was led here under another host name is refused, so that no foreign page reads a run.
+ *
+ * <pre>
+ *   /                     the page, and beside it its script, style and plotter
+ *   /api/facts            what does not change while a process trains
+ *   /api/curves           all steps
+ *   /api/program          what the ops of each rank's program are
+ *   /api/step?step=N      when they ran in step N, or in the last one before it that was sampled
+ *   /api/stream           server-sent events: what is new, as it happens
+ * </pre>
+ */
+public final class DashboardServer implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(DashboardServer.class);
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final Duration PATIENCE = Duration.ofSeconds(30);
+    private static final Duration SIGN_OF_LIFE = Duration.ofSeconds(5);
+    private static final int VIEWERS = 32;
+    private static final int GZIP_FROM = 1 << 12;
+    private static final Pattern STEP = Pattern.compile("step=(\\d{1,15})");
+    private static final String NOTHING_FOREIGN =
+            "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src"
+                + " 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none';"
+                + " frame-ancestors 'none'";
+    private static final Map<String, String> FILES =
+            Map.of(
+                    "/", "index.html",
+                    "/dashboard.js", "dashboard.js",
+                    "/gantt.js", "gantt.js",
+                    "/dashboard.css", "dashboard.css",
+                    "/uplot.js", "uplot/uPlot.iife.min.js",
+                    "/uplot.css", "uplot/uPlot.min.css");
+
+    private final HttpServer server;
+    private final ExecutorService executor = Executors.newVirtualThreadPerTaskExecutor();
+    private final RunFeed feed;
+
+    private DashboardServer(HttpServer server, RunFeed feed) {
+        this.server = server;
+        this.feed = feed;
+    }
+
+    /**
+     * Starts to serve.
+     *
+     * @param port of loopback; 0 for any that is free
+     * @throws IOException if the port is taken
+     */
+    public static DashboardServer start(RunDirectory directory, int port) throws IOException {
+        HttpServer http =
+                HttpServer.create(
+                        new InetSocketAddress(InetAddress.getLoopbackAddress(), port), VIEWERS);
+        var dashboard = new DashboardServer(http, new RunFeed(directory));
+        http.setExecutor(dashboard.executor);
+        http.createContext("/", dashboard::handle);
+        http.start();
+        return dashboard;
+    }
+
+    /** Where a browser finds the page. */
+    public String url() {
+        return "http://127.0.0.1:%d/".formatted(server.getAddress().getPort());
+    }
+
+    @Override
+    public void close() {
+        feed.close();
+        server.stop(0);
+        executor.shutdownNow();
+    }
+
+    private void handle(HttpExchange exchange) throws IOException {
+        try (exchange) {
+            exchange.getResponseHeaders().set("Content-Security-Policy", NOTHING_FOREIGN);
+            exchange.getResponseHeaders().set("X-Content-Type-Options", "nosniff");
+            exchange.getResponseHeaders().set("Referrer-Policy", "no-referrer");
+            exchange.getResponseHeaders().set("Cache-Control", "no-store");
+            if (!isForThisHost(exchange)) {
+                refuse(exchange, 421, "this page is for browsers of its own machine");
+            } else if (!exchange.getRequestMethod().equals("GET")) {
+                refuse(exchange, 405, "this page only shows: GET");
+            } else {
+                answer(exchange);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } catch (RuntimeException e) {
+            LOG.warn("the dashboard could not answer {}", exchange.getRequestURI().getPath(), e);
+        }
+    }
+
+    private void answer(HttpExchange exchange) throws IOException, InterruptedException {
+        String path = exchange.getRequestURI().getPath();
+        switch (path) {
+            case "/api/facts" -> json(exchange, feed.view(PATIENCE).facts());
+            case "/api/curves" -> json(exchange, Optional.of(feed.view(PATIENCE).curves()));
+            case "/api/program" ->
+                    json(exchange, feed.view(PATIENCE).schedule().map(ProgramPicture::of));
+            case "/api/step" -> json(exchange, picture(exchange.getRequestURI().getQuery()));
+            case "/api/stream" -> stream(exchange);
+            default -> file(exchange, path);
+        }
+    }
+
+    private Optional<StepPicture> picture(String query) throws InterruptedException {
+        Matcher asked = STEP.matcher(query == null ? "" : query);
+        long step = asked.matches() ? Long.parseLong(asked.group(1)) : Long.MAX_VALUE - 1;
+        RunView view = feed.view(PATIENCE);
+        return view.sample(step).map(times -> StepPicture.of(times, view.schedule(), view.grid()));
+    }
+
+    private void stream(HttpExchange exchange) throws IOException, InterruptedException {
+        if (feed.subscribers() >= VIEWERS) {
+            refuse(exchange, 503, "%d browsers watch already".formatted(VIEWERS));
+            return;
+        }
+        exchange.getResponseHeaders().set("Content-Type", "text/event-stream");
+        exchange.sendResponseHeaders(200, 0);
+        try (RunFeed.Subscription subscription = feed.subscribe();
+                OutputStream out = exchange.getResponseBody()) {
+            RunView.Update update = feed.view(PATIENCE).quiet();
+            while (!subscription.isLost()) {
+                out.write("data: ".getBytes(StandardCharsets.US_ASCII));
+                out.write(bytes(update));
+                out.write("\n\n".getBytes(StandardCharsets.US_ASCII));
+                out.flush();
+                update = subscription.next(SIGN_OF_LIFE);
+            }
+        }
+    }
+
+    private static void file(HttpExchange exchange, String path) throws IOException {
+        String name = FILES.get(path);
+        if (name == null) {
+            refuse(exchange, 404, "there is nothing here");
+            return;
+        }
+        try (InputStream in = DashboardServer.class.getResourceAsStream(name)) {
+            if (in == null) {
+                throw new IllegalStateException("expected the resource " + name + ", found none");
+            }
+            send(exchange, 200, type(name), in.readAllBytes());
+        }
+    }
+
+    private static String type(String name) {
+        return switch (name.substring(name.lastIndexOf('.') + 1)) {
+            case "html" -> "text/html; charset=utf-8";
+            case "js" -> "text/javascript; charset=utf-8";
+            default -> "text/css; charset=utf-8";
+        };
+    }
+
+    private static void json(HttpExchange exchange, Optional<?> answer) throws IOException {
+        if (answer.isEmpty()) {
+            refuse(exchange, 404, "not known yet");
+        } else {
+            send(exchange, 200, "application/json", bytes(answer.get()));
+        }
+    }
+
+    private static byte[] bytes(Object answer) {
+        try {
+            return JSON.writeValueAsBytes(answer);
+        } catch (JsonProcessingException e) {
+            throw new IllegalStateException("expected answers to be writable", e);
+        }
+    }
+
+    private static void refuse(HttpExchange exchange, int code, String why) throws IOException {
+        send(
+                exchange,
+                code,
+                "text/plain; charset=utf-8",
+                (why + "\n").getBytes(StandardCharsets.UTF_8));
+    }
+
+    private static void send(HttpExchange exchange, int code, String type, byte[] body)
+            throws IOException {
+        byte[] sent = body;
+        exchange.getResponseHeaders().set("Content-Type", type);
+        String accepted = exchange.getRequestHeaders().getFirst("Accept-Encoding");
+        if (body.length >= GZIP_FROM && accepted != null && accepted.contains("gzip")) {
+            exchange.getResponseHeaders().set("Content-Encoding", "gzip");
+            sent = gzip(body);
+        }
+        exchange.sendResponseHeaders(code, sent.length);
+        exchange.getResponseBody().write(sent);
+    }
+
+    private static byte[] gzip(byte[] body) throws IOException {
+        var zipped = new ByteArrayOutputStream(body.length / 4);
+        try (var out = new GZIPOutputStream(zipped)) {
+            out.write(body);
+        }
+        return zipped.toByteArray();
+    }
+
+    /** A name that somebody pointed at this machine is not this machine's. */
+    private boolean isForThisHost(HttpExchange exchange) {
+        String host = exchange.getRequestHeaders().getFirst("Host");
+        int port = server.getAddress().getPort();
+        return host != null
+                && (host.equals("127.0.0.1:" + port)
+                        || host.equals("localhost:" + port)
+                        || host.equals("[::1]:" + port));
+    }
+}

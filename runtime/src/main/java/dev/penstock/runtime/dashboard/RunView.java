@@ -1,0 +1,324 @@
+package dev.penstock.runtime.dashboard;
+
+import dev.penstock.actors.spi.RankGrid;
+import dev.penstock.runtime.dashboard.StepSeries.Column;
+import dev.penstock.runtime.events.RunEvent;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.ScheduleText;
+import dev.penstock.schedules.ir.ScheduleTextException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/** What an event log says about a run so far, and what of it is new. Thread-safe. */
+final class RunView {
+    private static final int POINTS = 8_000;
+    private static final int UPDATE_ROWS = 500;
+    private static final int PACE_STEPS = 30;
+    private static final int HAPPENINGS = 2_000;
+    private static final long SAMPLED_OPS = 8_000_000;
+
+    private final Path directory;
+    private final StepSeries series = new StepSeries();
+    private final List<double[]> evaluations = new ArrayList<>();
+    private final List<Happening> happenings = new ArrayList<>();
+    private final SortedMap<Long, RunEvent.OpTimes> samples = new TreeMap<>();
+    private RunEvent.@Nullable Began began;
+    private RunEvent.@Nullable Opened opened;
+    private RunEvent.@Nullable Ended ended;
+    private @Nullable Schedule schedule;
+    private Map<String, List<Long>> rankMicros = Map.of();
+    private List<Long> peakBytes = List.of();
+    private boolean recovering;
+    private long beganAt;
+    private long lastSign;
+    private int toldRows;
+    private int toldEvaluations;
+    private long toldHappenings;
+    private long allHappenings;
+    private boolean mustReload = true;
+
+    /**
+     * What happened beside steps.
+     *
+     * @param step last step before it
+     */
+    record Happening(long time, long step, String kind, String text) {}
+
+    /**
+     * What the page does not know yet.
+     *
+     * @param reload whether steps are gone, so that the page has to ask for everything again
+     * @param rows new steps, by {@link Column}
+     */
+    record Update(
+            RunHead head,
+            boolean reload,
+            List<double[]> rows,
+            List<double[]> evaluations,
+            List<Happening> happenings) {}
+
+    /** Curves as a whole. */
+    record Curves(double[][] columns, List<double[]> evaluations, List<Happening> happenings) {}
+
+    /** What does not change while a process trains. */
+    record Facts(
+            String name,
+            String configuration,
+            Map<String, String> environment,
+            List<String> devices,
+            String fingerprint,
+            RankGrid grid,
+            List<Long> plannedBytes,
+            long parameters,
+            long tokensPerStep,
+            String schedule) {}
+
+    RunView(Path directory) {
+        this.directory = directory;
+    }
+
+    synchronized void apply(RunEvent event) {
+        lastSign = Math.max(lastSign, event.time());
+        switch (event) {
+            case RunEvent.Began begin -> begin(begin);
+            case RunEvent.Opened open -> opened = open;
+            case RunEvent.Stepped step -> step(step);
+            case RunEvent.OpTimes times -> sample(times);
+            case RunEvent.Evaluated evaluated ->
+                    evaluations.add(new double[] {evaluated.step(), evaluated.loss()});
+            case RunEvent.Saved saved ->
+                    happened(
+                            saved.time(),
+                            "checkpoint",
+                            "checkpoint of step %d: %,d bytes in %,d ms"
+                                    .formatted(saved.step(), saved.bytes(), saved.micros() / 1000));
+            case RunEvent.Recovered recovered -> {
+                recovering = false;
+                happened(recovered.time(), "recovery", recovered.told());
+                cutAfter(recovered.fromStep());
+            }
+            case RunEvent.Noted noted -> {
+                recovering |= noted.kind() == RunEvent.Noted.Kind.RECOVERING;
+                happened(
+                        noted.time(),
+                        noted.kind().name().toLowerCase(Locale.ROOT).replace('_', ' '),
+                        noted.text());
+            }
+            case RunEvent.Ended end -> end(end);
+        }
+    }
+
+    /** What is new since the last call. */
+    synchronized Update update() {
+        boolean reload = mustReload || series.rows() - toldRows > UPDATE_ROWS;
+        long unheard = Math.min(allHappenings - toldHappenings, happenings.size());
+        var update =
+                new Update(
+                        head(),
+                        reload,
+                        reload ? List.of() : series.from(toldRows),
+                        reload
+                                ? List.of()
+                                : List.copyOf(
+                                        evaluations.subList(toldEvaluations, evaluations.size())),
+                        reload
+                                ? List.of()
+                                : List.copyOf(
+                                        happenings.subList(
+                                                happenings.size() - (int) unheard,
+                                                happenings.size())));
+        toldRows = series.rows();
+        toldEvaluations = evaluations.size();
+        toldHappenings = allHappenings;
+        mustReload = false;
+        return update;
+    }
+
+    /** How the run stands, and nothing new. */
+    synchronized Update quiet() {
+        return new Update(head(), false, List.of(), List.of(), List.of());
+    }
+
+    synchronized Curves curves() {
+        return new Curves(
+                series.thinned(POINTS), List.copyOf(evaluations), List.copyOf(happenings));
+    }
+
+    /** Empty before the first line was read. */
+    synchronized Optional<Facts> facts() {
+        RunEvent.Began begin = began;
+        if (begin == null) {
+            return Optional.empty();
+        }
+        RunEvent.Opened open = opened;
+        return Optional.of(
+                new Facts(
+                        begin.name(),
+                        begin.configuration(),
+                        begin.environment(),
+                        open == null ? List.of() : open.devices(),
+                        open == null ? "" : open.fingerprint(),
+                        begin.grid(),
+                        begin.plannedBytes(),
+                        begin.parameters(),
+                        begin.tokensPerStep(),
+                        schedule == null ? "" : schedule.name()));
+    }
+
+    /** The program of the ranks, if it can be read. */
+    synchronized Optional<Schedule> schedule() {
+        return Optional.ofNullable(schedule);
+    }
+
+    /** Of all ranks; one pipeline alone if the log does not say. */
+    synchronized RankGrid grid() {
+        RunEvent.Began begin = began;
+        return begin == null ? RankGrid.pipeline(1) : begin.grid();
+    }
+
+    /** The op times of a step, or of the last one before it that has any. */
+    synchronized Optional<RunEvent.OpTimes> sample(long step) {
+        SortedMap<Long, RunEvent.OpTimes> before = samples.headMap(step + 1);
+        SortedMap<Long, RunEvent.OpTimes> found = before.isEmpty() ? samples : before;
+        return found.isEmpty()
+                ? Optional.empty()
+                : Optional.of(before.isEmpty() ? found.firstEntry() : found.lastEntry())
+                        .map(Map.Entry::getValue);
+    }
+
+    synchronized RunHead head() {
+        RunEvent.Began begin = began;
+        RunEvent.Ended end = ended;
+        return new RunHead(
+                begin == null ? "" : begin.name(),
+                directory.toString(),
+                end == null ? "running" : end.outcome().name().toLowerCase(Locale.ROOT),
+                end == null ? "" : end.reason(),
+                recovering,
+                series.rows() == 0 ? resumedStep() : (long) series.last(Column.STEP),
+                begin == null ? 0 : begin.lastStep(),
+                series.last(Column.LOSS),
+                tokensPerSecond(),
+                end == null ? etaSeconds() : Double.NaN,
+                beganAt,
+                lastSign,
+                rankMicros,
+                peakBytes,
+                List.copyOf(samples.keySet()));
+    }
+
+    private long resumedStep() {
+        RunEvent.Began begin = began;
+        return begin == null ? 0 : begin.resumedStep();
+    }
+
+    private void begin(RunEvent.Began begin) {
+        boolean again = began != null;
+        began = begin;
+        opened = null;
+        ended = null;
+        recovering = false;
+        mustReload = true;
+        beganAt = again ? beganAt : begin.time();
+        samples.clear(); // of another program, perhaps
+        try {
+            schedule = ScheduleText.parse(begin.schedule());
+        } catch (ScheduleTextException e) {
+            schedule = null;
+        }
+        if (again) {
+            happened(
+                    begin.time(),
+                    "resumed",
+                    "goes on after step %d".formatted(begin.resumedStep()));
+        }
+        cutAfter(begin.resumedStep());
+    }
+
+    private void step(RunEvent.Stepped step) {
+        if (step.step() <= series.last(Column.STEP)) {
+            cutAfter(step.step() - 1);
+        }
+        RunEvent.Began begin = began;
+        double tokens = begin == null ? Double.NaN : begin.tokensPerStep();
+        series.add(
+                step.step(),
+                step.loss(),
+                step.gradientNorm(),
+                step.learningRate(),
+                step.stepMicros() / 1e3,
+                tokens / step.stepMicros() * 1e6,
+                step.bubbleMeasured(),
+                step.bubblePredicted(),
+                step.time());
+        rankMicros = step.rankMicros();
+        if (!step.peakBytes().isEmpty()) {
+            peakBytes = step.peakBytes();
+        }
+    }
+
+    private void sample(RunEvent.OpTimes times) {
+        samples.put(times.step(), times);
+        long ops = times.ranks().stream().mapToLong(rank -> rank.starts().length).sum();
+        while (samples.size() > 1 && samples.size() * ops > SAMPLED_OPS) {
+            samples.remove(samples.firstKey());
+        }
+    }
+
+    private void end(RunEvent.Ended end) {
+        ended = end;
+        recovering = false;
+        happened(
+                end.time(),
+                end.outcome().name().toLowerCase(Locale.ROOT),
+                end.reason().isEmpty() ? "after step " + end.step() : end.reason());
+    }
+
+    private void happened(long time, String kind, String text) {
+        double last = series.last(Column.STEP);
+        happenings.add(new Happening(time, Double.isNaN(last) ? 0 : (long) last, kind, text));
+        allHappenings++;
+        if (happenings.size() > HAPPENINGS) {
+            happenings.removeFirst();
+        }
+    }
+
+    private void cutAfter(long step) {
+        int rows = series.rows();
+        series.cutAfter(step);
+        boolean fewer = evaluations.removeIf(row -> row[0] > step);
+        samples.tailMap(step + 1).clear();
+        mustReload |= fewer || series.rows() < rows;
+    }
+
+    private double tokensPerSecond() {
+        int from = Math.max(0, series.rows() - PACE_STEPS);
+        double tokens = 0;
+        double millis = 0;
+        for (int row = from; row < series.rows(); row++) {
+            double took = series.value(Column.STEP_MILLIS, row);
+            tokens += series.value(Column.TOKENS_PER_SECOND, row) * took / 1e3;
+            millis += took;
+        }
+        return tokens / millis * 1e3;
+    }
+
+    private double etaSeconds() {
+        RunEvent.Began begin = began;
+        int last = series.rows() - 1;
+        int from = Math.max(0, last - PACE_STEPS);
+        if (begin == null || last <= from) {
+            return Double.NaN;
+        }
+        double millis = series.value(Column.TIME, last) - series.value(Column.TIME, from);
+        double steps = series.value(Column.STEP, last) - series.value(Column.STEP, from);
+        return (begin.lastStep() - series.last(Column.STEP)) * millis / steps / 1e3;
+    }
+}

@@ -1,0 +1,208 @@
+package dev.penstock.runtime.events;
+
+import dev.penstock.actors.spi.RankStep;
+import dev.penstock.actors.spi.RecoveryReport;
+import dev.penstock.actors.spi.RunListener;
+import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.actors.spi.StepReport;
+import dev.penstock.runtime.metrics.Activity;
+import dev.penstock.runtime.metrics.PipelineMeter;
+import dev.penstock.runtime.metrics.StepMeasure;
+import dev.penstock.runtime.metrics.StepTimes;
+import dev.penstock.runtime.metrics.Told;
+import java.nio.file.Path;
+import java.time.InstantSource;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.function.LongToDoubleFunction;
+import java.util.stream.IntStream;
+
+/**
+ * Writes what a run's listeners are told into its event log. Never throws, and never makes the run
+ * wait: a thread of its own writes, and what the disk does not keep up with is left out and said.
+ */
+public final class EventLog implements RunListener, AutoCloseable {
+    private static final double NANOS_PER_MICRO = 1e3;
+
+    private final LineAppender lines;
+    private final PipelineMeter meter;
+    private final LongToDoubleFunction learningRate;
+    private final OpTimesSampling sampling;
+    private final InstantSource clock;
+    private List<Long> peaks = List.of();
+
+    /**
+     * Opens the log behind what it holds.
+     *
+     * @param began the first line; its time is filled in
+     * @param learningRate of a step, from 1
+     * @param everySteps op times are written of the first steps and then of every so many, rarer
+     *     once they have filled much of the disk
+     */
+    public EventLog(
+            Path file,
+            RunEvent.Began began,
+            PipelineMeter meter,
+            LongToDoubleFunction learningRate,
+            int everySteps,
+            InstantSource clock) {
+        this.lines = new LineAppender(file, clock);
+        this.meter = meter;
+        this.learningRate = learningRate;
+        this.sampling = new OpTimesSampling(everySteps);
+        this.clock = clock;
+        lines.append(began);
+    }
+
+    /** Adds how the run ended, after {@link #close}. */
+    public static void appendEnd(Path file, RunOutcome outcome, InstantSource clock) {
+        long now = clock.millis();
+        RunEvent.Ended ended =
+                switch (outcome) {
+                    case RunOutcome.Completed(long step) ->
+                            new RunEvent.Ended(now, RunEvent.Ended.Outcome.COMPLETED, step, "");
+                    case RunOutcome.Interrupted(long step) ->
+                            new RunEvent.Ended(now, RunEvent.Ended.Outcome.INTERRUPTED, step, "");
+                    case RunOutcome.Failed(long step, String reason) ->
+                            new RunEvent.Ended(now, RunEvent.Ended.Outcome.FAILED, step, reason);
+                };
+        try (var lines = new LineAppender(file, clock)) {
+            lines.append(ended);
+        }
+    }
+
+    @Override
+    public void onOpened(List<String> devices, String fingerprint) {
+        lines.append(new RunEvent.Opened(clock.millis(), devices, fingerprint));
+    }
+
+    @Override
+    public void onStep(StepReport report) {
+        lines.append(stepped(report));
+        if (sampling.wants(report.step())) {
+            long bytes = lines.append(opTimes(report));
+            sampling.wrote(bytes);
+        }
+    }
+
+    @Override
+    public void onEvaluation(long step, double loss) {
+        lines.append(new RunEvent.Evaluated(clock.millis(), step, loss));
+    }
+
+    @Override
+    public void onCheckpoint(long step, long bytes, long nanos) {
+        lines.append(new RunEvent.Saved(clock.millis(), step, bytes, micros(nanos)));
+    }
+
+    @Override
+    public void onCheckpointFailed(long step, String reason) {
+        note(
+                RunEvent.Noted.Kind.SAVE_FAILED,
+                "no checkpoint of step %d: %s".formatted(step, reason));
+    }
+
+    @Override
+    public void onRecovering(int epoch, String cause) {
+        note(RunEvent.Noted.Kind.RECOVERING, "recovering in epoch %d: %s".formatted(epoch, cause));
+    }
+
+    @Override
+    public void onRecovery(RecoveryReport report) {
+        lines.append(
+                new RunEvent.Recovered(
+                        clock.millis(),
+                        Told.recovery(report),
+                        report.epoch(),
+                        report.replaced(),
+                        report.restart().name().toLowerCase(Locale.ROOT),
+                        micros(report.detectNanos()),
+                        micros(report.resumeNanos()),
+                        report.stepsLost(),
+                        report.fromStep()));
+    }
+
+    @Override
+    public void onStall(String report) {
+        note(RunEvent.Noted.Kind.STALL, report);
+    }
+
+    @Override
+    public void onStraggler(int rank, long step, double factor) {
+        note(RunEvent.Noted.Kind.STRAGGLER, Told.straggler(rank, step, factor));
+    }
+
+    /** Writes what is on its way, for a while at most. */
+    @Override
+    public void close() {
+        lines.close();
+    }
+
+    private void note(RunEvent.Noted.Kind kind, String text) {
+        lines.append(new RunEvent.Noted(clock.millis(), kind, text));
+    }
+
+    private RunEvent.Stepped stepped(StepReport report) {
+        StepMeasure measure = meter.measure(report);
+        List<Long> now = report.ranks().stream().map(RankStep::peakBytes).toList();
+        boolean risen = !now.equals(peaks);
+        peaks = now;
+        return new RunEvent.Stepped(
+                clock.millis(),
+                report.step(),
+                report.loss(),
+                report.gradientNorm(),
+                learningRate.applyAsDouble(report.step()),
+                micros(report.endNanos() - report.startNanos()),
+                measure.times().bubble(),
+                measure.ideal().bubble(),
+                rankMicros(measure.times()),
+                risen ? now : List.of());
+    }
+
+    private static Map<String, List<Long>> rankMicros(StepTimes times) {
+        Map<String, List<Long>> micros = new LinkedHashMap<>();
+        for (Activity activity : Activity.values()) {
+            micros.put(
+                    activity.label(),
+                    IntStream.range(0, times.ranks().size())
+                            .mapToObj(rank -> micros(times.nanos(rank, activity)))
+                            .toList());
+        }
+        return micros;
+    }
+
+    private RunEvent.OpTimes opTimes(StepReport report) {
+        long start = report.startNanos();
+        return new RunEvent.OpTimes(
+                clock.millis(),
+                report.step(),
+                report.ranks().stream()
+                        .map(
+                                rank ->
+                                        new RunEvent.OpTimes.Rank(
+                                                sinceStart(rank.opStartNanos(), start),
+                                                sinceStart(rank.opEndNanos(), start),
+                                                sinceStart(rank.updateStartNanos(), start),
+                                                sinceStart(rank.updateEndNanos(), start)))
+                        .toList());
+    }
+
+    private static int[] sinceStart(long[] nanos, long start) {
+        int[] micros = new int[nanos.length];
+        for (int i = 0; i < micros.length; i++) {
+            micros[i] = sinceStart(nanos[i], start);
+        }
+        return micros;
+    }
+
+    private static int sinceStart(long nanos, long start) {
+        return (int) Math.clamp(micros(nanos - start), Integer.MIN_VALUE, Integer.MAX_VALUE);
+    }
+
+    private static long micros(long nanos) {
+        return Math.round(nanos / NANOS_PER_MICRO);
+    }
+}

@@ -1,0 +1,145 @@
+package dev.penstock.runtime.events;
+
+import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
+import com.fasterxml.jackson.annotation.JsonSubTypes;
+import com.fasterxml.jackson.annotation.JsonSubTypes.Type;
+import com.fasterxml.jackson.annotation.JsonTypeInfo;
+import dev.penstock.actors.spi.RankGrid;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * A line of {@code events.jsonl}: one JSON object whose field {@code type} names the record and
+ * whose other fields are its components. {@code time} is in milliseconds since 1970. Readers pass
+ * over types and fields that they do not know, so that new ones do not need a new version.
+ */
+@JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "type")
+@JsonSubTypes({
+    @Type(value = RunEvent.Began.class, name = "began"),
+    @Type(value = RunEvent.Opened.class, name = "opened"),
+    @Type(value = RunEvent.Stepped.class, name = "step"),
+    @Type(value = RunEvent.OpTimes.class, name = "ops"),
+    @Type(value = RunEvent.Evaluated.class, name = "evaluation"),
+    @Type(value = RunEvent.Saved.class, name = "checkpoint"),
+    @Type(value = RunEvent.Recovered.class, name = "recovery"),
+    @Type(value = RunEvent.Noted.class, name = "note"),
+    @Type(value = RunEvent.Ended.class, name = "ended")
+})
+@JsonIgnoreProperties(ignoreUnknown = true)
+public sealed interface RunEvent {
+    /** Of the lines; raised when old readers would misunderstand new files. */
+    int VERSION = 1;
+
+    /** When it was written, milliseconds since 1970. */
+    long time();
+
+    /**
+     * A process begins with the run, or goes on with it: the first line, and one per resumption.
+     *
+     * @param resumedStep steps that count; later ones of earlier lines are done again
+     * @param lastStep the step that the run ends with
+     * @param schedule the lowered training program, in the text form of schedules
+     * @param plannedBytes device memory of every rank as planned
+     */
+    record Began(
+            long time,
+            int version,
+            String name,
+            long resumedStep,
+            long lastStep,
+            long tokensPerStep,
+            long parameters,
+            String schedule,
+            RankGrid grid,
+            List<Long> plannedBytes,
+            String configuration,
+            Map<String, String> environment)
+            implements RunEvent {}
+
+    /** All ranks are open; entry r of {@code devices} describes the device of rank r. */
+    record Opened(long time, List<String> devices, String fingerprint) implements RunEvent {}
+
+    /**
+     * A committed step.
+     *
+     * @param stepMicros from the start order to the last rank's done
+     * @param bubbleMeasured and {@code bubblePredicted}: shares, 0 to 1
+     * @param rankMicros per activity one entry per rank of a pipeline
+     * @param peakBytes per rank; empty if as before
+     */
+    record Stepped(
+            long time,
+            long step,
+            double loss,
+            double gradientNorm,
+            double learningRate,
+            long stepMicros,
+            double bubbleMeasured,
+            double bubblePredicted,
+            Map<String, List<Long>> rankMicros,
+            List<Long> peakBytes)
+            implements RunEvent {}
+
+    /** When every op of a step ran; written for some steps only. */
+    record OpTimes(long time, long step, List<Rank> ranks) implements RunEvent {
+        /**
+         * Microseconds since the step's start; entry i is op i of the rank's program.
+         *
+         * @param updateStart and {@code updateEnd}: the optimizer
+         */
+        @SuppressWarnings("ArrayRecordComponent") // on its way to a file; nobody compares it
+        public record Rank(int[] starts, int[] ends, int updateStart, int updateEnd) {}
+    }
+
+    /** Held-out loss after a step. */
+    record Evaluated(long time, long step, double loss) implements RunEvent {}
+
+    /** A published checkpoint. */
+    record Saved(long time, long step, long bytes, long micros) implements RunEvent {}
+
+    /** The run came back; steps after {@code fromStep} are done again. */
+    record Recovered(
+            long time,
+            String told,
+            int epoch,
+            List<Integer> replaced,
+            String restart,
+            long detectMicros,
+            long resumeMicros,
+            long stepsLost,
+            long fromStep)
+            implements RunEvent {}
+
+    /** Something to know, in words. */
+    record Noted(long time, Kind kind, String text) implements RunEvent {
+        /** What it is about. */
+        public enum Kind {
+            /** A checkpoint could not be written. */
+            SAVE_FAILED,
+            /** Something died or broke; {@link Recovered} follows. */
+            RECOVERING,
+            /** Nothing moved for a while. */
+            STALL,
+            /** A rank is slower than it should be. */
+            STRAGGLER,
+            /** Lines that this log has not, since the disk did not keep up. */
+            LEFT_OUT
+        }
+    }
+
+    /**
+     * The process is done with the run.
+     *
+     * @param outcome completed, interrupted or failed
+     * @param step last committed step
+     * @param reason why, if it failed
+     */
+    record Ended(long time, Outcome outcome, long step, String reason) implements RunEvent {
+        /** How. */
+        public enum Outcome {
+            COMPLETED,
+            INTERRUPTED,
+            FAILED
+        }
+    }
+}

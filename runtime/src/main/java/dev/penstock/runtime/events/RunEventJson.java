@@ -1,0 +1,37 @@
+package dev.penstock.runtime.events;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import java.io.IOException;
+import java.util.Optional;
+
+/** Both directions of the line format. */
+final class RunEventJson {
+    private static final ObjectMapper JSON =
+            JsonMapper.builder()
+                    .disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
+                    .disable(DeserializationFeature.FAIL_ON_INVALID_SUBTYPE)
+                    .build();
+
+    private RunEventJson() {}
+
+    /** The line without its end. */
+    static byte[] write(RunEvent event) {
+        try {
+            return JSON.writerFor(RunEvent.class).writeValueAsBytes(event);
+        } catch (JsonProcessingException e) {
+            throw new IllegalStateException("expected events to be writable: " + event, e);
+        }
+    }
+
+    /** Reads a line; empty if it is cut off, or of a type that this version does not know. */
+    static Optional<RunEvent> read(byte[] bytes, int offset, int length) {
+        try {
+            return Optional.ofNullable(JSON.readValue(bytes, offset, length, RunEvent.class));
+        } catch (IOException | IllegalArgumentException e) {
+            return Optional.empty();
+        }
+    }
+}

@@ -1,0 +1,355 @@
+// The page of one run. Everything that came from a run is put in as text, never as markup.
+
+import { Gantt, duration } from "./gantt.js";
+
+const [STEP, LOSS, NORM, , , SPEED, BUBBLE, IDEAL] = [0, 1, 2, 3, 4, 5, 6, 7];
+const SILENT_AFTER_MS = 30_000;
+const byId = id => document.getElementById(id);
+const finite = value => typeof value === "number" && Number.isFinite(value) ? value : null;
+
+const run = { head: null, facts: null, columns: null, evaluations: [], happenings: [], program: null, picture: null };
+const gantt = new Gantt(byId("gantt"), byId("tip"));
+const charts = [];
+
+// ---- words -----------------------------------------------------------------------------------
+
+function count(value) {
+  if (finite(value) === null) return "–";
+  const size = Math.abs(value);
+  if (size >= 1e9) return (value / 1e9).toFixed(2) + " B";
+  if (size >= 1e6) return (value / 1e6).toFixed(2) + " M";
+  if (size >= 1e4) return Math.round(value).toLocaleString("en");
+  return String(+value.toPrecision(5));
+}
+
+function bytes(value) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let i = 0;
+  while (value >= 1024 && i < units.length - 1) { value /= 1024; i++; }
+  return (i === 0 ? value : value.toFixed(1)) + " " + units[i];
+}
+
+function clock(seconds) {
+  if (finite(seconds) === null || seconds < 0) return "–";
+  const s = Math.round(seconds), pad = n => String(n).padStart(2, "0");
+  return s >= 3600 ? `${Math.floor(s / 3600)}:${pad(Math.floor(s / 60) % 60)}:${pad(s % 60)}`
+    : `${Math.floor(s / 60)}:${pad(s % 60)}`;
+}
+
+const percent = share => finite(share) === null ? "–" : (100 * share).toFixed(1) + " %";
+
+function element(name, text, className) {
+  const made = document.createElement(name);
+  if (text !== undefined) made.textContent = text;
+  if (className) made.className = className;
+  return made;
+}
+
+function pairs(list, entries) {
+  list.replaceChildren(...entries.map(([term, value]) => {
+    const pair = element("div");
+    pair.append(element("dt", term), element("dd", value));
+    return pair;
+  }));
+}
+
+// ---- header ----------------------------------------------------------------------------------
+
+function showHead() {
+  const head = run.head;
+  if (!head) return;
+  const silent = head.state === "running" && Date.now() - head.lastSign > SILENT_AFTER_MS;
+  const state = head.recovering ? "recovering" : silent ? "silent" : head.state;
+  byId("name").textContent = head.name || "Penstock";
+  document.title = `${head.name} ${head.step}/${head.lastStep} · Penstock`;
+  byId("state").textContent = silent && !head.recovering
+    ? `no sign of life for ${clock((Date.now() - head.lastSign) / 1e3)}` : state;
+  byId("state").className = "badge " + state;
+  byId("progress").max = Math.max(1, head.lastStep);
+  byId("progress").value = head.step;
+  byId("told").hidden = !head.told;
+  byId("told").textContent = head.told;
+  const last = column => run.columns?.[column].at(-1);
+  pairs(byId("figures"), [
+    ["step", `${head.step} of ${head.lastStep}`],
+    ["loss", finite(head.loss) === null ? "–" : head.loss.toFixed(4)],
+    ["validation", run.evaluations.length ? (+run.evaluations.at(-1)[1]).toFixed(4) : "–"],
+    ["tokens per second", count(head.tokensPerSecond)],
+    ["bubble, predicted", `${percent(last(BUBBLE))}, ${percent(last(IDEAL))}`],
+    ["time left", head.state === "running" ? clock(head.etaSeconds) : "–"],
+  ]);
+}
+
+// ---- curves ----------------------------------------------------------------------------------
+
+function style(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+}
+
+function chart(title, series, data) {
+  const holder = element("div", undefined, "chart");
+  holder.append(element("h3", title));
+  byId("curves").append(holder);
+  const axis = () => ({
+    stroke: () => style("muted"), grid: { stroke: () => style("line"), width: 1 }, ticks: { show: false },
+    font: "11px system-ui, sans-serif",
+  });
+  const plot = new uPlot({
+    width: holder.clientWidth || 400, height: 190, cursor: { sync: { key: "run" } }, scales: { x: { time: false } },
+    axes: [axis(), { ...axis(), size: 58, values: (_, ticks) => ticks.map(count) }],
+    series: [{ label: "step" }, ...series.map(([label, color, dots]) => ({
+      label, stroke: () => style(color), width: dots ? 0 : 1.5, spanGaps: true,
+      points: dots ? { show: true, size: 7, fill: () => style(color), stroke: () => style("panel") } : { show: false },
+      value: (_, value) => value === null ? "–" : count(value),
+    }))],
+    hooks: { draw: [marks] },
+  }, data(), holder);
+  charts.push({ plot, data, holder });
+}
+
+/** A line where the run came back from something. */
+function marks(plot) {
+  const c = plot.ctx;
+  c.save();
+  c.strokeStyle = style("second");
+  c.setLineDash([4, 4]);
+  for (const each of run.happenings) {
+    if (each.kind !== "recovery" && each.kind !== "resumed") continue;
+    const x = Math.round(plot.valToPos(each.step, "x", true)) + .5;
+    if (x < plot.bbox.left || x > plot.bbox.left + plot.bbox.width) continue;
+    c.beginPath();
+    c.moveTo(x, plot.bbox.top);
+    c.lineTo(x, plot.bbox.top + plot.bbox.height);
+    c.stroke();
+  }
+  c.restore();
+}
+
+function makeCharts() {
+  const columns = (...wanted) => () => wanted.map(column => run.columns[column]);
+  chart("loss", [["training", "accent"], ["validation", "second", true]], () => {
+    const known = new Map(run.evaluations.map(([step, loss]) => [step, finite(loss)]));
+    const steps = known.has(0) && run.columns[STEP][0] !== 0 ? [0, ...run.columns[STEP]] : run.columns[STEP];
+    const losses = steps.length === run.columns[STEP].length ? run.columns[LOSS] : [null, ...run.columns[LOSS]];
+    return [steps, losses, steps.map(step => known.get(step) ?? null)];
+  });
+  chart("bubble: share of the ranks' time without forward or backward",
+    [["measured", "accent"], ["predicted", "second"]], columns(STEP, BUBBLE, IDEAL));
+  chart("tokens per second", [["tokens/s", "accent"]], columns(STEP, SPEED));
+  chart("gradient norm", [["norm", "accent"]], columns(STEP, NORM));
+  addEventListener("resize", () => charts.forEach(each => each.plot.setSize({ width: each.holder.clientWidth, height: 190 })));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.forEach(each => each.plot.redraw()));
+}
+
+function showCurves() {
+  if (!charts.length) makeCharts();
+  charts.forEach(each => each.plot.setData(each.data()));
+}
+
+// ---- ranks -----------------------------------------------------------------------------------
+
+const SHARES = [["forward", "forward"], ["backward", "backward"], ["reduce", "gathers and reductions"],
+  ["send", "sending, blocked by the receiver"], ["receive", "waiting for a neighbour"], ["idle", "idle"]];
+
+function showRanks() {
+  const { head, facts } = run, micros = head.rankMicros;
+  const ranks = Math.max(head.peakBytes.length, facts?.plannedBytes.length ?? 0);
+  const lanes = (micros.forward ?? []).length;
+  const table = byId("ranks");
+  const top = element("tr");
+  for (const title of ["rank", "device", "time of the last step", "busy", "waits", "memory: peak of planned"]) {
+    top.append(element("th", title));
+  }
+  const rows = [top];
+  for (let rank = 0; rank < Math.max(ranks, lanes); rank++) {
+    const row = element("tr");
+    const place = run.picture?.measured[rank]?.place ?? "rank " + rank;
+    row.append(element("td", place), element("td", facts?.devices[rank] ?? "–"));
+    const spans = SHARES.map(([label]) => micros[label]?.[rank] ?? 0);
+    const all = spans.reduce((sum, value) => sum + value, 0);
+    const cell = element("td"), stack = element("div", undefined, "stack");
+    SHARES.forEach(([label, words], i) => {
+      const part = element("span");
+      part.style.width = all ? 100 * spans[i] / all + "%" : "0";
+      part.style.background = `var(--${label})`;
+      part.title = `${words}: ${duration(spans[i])}`;
+      stack.append(part);
+    });
+    cell.append(stack);
+    row.append(cell,
+      element("td", all ? percent((spans[0] + spans[1]) / all) : "–"),
+      element("td", all ? percent(spans[4] / all) : "–"));
+    row.append(memory(head.peakBytes[rank], facts?.plannedBytes[rank]));
+    rows.push(row);
+  }
+  table.replaceChildren(...rows);
+}
+
+function memory(peak, planned) {
+  const cell = element("td");
+  if (peak === undefined) return cell;
+  cell.append(element("span", bytes(peak) + (planned ? ` of ${bytes(planned)}` : "")));
+  if (planned) {
+    const meter = element("div", undefined, "meter"), fill = element("span");
+    fill.style.width = Math.min(100, 100 * peak / planned) + "%";
+    meter.append(fill);
+    meter.title = percent(peak / planned);
+    cell.append(meter);
+  }
+  return cell;
+}
+
+// ---- events and facts ------------------------------------------------------------------------
+
+function showHappenings() {
+  const rows = run.happenings.slice(-500).reverse().map(each => {
+    const row = element("tr");
+    row.append(element("td", new Date(each.time).toLocaleTimeString()), element("td", "step " + each.step),
+      element("td", each.kind), element("td", each.text, "text"));
+    return row;
+  });
+  if (!rows.length) {
+    rows.push(element("tr"));
+    rows[0].append(element("td", "nothing but steps so far"));
+  }
+  byId("happenings").replaceChildren(...rows);
+}
+
+function showFacts() {
+  const facts = run.facts, grid = facts.grid;
+  pairs(byId("facts"), [
+    ["schedule", facts.schedule], ["parameters", count(facts.parameters)], ["tokens per step", count(facts.tokensPerStep)],
+    ["ranks", `${grid.pipeline} in the pipeline × ${grid.tensor} shards × ${grid.context} context parts × ${grid.data} replicas`],
+    ["kernels", facts.fingerprint || "–"], ["run directory", run.head.directory], ...Object.entries(facts.environment),
+  ]);
+  byId("configuration").textContent = facts.configuration;
+}
+
+// ---- a step ----------------------------------------------------------------------------------
+
+async function showStep(step) {
+  const picture = await get("api/step" + (step === null ? "" : "?step=" + step));
+  if (!picture) return;
+  run.picture = picture;
+  gantt.setPicture(picture);
+  byId("bubble").textContent = `step ${picture.step}: bubble ${percent(picture.bubbleMeasured)} measured, `
+    + `${percent(picture.bubblePredicted)} in the simulated step with the same op times`;
+  byId("simulated").disabled = !picture.simulated.length;
+}
+
+function showSamples() {
+  const select = byId("sample"), samples = run.head.samples;
+  if (select.dataset.last === String(samples.at(-1)) && select.length === samples.length) return;
+  const chosen = byId("live").checked ? samples.at(-1) : Number(select.value);
+  select.replaceChildren(...samples.map(step => {
+    const option = element("option", step);
+    option.value = step;
+    return option;
+  }));
+  select.value = chosen;
+  select.dataset.last = samples.at(-1);
+  if (byId("live").checked && samples.length) showStep(samples.at(-1));
+}
+
+function showLegend() {
+  const used = new Set(run.program.programs.flatMap(program => [...new Set(program.kinds)]));
+  const entries = run.program.kinds.map((kind, i) => [kind, i]).filter(([, i]) => used.has(i)).map(([kind]) => kind);
+  byId("legend").replaceChildren(...[...entries, { label: "update", words: "optimizer" }].map(kind => {
+    const entry = element("span"), patch = element("i");
+    patch.style.background = `var(--${kind.label})`;
+    entry.append(patch, kind.label === "receive" ? "receive: waiting for a neighbour" : kind.words);
+    return entry;
+  }));
+}
+
+// ---- life ------------------------------------------------------------------------------------
+
+async function get(path) {
+  const answer = await fetch(path);
+  return answer.ok ? answer.json() : null;
+}
+
+async function loadAll() {
+  const [facts, curves, program] = await Promise.all(["api/facts", "api/curves", "api/program"].map(get));
+  run.facts = facts;
+  run.columns = curves.columns.map(column => column.map(finite));
+  run.evaluations = curves.evaluations;
+  run.happenings = curves.happenings;
+  if (program) {
+    run.program = program;
+    gantt.setProgram(program);
+    showLegend();
+  }
+}
+
+function showAll() {
+  showHead();
+  showSamples();
+  showCurves();
+  showRanks();
+  showHappenings();
+  if (run.facts) showFacts();
+}
+
+let loading = null, waiting = [];
+
+async function reload() {
+  loading ??= loadAll().finally(() => loading = null);
+  await loading;
+  waiting.splice(0).forEach(merge);
+  showAll();
+  document.body.dataset.loaded = "yes";
+}
+
+function merge(update) {
+  run.head = update.head;
+  for (const row of update.rows) {
+    const last = run.columns[STEP].at(-1);
+    if (last === undefined || row[STEP] > last) row.forEach((value, i) => run.columns[i].push(finite(value)));
+  }
+  for (const each of update.evaluations) {
+    const last = run.evaluations.at(-1);
+    if (!last || each[0] > last[0]) run.evaluations.push(each);
+  }
+  for (const each of update.happenings) {
+    if (!run.happenings.some(known => known.time === each.time && known.text === each.text)) run.happenings.push(each);
+  }
+}
+
+function watch() {
+  const stream = new EventSource("api/stream");
+  let first = true;
+  stream.onmessage = message => {
+    const update = JSON.parse(message.data);
+    run.head = update.head;
+    if (first || update.reload || (!run.facts && update.head.name)) {
+      first = false;
+      reload();
+    } else if (loading) {
+      waiting.push(update);
+    } else {
+      merge(update);
+      showHead();
+      showSamples();
+      if (update.rows.length || update.evaluations.length) { showCurves(); showRanks(); }
+      if (update.happenings.length) { showHappenings(); charts.forEach(each => each.plot.redraw()); }
+    }
+  };
+  stream.onerror = () => {
+    first = true; // what came meanwhile is asked for again
+    if (!run.head || run.head.state === "running") {
+      byId("state").textContent = "the run's process does not answer";
+      byId("state").className = "badge silent";
+    }
+  };
+}
+
+byId("whole").addEventListener("click", () => gantt.showWhole());
+byId("simulated").addEventListener("change", event => gantt.showSimulated(event.target.checked));
+byId("live").addEventListener("change", event => event.target.checked && showStep(null));
+byId("sample").addEventListener("change", event => {
+  byId("live").checked = false;
+  showStep(Number(event.target.value));
+});
+setInterval(showHead, 5000);
+watch();
