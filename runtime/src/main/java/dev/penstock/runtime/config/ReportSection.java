@@ -21,7 +21,7 @@ public record ReportSection(
                         range = "[1, )",
                         doc =
                                 "the event log keeps op times of the first steps, then of every so"
-                                    + " many; rarer in long runs")
+                                        + " many; rarer in long runs")
                 int opTimesEvery,
         @Setting(is = "true", doc = "whether a page on loopback shows the run while it lives")
                 boolean dashboard,

@@ -46,8 +46,8 @@ public final class DashboardServer implements AutoCloseable {
     private static final Pattern STEP = Pattern.compile("step=(\\d{1,15})");
     private static final String NOTHING_FOREIGN =
             "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src"
-                + " 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none';"
-                + " frame-ancestors 'none'";
+                    + " 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none';"
+                    + " frame-ancestors 'none'";
     private static final Map<String, String> FILES =
             Map.of(
                     "/", "index.html",

@@ -107,7 +107,7 @@ public final class RunRecord implements AutoCloseable {
         } catch (IOException e) {
             LOG.warn(
                     "no dashboard: cannot listen on 127.0.0.1:{} ({}); try another"
-                        + " report.dashboard-port, or 0 for any",
+                            + " report.dashboard-port, or 0 for any",
                     port,
                     e.getMessage());
             return null;

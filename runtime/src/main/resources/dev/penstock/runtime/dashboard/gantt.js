@@ -108,6 +108,7 @@ export class Gantt {
       y += heights[i] + GAP;
     });
     this.drawAxis(y, colors);
+    this.canvas.dataset.range = `${this.from} ${this.to}`;
     this.canvas.dataset.drawMillis = (performance.now() - started).toFixed(1);
   }
 

@@ -1,0 +1,233 @@
+package dev.penstock.runtime.dashboard;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.net.http.WebSocket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Base64;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
+
+/** A headless Chromium with one page, driven through its DevTools protocol. */
+final class Browser implements AutoCloseable {
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
+
+    private final Process process;
+    private final WebSocket socket;
+    private final AtomicInteger calls = new AtomicInteger();
+    private final Map<Integer, CompletableFuture<JsonNode>> answers = new ConcurrentHashMap<>();
+
+    /** Messages of the page; they come in pieces. */
+    private final class Messages implements WebSocket.Listener {
+        private final StringBuilder text = new StringBuilder();
+
+        @Override
+        public CompletionStage<?> onText(WebSocket from, CharSequence piece, boolean last) {
+            text.append(piece);
+            if (last) {
+                try {
+                    JsonNode message = JSON.readTree(text.toString());
+                    CompletableFuture<JsonNode> answer = answers.remove(message.path("id").asInt());
+                    if (answer != null) {
+                        answer.complete(message);
+                    }
+                } catch (IOException e) {
+                    throw new UncheckedIOException(e);
+                } finally {
+                    text.setLength(0);
+                }
+            }
+            from.request(1);
+            return CompletableFuture.completedStage(null);
+        }
+    }
+
+    /** Where a Chromium is on this machine, if there is one. */
+    static Optional<Path> installed() {
+        return Stream.of("chromium", "chromium-browser", "google-chrome")
+                .flatMap(
+                        name ->
+                                Stream.of(System.getenv("PATH").split(":"))
+                                        .map(folder -> Path.of(folder, name)))
+                .filter(Files::isExecutable)
+                .findFirst();
+    }
+
+    /**
+     * @param profile a folder for its files
+     */
+    Browser(Path chromium, Path profile) throws IOException, InterruptedException {
+        process =
+                new ProcessBuilder(
+                                List.of(
+                                        chromium.toString(),
+                                        "--headless=new",
+                                        "--no-sandbox",
+                                        "--disable-gpu",
+                                        "--disable-dev-shm-usage",
+                                        "--no-first-run",
+                                        "--window-size=1300,1000",
+                                        "--remote-debugging-port=0",
+                                        "--user-data-dir=" + profile,
+                                        "about:blank"))
+                        .redirectErrorStream(true)
+                        .redirectOutput(profile.resolveSibling("browser.log").toFile())
+                        .start();
+        int port = port(profile.resolve("DevToolsActivePort"));
+        try (HttpClient http = HttpClient.newHttpClient()) {
+            HttpResponse<String> pages =
+                    http.send(
+                            HttpRequest.newBuilder(
+                                            URI.create("http://127.0.0.1:" + port + "/json/list"))
+                                    .build(),
+                            HttpResponse.BodyHandlers.ofString());
+            String address = null;
+            for (JsonNode page : JSON.readTree(pages.body())) {
+                if (page.path("type").asText().equals("page")) {
+                    address = page.path("webSocketDebuggerUrl").asText();
+                }
+            }
+            if (address == null) {
+                throw new IllegalStateException("expected a page, got " + pages.body());
+            }
+            socket =
+                    HttpClient.newHttpClient()
+                            .newWebSocketBuilder()
+                            .buildAsync(URI.create(address), new Messages())
+                            .orTimeout(PATIENCE.toSeconds(), TimeUnit.SECONDS)
+                            .join();
+        }
+        call("Page.enable", Map.of());
+    }
+
+    private int port(Path file) throws IOException, InterruptedException {
+        long deadline = System.nanoTime() + PATIENCE.toNanos();
+        while (System.nanoTime() < deadline && process.isAlive()) {
+            if (Files.exists(file)) {
+                List<String> lines = Files.readAllLines(file);
+                if (!lines.isEmpty()) {
+                    return Integer.parseInt(lines.getFirst());
+                }
+            }
+            Thread.sleep(20);
+        }
+        throw new IllegalStateException("the browser did not start");
+    }
+
+    void open(String url) {
+        call("Page.navigate", Map.of("url", url));
+        await("document.body !== null && document.body.dataset.loaded === 'yes'");
+    }
+
+    /** How wide the window is. */
+    void width(int pixels) {
+        call(
+                "Emulation.setDeviceMetricsOverride",
+                Map.of("width", pixels, "height", 900, "deviceScaleFactor", 1, "mobile", true));
+    }
+
+    void dark() {
+        call(
+                "Emulation.setEmulatedMedia",
+                Map.of(
+                        "features",
+                        List.of(Map.of("name", "prefers-color-scheme", "value", "dark"))));
+    }
+
+    void press(String key) {
+        call("Input.dispatchKeyEvent", Map.of("type", "keyDown", "key", key, "text", key));
+        call("Input.dispatchKeyEvent", Map.of("type", "keyUp", "key", key));
+    }
+
+    /** The value of a JavaScript expression; promises are waited for. */
+    JsonNode evaluate(String expression) {
+        JsonNode answer =
+                call(
+                        "Runtime.evaluate",
+                        Map.of(
+                                "expression",
+                                expression,
+                                "awaitPromise",
+                                true,
+                                "returnByValue",
+                                true));
+        if (answer.has("exceptionDetails")) {
+            throw new AssertionError(expression + ": " + answer.path("exceptionDetails"));
+        }
+        return answer.path("result").path("value");
+    }
+
+    /** Waits until an expression is true. */
+    void await(String expression) {
+        long deadline = System.nanoTime() + PATIENCE.toNanos();
+        while (!evaluate("!!(" + expression + ")").asBoolean()) {
+            if (System.nanoTime() > deadline) {
+                throw new AssertionError(
+                        "expected in vain: %s; the page says: %s"
+                                .formatted(expression, evaluate("document.body.innerText")));
+            }
+            try {
+                Thread.sleep(20);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new IllegalStateException(e);
+            }
+        }
+    }
+
+    String text(String id) {
+        return evaluate("document.getElementById('%s').textContent".formatted(id)).asText();
+    }
+
+    /** Of the whole page, as PNG. */
+    void screenshot(Path file) throws IOException {
+        JsonNode picture =
+                call(
+                        "Page.captureScreenshot",
+                        Map.of("format", "png", "captureBeyondViewport", true));
+        Files.createDirectories(file.toAbsolutePath().getParent());
+        Files.write(file, Base64.getDecoder().decode(picture.path("data").asText()));
+    }
+
+    private JsonNode call(String method, Map<String, ?> parameters) {
+        int id = calls.incrementAndGet();
+        var answer = new CompletableFuture<JsonNode>();
+        answers.put(id, answer);
+        ObjectNode message = JSON.createObjectNode();
+        message.put("id", id).put("method", method).set("params", JSON.valueToTree(parameters));
+        socket.sendText(message.toString(), true).join();
+        JsonNode got = answer.orTimeout(PATIENCE.toSeconds(), TimeUnit.SECONDS).join();
+        if (got.has("error")) {
+            throw new IllegalStateException(method + ": " + got.path("error"));
+        }
+        return got.path("result");
+    }
+
+    @Override
+    public void close() throws InterruptedException {
+        socket.abort();
+        List<ProcessHandle> children = process.descendants().toList();
+        process.destroy();
+        if (!process.waitFor(10, TimeUnit.SECONDS)) {
+            process.destroyForcibly().waitFor();
+        }
+        children.forEach(ProcessHandle::destroyForcibly);
+    }
+}

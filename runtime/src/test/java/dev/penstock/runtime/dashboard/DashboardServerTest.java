@@ -1,0 +1,176 @@
+package dev.penstock.runtime.dashboard;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.penstock.actors.spi.RankGrid;
+import dev.penstock.runtime.events.RunEvent;
+import dev.penstock.runtime.events.RunEventLines;
+import dev.penstock.runtime.metrics.RunDirectory;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What is served, and to whom. */
+@Timeout(60)
+class DashboardServerTest {
+    @TempDir private Path folder;
+    private RunDirectory directory;
+    private DashboardServer server;
+
+    @BeforeEach
+    void start() throws IOException {
+        directory = new RunDirectory(folder);
+        server = DashboardServer.start(directory, 0);
+    }
+
+    @AfterEach
+    void stop() {
+        server.close();
+    }
+
+    @Test
+    void aPageOfAnotherNameIsRefused() throws IOException {
+        assertThat(answer("GET / HTTP/1.1", "penstock.example:" + port()))
+                .startsWith("HTTP/1.1 421");
+        assertThat(answer("GET / HTTP/1.1", "localhost")).startsWith("HTTP/1.1 421");
+        assertThat(answer("GET / HTTP/1.1", "localhost:" + port())).startsWith("HTTP/1.1 200");
+    }
+
+    @Test
+    void nothingCanBeChanged() throws IOException {
+        for (String method : List.of("POST", "PUT", "DELETE")) {
+            assertThat(answer(method + " /api/facts HTTP/1.1", own())).startsWith("HTTP/1.1 405");
+        }
+    }
+
+    @Test
+    void pathsLeadNowhereElse() throws IOException {
+        for (String path :
+                List.of("/../events.jsonl", "/%2e%2e/x", "/uplot/LICENSE", "/api", "/index.html")) {
+            assertThat(answer("GET " + path + " HTTP/1.1", own()))
+                    .as(path)
+                    .startsWith("HTTP/1.1 40");
+        }
+    }
+
+    @Test
+    void theScriptsAndNothingForeignMayBeLoaded() throws IOException {
+        String page = answer("GET / HTTP/1.1", own());
+
+        assertThat(page).containsIgnoringCase("Content-Security-Policy: default-src 'none'");
+        for (String name :
+                List.of("dashboard.js", "gantt.js", "dashboard.css", "uplot.js", "uplot.css")) {
+            assertThat(answer("GET /" + name + " HTTP/1.1", own()))
+                    .as(name)
+                    .startsWith("HTTP/1.1 200");
+        }
+    }
+
+    @Test
+    void beforeTheFirstLineNothingIsKnown() throws IOException {
+        assertThat(answer("GET /api/facts HTTP/1.1", own())).startsWith("HTTP/1.1 404");
+        assertThat(answer("GET /api/step HTTP/1.1", own())).startsWith("HTTP/1.1 404");
+        assertThat(answer("GET /api/curves HTTP/1.1", own())).startsWith("HTTP/1.1 200");
+    }
+
+    @Test
+    void aProgramThatCannotBeReadCostsThePictureOfTheSimulatedStepOnly() throws IOException {
+        RunEventLines.append(
+                directory.events(),
+                new RunEvent.Began(
+                        1,
+                        1,
+                        "x",
+                        0,
+                        5,
+                        1,
+                        1,
+                        "rubbish",
+                        RankGrid.pipeline(1),
+                        List.of(),
+                        "",
+                        Map.of()),
+                new RunEvent.OpTimes(
+                        1,
+                        1,
+                        List.of(new RunEvent.OpTimes.Rank(new int[] {1}, new int[] {2}, 3, 4))));
+
+        try (DashboardServer other = DashboardServer.start(directory, 0)) {
+            var step =
+                    new ObjectMapper()
+                            .readTree(URI.create(other.url() + "api/step?step=1").toURL());
+
+            assertThat(step.path("step").asInt()).isEqualTo(1);
+            assertThat(step.path("measured")).hasSize(1);
+            assertThat(step.path("simulated")).isEmpty();
+        }
+    }
+
+    /** The head at once, then what is new, also across the end of a viewer before. */
+    @Test
+    void whatIsNewComesByItself() throws IOException {
+        for (int viewer = 0; viewer < 3; viewer++) {
+            try (Socket socket = ask("GET /api/stream HTTP/1.1", own());
+                    var lines =
+                            new BufferedReader(
+                                    new InputStreamReader(
+                                            socket.getInputStream(), StandardCharsets.UTF_8))) {
+                assertThat(next(lines)).contains("\"head\"");
+                RunEventLines.append(
+                        directory.events(),
+                        new RunEvent.Noted(1, RunEvent.Noted.Kind.STALL, "news " + viewer));
+                String expected = "news " + viewer;
+                String line = next(lines);
+                while (!line.contains(expected) && !line.contains("\"reload\":true")) {
+                    line = next(lines);
+                }
+            }
+        }
+    }
+
+    private static String next(BufferedReader lines) throws IOException {
+        String line = lines.readLine();
+        while (line != null && !line.startsWith("data: ")) {
+            line = lines.readLine();
+        }
+        assertThat(line).as("the stream goes on").isNotNull();
+        return line;
+    }
+
+    private String answer(String request, String host) throws IOException {
+        try (Socket socket = ask(request, host)) {
+            return new String(socket.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        }
+    }
+
+    private Socket ask(String request, String host) throws IOException {
+        Socket socket = new Socket(InetAddress.getLoopbackAddress(), port());
+        socket.getOutputStream()
+                .write(
+                        "%s\r\nHost: %s\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+                                .formatted(request, host)
+                                .getBytes(StandardCharsets.US_ASCII));
+        return socket;
+    }
+
+    private String own() {
+        return "127.0.0.1:" + port();
+    }
+
+    private int port() {
+        return URI.create(server.url()).getPort();
+    }
+}

@@ -1,0 +1,134 @@
+package dev.penstock.runtime.dashboard;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.actors.spi.RankGrid;
+import dev.penstock.runtime.events.RunEvent;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** What the page is told. */
+class RunViewTest {
+    private final RunView view = new RunView(Path.of("somewhere"));
+
+    @BeforeEach
+    void begin() {
+        view.apply(began(0));
+    }
+
+    @Test
+    void theFirstUpdateAsksToLoadAndLaterOnesBringWhatIsNew() {
+        step(1, 5);
+        assertThat(view.update().reload()).isTrue();
+
+        step(2, 4);
+        view.apply(new RunEvent.Evaluated(1, 2, 4.5));
+        view.apply(new RunEvent.Noted(1, RunEvent.Noted.Kind.STALL, "slow"));
+        RunView.Update update = view.update();
+
+        assertThat(update.reload()).isFalse();
+        assertThat(update.rows()).hasSize(1);
+        assertThat(update.rows().getFirst()).startsWith(2, 4);
+        assertThat(update.evaluations()).containsExactly(new double[] {2, 4.5});
+        assertThat(update.happenings()).extracting(RunView.Happening::text).containsExactly("slow");
+        assertThat(view.update().rows()).isEmpty();
+    }
+
+    @Test
+    void stepsThatAreDoneAgainAreForgottenAndThePageLoadsAnew() {
+        for (int step = 1; step <= 6; step++) {
+            step(step, step);
+        }
+        view.update();
+
+        view.apply(new RunEvent.Noted(1, RunEvent.Noted.Kind.RECOVERING, "rank 1 died"));
+        assertThat(view.head().recovering()).isTrue();
+        view.apply(new RunEvent.Recovered(1, "back", 2, List.of(1), "checkpoint", 1, 1, 2, 4));
+
+        assertThat(view.head().recovering()).isFalse();
+        assertThat(view.head().step()).isEqualTo(4);
+        assertThat(view.update().reload()).isTrue();
+        assertThat(view.curves().columns()[0]).containsExactly(1, 2, 3, 4);
+    }
+
+    @Test
+    void aResumedRunKeepsWhatCountsAndRunsAgain() {
+        step(1, 5);
+        step(2, 4);
+        view.apply(new RunEvent.Ended(9, RunEvent.Ended.Outcome.INTERRUPTED, 2, ""));
+        assertThat(view.head().state()).isEqualTo("interrupted");
+
+        view.apply(began(1));
+
+        assertThat(view.head().state()).isEqualTo("running");
+        assertThat(view.curves().columns()[0]).containsExactly(1);
+    }
+
+    @Test
+    void aLongRunKeepsItsPeaksWhenItIsThinned() {
+        int steps = 50_000;
+        for (int step = 1; step <= steps; step++) {
+            step(step, step == 31_234 ? 100 : 2 + 1.0 / step);
+        }
+
+        double[][] columns = view.curves().columns();
+
+        assertThat(columns[0].length).isBetween(8_000, 16_001);
+        assertThat(columns[0]).isSorted();
+        assertThat(columns[0][columns[0].length - 1]).isEqualTo(steps);
+        assertThat(Arrays.stream(columns[1]).max()).hasValue(100);
+    }
+
+    @Test
+    void theTimeLeftIsThatOfThePaceSoFar() {
+        for (int step = 1; step <= 40; step++) {
+            view.apply(stepped(step, 3, 2_000L * step));
+        }
+
+        assertThat(view.head().etaSeconds()).isEqualTo(2.0 * (100 - 40));
+        assertThat(view.head().tokensPerSecond()).isEqualTo(64 / 0.5);
+    }
+
+    @Test
+    void ofManySampledStepsTheLastOnesStay() {
+        for (int step = 1; step <= 100; step++) {
+            int[] times = new int[200_000];
+            view.apply(
+                    new RunEvent.OpTimes(
+                            1, step, List.of(new RunEvent.OpTimes.Rank(times, times, 0, 0))));
+        }
+
+        assertThat(view.head().samples()).hasSizeLessThan(50).endsWith(99L, 100L);
+        assertThat(view.sample(100)).get().extracting(RunEvent.OpTimes::step).isEqualTo(100L);
+        assertThat(view.sample(1)).as("the oldest there is").isPresent();
+    }
+
+    private void step(long step, double loss) {
+        view.apply(stepped(step, loss, step));
+    }
+
+    private static RunEvent.Stepped stepped(long step, double loss, long time) {
+        return new RunEvent.Stepped(
+                time, step, loss, 1, 1e-3, 500_000, 0.2, 0.1, Map.of(), List.of());
+    }
+
+    private static RunEvent.Began began(long resumed) {
+        return new RunEvent.Began(
+                1,
+                1,
+                "test",
+                resumed,
+                100,
+                64,
+                1000,
+                "no schedule",
+                RankGrid.pipeline(2),
+                List.of(),
+                "",
+                Map.of());
+    }
+}

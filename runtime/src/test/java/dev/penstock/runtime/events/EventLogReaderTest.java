@@ -1,0 +1,157 @@
+package dev.penstock.runtime.events;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.actors.spi.RankGrid;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What was written is read again, however the file was cut. */
+class EventLogReaderTest {
+    private static final List<RunEvent> EVENTS =
+            List.of(
+                    new RunEvent.Began(
+                            1,
+                            RunEvent.VERSION,
+                            "a \"name\" <b>\n",
+                            0,
+                            9,
+                            32,
+                            1000,
+                            "schedule",
+                            new RankGrid(2, 1, 1, 3),
+                            List.of(5L, 6L),
+                            "run { }",
+                            Map.of("host", "h")),
+                    new RunEvent.Opened(2, List.of("cpu"), "kernels"),
+                    new RunEvent.Stepped(
+                            3,
+                            1,
+                            Double.NaN,
+                            Double.POSITIVE_INFINITY,
+                            1e-3,
+                            42,
+                            0.25,
+                            0.2,
+                            Map.of("forward", List.of(7L)),
+                            List.of()),
+                    new RunEvent.Evaluated(4, 1, 5.5),
+                    new RunEvent.Saved(5, 1, 1 << 20, 99),
+                    new RunEvent.Recovered(6, "told", 2, List.of(1), "mirror", 10, 20, 0, 1),
+                    new RunEvent.Noted(7, RunEvent.Noted.Kind.STALL, "who waits"),
+                    new RunEvent.Ended(8, RunEvent.Ended.Outcome.FAILED, 1, "why"));
+
+    @TempDir Path folder;
+
+    @Test
+    void everyKindOfLineIsReadAsItWasWritten() throws IOException {
+        Path file = write();
+
+        assertThat(read(file)).isEqualTo(EVENTS);
+    }
+
+    @Test
+    void opTimesKeepTheirNumbers() throws IOException {
+        Path file = folder.resolve("events.jsonl");
+        var rank = new RunEvent.OpTimes.Rank(new int[] {0, 5}, new int[] {4, 9}, 10, 12);
+        try (var lines = new LineAppender(file, InstantSource.system())) {
+            lines.append(new RunEvent.OpTimes(1, 3, List.of(rank)));
+        }
+
+        assertThat(read(file))
+                .singleElement()
+                .usingRecursiveComparison()
+                .isEqualTo(new RunEvent.OpTimes(1, 3, List.of(rank)));
+    }
+
+    /** At every byte: what is whole before the cut is told, and the rest when it comes. */
+    @Test
+    void aFileThatIsCutAnywhereTellsItsWholeLinesAndGoesOnWhenTheRestCame() throws IOException {
+        byte[] whole = Files.readAllBytes(write());
+        Path file = folder.resolve("cut.jsonl");
+        for (int cut = 0; cut <= whole.length; cut++) {
+            Files.write(file, Arrays.copyOf(whole, cut));
+            var reader = new EventLogReader(file);
+            List<RunEvent> found = new ArrayList<>();
+            reader.poll(found::add);
+            assertThat(EVENTS.subList(0, found.size())).isEqualTo(found);
+            int after = found.size();
+
+            Files.write(
+                    file, Arrays.copyOfRange(whole, cut, whole.length), StandardOpenOption.APPEND);
+            reader.poll(found::add);
+
+            assertThat(found)
+                    .as("cut at %d, where %d lines were whole", cut, after)
+                    .isEqualTo(EVENTS);
+        }
+    }
+
+    /** A process that died in the middle of a line; the next one appends. */
+    @Test
+    void whatFollowsATornLineIsNotLostWithIt() throws IOException {
+        Path file = write();
+        byte[] whole = Files.readAllBytes(file);
+        Files.write(file, Arrays.copyOf(whole, whole.length - 5));
+        try (var lines = new LineAppender(file, InstantSource.system())) {
+            lines.append(EVENTS.get(1));
+        }
+
+        List<RunEvent> expected = new ArrayList<>(EVENTS.subList(0, EVENTS.size() - 1));
+        expected.add(EVENTS.get(1));
+        assertThat(read(file)).isEqualTo(expected);
+    }
+
+    @Test
+    void linesOfLaterVersionsAndRubbishArePassedOver() throws IOException {
+        Path file = folder.resolve("events.jsonl");
+        Files.writeString(
+                file,
+                """
+                {"type":"of tomorrow","time":1}
+                not json
+                {"type":"evaluation","time":4,"step":1,"loss":5.5,"unknown":[1,2]}
+                []
+                """);
+
+        assertThat(read(file)).containsExactly(new RunEvent.Evaluated(4, 1, 5.5));
+    }
+
+    @Test
+    void aMissingFileHasNoLines() throws IOException {
+        assertThat(read(folder.resolve("none"))).isEmpty();
+    }
+
+    @Test
+    void aFolderThatIsGoneStopsTheLogAndNothingElse() {
+        try (var lines =
+                new LineAppender(folder.resolve("no/such/folder"), InstantSource.system())) {
+            for (int i = 0; i < 5_000; i++) {
+                lines.append(EVENTS.get(1));
+            }
+        }
+    }
+
+    private Path write() {
+        Path file = folder.resolve("whole.jsonl");
+        try (var lines = new LineAppender(file, InstantSource.system())) {
+            EVENTS.forEach(lines::append);
+        }
+        return file;
+    }
+
+    private static List<RunEvent> read(Path file) throws IOException {
+        List<RunEvent> found = new ArrayList<>();
+        new EventLogReader(file).poll(found::add);
+        return found;
+    }
+}
