@@ -17,6 +17,8 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Seeds and workers as child processes of this one. A child ends when its standard input does, so
@@ -31,6 +33,7 @@ public final class LocalCluster implements AutoCloseable {
      */
     public record Layout(int seeds, int workers, int port, Path runs) {}
 
+    private static final Logger LOG = LoggerFactory.getLogger(LocalCluster.class);
     private static final String MAIN = "dev.penstock.runtime.cli.Main";
     private static final Pattern LISTENS = Pattern.compile(" listens on (\\S+)$");
     private static final Pattern NOISE =
@@ -62,9 +65,7 @@ public final class LocalCluster implements AutoCloseable {
             for (int seed = 0; seed < layout.seeds(); seed++) {
                 cluster.startSeed(seed);
             }
-            for (int worker = 0; worker < layout.workers(); worker++) {
-                cluster.startOne("worker-" + (worker + 1), cluster.workerSettings(worker));
-            }
+            cluster.startWorkers();
             return cluster;
         } catch (RuntimeException e) {
             cluster.close();
@@ -85,6 +86,33 @@ public final class LocalCluster implements AutoCloseable {
     /** Completed when a child ends before {@link #close}, with how. */
     public CompletableFuture<String> firstDeath() {
         return firstDeath;
+    }
+
+    /**
+     * As many at a time as there are processors: thirty virtual machines that warm up together keep
+     * each other from answering, and a cluster in which somebody does not answer takes nobody in.
+     */
+    private void startWorkers() {
+        int together = Runtime.getRuntime().availableProcessors();
+        List<CompletableFuture<String>> starting = new ArrayList<>();
+        for (int worker = 0; worker < layout.workers(); worker++) {
+            if (worker >= together) {
+                awaitStart(starting.get(worker - together));
+            }
+            starting.add(startOne("worker-" + (worker + 1), workerSettings(worker)));
+        }
+    }
+
+    /** Its end or its delay concerns others: {@link #firstDeath} and the lines of the child. */
+    private static void awaitStart(CompletableFuture<String> listens) {
+        try {
+            listens.get(START.toMillis(), TimeUnit.MILLISECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new ClusterException("interrupted while workers started", e);
+        } catch (ExecutionException | TimeoutException e) {
+            LOG.debug("a worker is slow to start, or has ended", e);
+        }
     }
 
     private void startSeed(int index) {
