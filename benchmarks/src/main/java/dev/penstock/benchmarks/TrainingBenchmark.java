@@ -25,6 +25,19 @@ public final class TrainingBenchmark {
         String name() {
             return "%s/%d%s".formatted(shape.name(), stages, bf16 ? "/bf16" : "");
         }
+
+        TrainingMeasurement.Setup setup() {
+            int microBatches = stages == 1 ? 1 : 16;
+            return new TrainingMeasurement.Setup(
+                    name(),
+                    shape,
+                    steps,
+                    stages == 1 ? shape.sequences() : microBatches,
+                    microBatches,
+                    List.of(
+                            "pipeline.stages=" + stages,
+                            "device.precision=" + (bf16 ? "bf16" : "float32")));
+        }
     }
 
     private static final TrainingShape SMALL = new TrainingShape("small", 4, 256, 4, 256, 5_000);
@@ -64,7 +77,7 @@ public final class TrainingBenchmark {
                 "memory");
         for (Row row : ROWS) {
             if (arguments.length == 0 || Arrays.asList(arguments).contains(row.name())) {
-                print(out, row, TrainingMeasurement.of(row), peak);
+                print(out, row, TrainingMeasurement.of(row.setup()), peak);
             }
         }
         out.printf(

@@ -28,21 +28,38 @@ import java.util.stream.Stream;
 /**
  * The median of the second half of a short run's steps.
  *
+ * @param peakBytes device memory of the rank that holds most
  * @param heapBytesPerOp of the rank that allocates most
  * @param measuredOverPlanned device memory, the rank where it differs most
  */
 record TrainingMeasurement(
         double tokensPerSecond,
+        double stepSeconds,
+        long peakBytes,
         double bubble,
         double efficiency,
         double heapBytesPerOp,
         double measuredOverPlanned) {
 
-    static TrainingMeasurement of(TrainingBenchmark.Row row) {
+    /**
+     * What is trained.
+     *
+     * @param sequences of a step, divided into the micro-batches
+     * @param settings what differs from a plain run, as {@code --set} takes it
+     */
+    record Setup(
+            String name,
+            TrainingShape shape,
+            int steps,
+            int sequences,
+            int microBatches,
+            List<String> settings) {}
+
+    static TrainingMeasurement of(Setup setup) {
         try {
             Path directory = Files.createTempDirectory("penstock-benchmark-");
             try {
-                return measure(row, directory);
+                return measure(setup, directory);
             } finally {
                 delete(directory);
             }
@@ -51,10 +68,9 @@ record TrainingMeasurement(
         }
     }
 
-    private static TrainingMeasurement measure(TrainingBenchmark.Row row, Path directory)
-            throws IOException {
+    private static TrainingMeasurement measure(Setup setup, Path directory) throws IOException {
         LoadedConfig loaded =
-                ConfigLoader.loadWithOrigins(configuration(row, directory), List.of());
+                ConfigLoader.loadWithOrigins(configuration(setup, directory), setup.settings());
         var options =
                 new RunOptions(
                         RunOptions.newRunId("benchmark"),
@@ -67,7 +83,7 @@ record TrainingMeasurement(
         try (RunAssembly assembly = RunAssembly.of(loaded, options)) {
             RunOutcome outcome = new PipelineRun(assembly, steps, _ -> {}).run();
             if (!(outcome instanceof RunOutcome.Completed)) {
-                throw new IllegalStateException(row.name() + ": " + outcome);
+                throw new IllegalStateException(setup.name() + ": " + outcome);
             }
             return summary(assembly, steps.reports);
         }
@@ -91,7 +107,9 @@ record TrainingMeasurement(
             memory = Math.abs(ratio - 1) > Math.abs(memory - 1) ? ratio : memory;
         }
         return new TrainingMeasurement(
-                assembly.model().batch().tokensPerStep() / seconds,
+                assembly.model().tokensPerStep() / seconds,
+                seconds,
+                median.ranks().stream().mapToLong(RankStep::peakBytes).max().orElse(0),
                 measure.times().bubble(),
                 measure.efficiency(),
                 heap,
@@ -99,17 +117,14 @@ record TrainingMeasurement(
     }
 
     /** Random tokens: what is learnt does not matter, only how fast. */
-    private static Path configuration(TrainingBenchmark.Row row, Path directory)
-            throws IOException {
-        TrainingShape shape = row.shape();
-        int microBatches = row.stages() == 1 ? 1 : 16;
-        int sequences = row.stages() == 1 ? shape.sequences() : microBatches;
+    private static Path configuration(Setup setup, Path directory) throws IOException {
+        TrainingShape shape = setup.shape();
         var random = new SplittableRandom(7);
-        long[] tokens = new long[row.steps() * sequences * (shape.context() + 1)];
+        long[] tokens = new long[setup.steps() * setup.sequences() * (shape.context() + 1)];
         for (int i = 0; i < tokens.length; i++) {
             tokens[i] = random.nextInt(shape.vocabulary());
         }
-        List<Integer> dimensions = List.of(row.steps(), sequences, shape.context() + 1);
+        List<Integer> dimensions = List.of(setup.steps(), setup.sequences(), shape.context() + 1);
         SafetensorsWriter.write(
                 directory.resolve("tokens.safetensors"),
                 Map.of(),
@@ -120,22 +135,19 @@ record TrainingMeasurement(
                 model { context = %d, width = %d, layers = %d, heads = %d, vocabulary = %d }
                 data { source = "tokens.safetensors", format = tokens }
                 batch { sequences = %d, micro-batches = %d }
-                pipeline { stages = %d }
-                device { precision = %s }
+                pipeline { stages = 1 }
                 optimizer { learning-rate = 1e-4, warmup-steps = 0 }
                 checkpoint { every = 0 }
                 """
                         .formatted(
-                                row.steps(),
+                                setup.steps(),
                                 shape.context(),
                                 shape.width(),
                                 shape.layers(),
                                 shape.heads(),
                                 shape.vocabulary(),
-                                sequences,
-                                microBatches,
-                                row.stages(),
-                                row.bf16() ? "bf16" : "float32");
+                                setup.sequences(),
+                                setup.microBatches());
         return Files.writeString(directory.resolve("benchmark.conf"), text);
     }
 
