@@ -25,7 +25,7 @@ public record PipelineSection(
                         range = "[1, )",
                         doc =
                                 "stages on each rank; auto: as in the order's file, 2 in V"
-                                    + " placement, else 1")
+                                        + " placement, else 1")
                 Optional<Integer> chunks,
         @Setting(
                         is = "flops",
@@ -41,7 +41,7 @@ public record PipelineSection(
                         range = "[1, )",
                         doc =
                                 "most ranks on one node of a cluster; auto: as many as its memory"
-                                    + " takes")
+                                        + " takes")
                 Optional<Integer> ranksPerNode) {
 
     /** Where stages run. */

@@ -151,7 +151,7 @@ class PlannedMemoryIT {
         Matcher refused =
                 Pattern.compile(
                                 "at least ([0-9,]+) bytes for rank 3 with stage 3, of them"
-                                    + " ([0-9,]+)")
+                                        + " ([0-9,]+)")
                         .matcher(
                                 Training.onText(folder.resolve("refused"))
                                         .set(training.settings().toArray(String[]::new))

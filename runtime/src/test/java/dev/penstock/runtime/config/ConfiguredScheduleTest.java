@@ -127,7 +127,7 @@ class ConfiguredScheduleTest {
                 .extracting(Problem::got)
                 .containsExactly(
                         "column 27: micro-batch 5 leaves a gap: nobody computes micro-batches 1 to"
-                            + " 4",
+                                + " 4",
                         "column 17: rank 1 has no 1RECV_F0");
     }
 

@@ -151,7 +151,7 @@ class DashboardIT {
             assertThat(
                             browser.evaluate(
                                             "document.querySelectorAll('main img, main"
-                                                + " script').length")
+                                                    + " script').length")
                                     .asInt())
                     .isZero();
         }
