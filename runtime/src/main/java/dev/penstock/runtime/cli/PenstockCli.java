@@ -24,6 +24,8 @@ import picocli.CommandLine.Option;
             StopCommand.class,
             RebalanceCommand.class,
             UiCommand.class,
+            TopCommand.class,
+            ExportCommand.class,
             CertsCommand.class,
             DoctorCommand.class,
             CompletionCommand.class,

@@ -6,13 +6,11 @@ import dev.penstock.runtime.dashboard.DashboardServer;
 import dev.penstock.runtime.launch.Interrupts;
 import dev.penstock.runtime.metrics.RunDirectory;
 import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Parameters;
 
 /** Shows a run in a browser. */
 @Command(
@@ -23,8 +21,7 @@ import picocli.CommandLine.Parameters;
         },
         footer = "  penstock ui runs/quickstart-1")
 final class UiCommand extends PenstockCommand {
-    @Parameters(paramLabel = "RUN_DIR", description = "Directory of a run.")
-    private Path runDirectory = Path.of("");
+    @Mixin private RunDirectoryArgument run = new RunDirectoryArgument();
 
     @Option(
             names = "--port",
@@ -35,8 +32,8 @@ final class UiCommand extends PenstockCommand {
 
     @Override
     public Integer call() throws InterruptedException {
-        RunDirectory directory = new RunDirectory(runDirectory);
-        check(directory);
+        checkPort();
+        RunDirectory directory = run.withEvents();
         Interrupts interrupts = Interrupts.install();
         var end = new CountDownLatch(1);
         interrupts.onInterrupt(end::countDown);
@@ -56,7 +53,7 @@ final class UiCommand extends PenstockCommand {
         }
     }
 
-    private void check(RunDirectory directory) {
+    private void checkPort() {
         if (port < 0 || port > 65_535) {
             throw new ConfigException(
                     List.of(
@@ -65,19 +62,6 @@ final class UiCommand extends PenstockCommand {
                                     "0 to 65535",
                                     String.valueOf(port),
                                     "leave it out to take any that is free")));
-        }
-        if (!Files.isReadable(directory.events())) {
-            throw new ConfigException(
-                    List.of(
-                            Problem.atOption(
-                                    "RUN_DIR",
-                                    "the directory of a run, with "
-                                            + directory.events().getFileName(),
-                                    directory.path()
-                                            + (Files.isDirectory(directory.path())
-                                                    ? " without one"
-                                                    : ", which does not exist"),
-                                    "use the directory that the run printed when it began")));
         }
     }
 }

@@ -33,6 +33,7 @@ import org.slf4j.LoggerFactory;
  *   /api/curves           all steps
  *   /api/program          what the ops of each rank's program are
  *   /api/step?step=N      when they ran in step N, or in the last one before it that was sampled
+ *   /metrics              for Prometheus
  *   /api/stream           server-sent events: what is new, as it happens
  * </pre>
  */
@@ -123,6 +124,8 @@ public final class DashboardServer implements AutoCloseable {
             case "/api/program" ->
                     json(exchange, feed.view(PATIENCE).schedule().map(ProgramPicture::of));
             case "/api/step" -> json(exchange, picture(exchange.getRequestURI().getQuery()));
+            case "/metrics" ->
+                    send(exchange, 200, PrometheusText.TYPE, feed.view(PATIENCE).prometheus());
             case "/api/stream" -> stream(exchange);
             default -> file(exchange, path);
         }

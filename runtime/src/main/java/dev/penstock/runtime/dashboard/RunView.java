@@ -6,6 +6,7 @@ import dev.penstock.runtime.events.RunEvent;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.ScheduleText;
 import dev.penstock.schedules.ir.ScheduleTextException;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -35,6 +36,7 @@ final class RunView {
     private @Nullable Schedule schedule;
     private Map<String, List<Long>> rankMicros = Map.of();
     private List<Long> peakBytes = List.of();
+    private final Map<String, Long> counts = new TreeMap<>();
     private boolean recovering;
     private long beganAt;
     private long lastSign;
@@ -172,6 +174,16 @@ final class RunView {
                         schedule == null ? "" : schedule.name()));
     }
 
+    /** The last step; NaN throughout before the first. */
+    synchronized StepSeries.Row lastRow() {
+        return series.lastRow();
+    }
+
+    /** For Prometheus. */
+    synchronized byte[] prometheus() throws IOException {
+        return PrometheusText.of(head(), series.lastRow(), counts);
+    }
+
     /** The program of the ranks, if it can be read. */
     synchronized Optional<Schedule> schedule() {
         return Optional.ofNullable(schedule);
@@ -285,6 +297,7 @@ final class RunView {
         double last = series.last(Column.STEP);
         happenings.add(new Happening(time, Double.isNaN(last) ? 0 : (long) last, kind, text));
         allHappenings++;
+        counts.merge(kind, 1L, Long::sum);
         if (happenings.size() > HAPPENINGS) {
             happenings.removeFirst();
         }

@@ -19,6 +19,14 @@ final class StepSeries {
         TIME
     }
 
+    /** A step, by names. */
+    record Row(
+            double gradientNorm,
+            double learningRate,
+            double stepMillis,
+            double bubbleMeasured,
+            double bubblePredicted) {}
+
     private static final int COLUMNS = Column.values().length;
 
     private double[][] columns = new double[COLUMNS][1024];
@@ -34,6 +42,16 @@ final class StepSeries {
 
     double last(Column column) {
         return rows == 0 ? Double.NaN : value(column, rows - 1);
+    }
+
+    /** The last step; NaN throughout before the first. */
+    Row lastRow() {
+        return new Row(
+                last(Column.GRADIENT_NORM),
+                last(Column.LEARNING_RATE),
+                last(Column.STEP_MILLIS),
+                last(Column.BUBBLE_MEASURED),
+                last(Column.BUBBLE_PREDICTED));
     }
 
     void add(double... row) {

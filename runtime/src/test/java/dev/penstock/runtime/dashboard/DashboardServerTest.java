@@ -119,6 +119,52 @@ class DashboardServerTest {
         }
     }
 
+    @Test
+    void prometheusReadsHowTheRunStands() throws IOException {
+        RunEventLines.append(
+                directory.events(),
+                new RunEvent.Began(
+                        1,
+                        1,
+                        "a \"run\"",
+                        0,
+                        5,
+                        64,
+                        1,
+                        "",
+                        RankGrid.pipeline(1),
+                        List.of(),
+                        "",
+                        Map.of()),
+                new RunEvent.Stepped(
+                        2,
+                        3,
+                        4.5,
+                        1.5,
+                        1e-3,
+                        500_000,
+                        0.25,
+                        0.2,
+                        Map.of("forward", List.of(250_000L)),
+                        List.of(1024L)),
+                new RunEvent.Noted(3, RunEvent.Noted.Kind.STALL, "slow"));
+
+        try (DashboardServer other = DashboardServer.start(directory, 0)) {
+            String text;
+            try (var in = URI.create(other.url() + "metrics").toURL().openStream()) {
+                text = new String(in.readAllBytes(), StandardCharsets.UTF_8);
+            }
+
+            assertThat(text)
+                    .contains(
+                            "# TYPE penstock_loss gauge\n"
+                                + "penstock_loss{run=\"a \\\"run\\\"\"} 4.5\n")
+                    .contains("penstock_tokens_per_second{run=\"a \\\"run\\\"\"} 128.0\n")
+                    .contains("penstock_rank_activity_seconds{activity=\"forward\",rank=\"0\",run=")
+                    .contains("penstock_stall_events_total{run=\"a \\\"run\\\"\"} 1.0\n");
+        }
+    }
+
     /** The head at once, then what is new, also across the end of a viewer before. */
     @Test
     void whatIsNewComesByItself() throws IOException {

@@ -1,0 +1,80 @@
+package dev.penstock.runtime.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.actors.spi.RankGrid;
+import dev.penstock.runtime.events.RunEvent;
+import dev.penstock.runtime.events.RunEventLines;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Looking at runs from the terminal. */
+class TopCommandTest {
+    @TempDir private Path folder;
+
+    @Test
+    void ranksAndTheLastEventsAreShown() throws IOException {
+        RunEventLines.append(
+                folder.resolve("events.jsonl"),
+                new RunEvent.Began(
+                        1,
+                        1,
+                        "a\u001b[2Jrun",
+                        0,
+                        9,
+                        64,
+                        1000,
+                        "",
+                        RankGrid.pipeline(2),
+                        List.of(2L << 20, 3L << 20),
+                        "",
+                        Map.of()),
+                new RunEvent.Stepped(
+                        2,
+                        3,
+                        4.5,
+                        1,
+                        1e-3,
+                        500_000,
+                        0.25,
+                        0.2,
+                        Map.of(
+                                "forward", List.of(100L, 100L),
+                                "backward", List.of(200L, 100L),
+                                "receive", List.of(100L, 200L)),
+                        List.of(1L << 20, 1L << 20)),
+                new RunEvent.Noted(3, RunEvent.Noted.Kind.STALL, "rank 1 waits for rank 0"));
+
+        Cli top = Cli.run("top", folder.toString());
+
+        assertThat(top.exitCode()).as(top.err()).isZero();
+        assertThat(top.out())
+                .contains("step 3 of 9  loss 4.5")
+                .contains("128 tokens/s")
+                .contains("bubble 25.0 % (predicted 20.0 %)")
+                .containsPattern(
+                        " 0 +75 % +0 % +25 % +0 % +\\[ffffffbbbbbbbbbbbb {6}] +1.0 MiB +2.0 MiB")
+                .containsPattern(" 1 +50 % +0 % +50 % ")
+                .contains("stall: rank 1 waits for rank 0")
+                .doesNotContain("\u001b");
+    }
+
+    @Test
+    void aFolderWithoutARunIsRefused() throws IOException {
+        Files.createDirectories(folder);
+        for (String command : List.of("top", "ui")) {
+            Cli refused = Cli.run(command, folder.toString());
+
+            assertThat(refused.exitCode()).as(command).isEqualTo(ExitCode.BAD_INPUT);
+            assertThat(refused.err()).contains("RUN_DIR").contains("events.jsonl");
+        }
+        Cli refused = Cli.run("export", folder.toString(), "--as", "csv", "-o", folder.toString());
+        assertThat(refused.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(refused.err()).contains("RUN_DIR").contains("--output");
+    }
+}
