@@ -1,7 +1,6 @@
 package dev.penstock.runtime.launch;
 
 import dev.penstock.runtime.checkpoint.CheckpointException;
-import dev.penstock.runtime.config.Bytes;
 import dev.penstock.runtime.config.ConfigException;
 import dev.penstock.runtime.config.DraftConfig;
 import dev.penstock.runtime.config.LoadedConfig;
@@ -156,27 +155,11 @@ final class PartChecks {
     }
 
     private void requireMemory() {
-        if (sizes.isEmpty() || config.device().memoryLimit().isEmpty()) {
-            return;
-        }
-        long limit = config.device().memoryLimit().map(Bytes::bytes).orElse(Long.MAX_VALUE);
-        PlannedMemory planned = plannedMemory(sizes.get(), schedule.orElseThrow());
-        List<Long> calm = planned.ofAllRanks();
-        boolean mayDie = ConfiguredRecovery.replacesDeadProcesses(config);
-        for (int rank = 0; rank < calm.size(); rank++) {
-            long most = mayDie ? planned.afterADeath(rank) : calm.get(rank);
-            if (most > limit) {
-                problems.add(
-                        loaded.problem(
-                                "device.memory-limit",
-                                wantedMemory(rank, calm.get(rank), most),
-                                "%,d bytes".formatted(limit),
-                                most > calm.get(rank)
-                                        ? "use more stages, smaller micro-batches, another"
-                                                + " schedule, or recovery.mirror = off"
-                                        : "use more stages, smaller micro-batches or another"
-                                                + " schedule"));
-            }
+        if (sizes.isPresent()) {
+            ProvedSchedule proved = schedule.orElseThrow();
+            problems.addAll(
+                    new JudgedMemory(loaded, proved, plannedMemory(sizes.get(), proved))
+                            .problems());
         }
     }
 
@@ -196,22 +179,6 @@ final class PartChecks {
                 settings,
                 stages,
                 keepsSent);
-    }
-
-    private String wantedMemory(int rank, long calm, long most) {
-        List<Integer> stages =
-                schedule.orElseThrow()
-                        .training()
-                        .placement()
-                        .stagesOf(config.grid().placeOf(rank).pipeline());
-        String of =
-                stages.size() == 1
-                        ? "rank %d with stage %d".formatted(rank, stages.getFirst())
-                        : "rank %d with stages %s".formatted(rank, stages);
-        return most > calm
-                ? "at least %,d bytes for %s, of them %,d for one more mirror after a neighbour's death"
-                        .formatted(most, of, most - calm)
-                : "at least %,d bytes for %s".formatted(calm, of);
     }
 
     private void requireHeldOut() {

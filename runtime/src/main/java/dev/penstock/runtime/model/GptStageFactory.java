@@ -129,6 +129,15 @@ public final class GptStageFactory implements StageBuilder {
                 .reduce(StageMemory.NOTHING, StageMemory::plus);
     }
 
+    /** What an order makes come and go on a stage; nothing is allocated. */
+    public StageBytes bytes(int stage, RankPlace place) {
+        return StageBytes.of(
+                settings,
+                settings.role(stage, place),
+                Sharding.of(settings, place),
+                budgets.get(stage));
+    }
+
     /** Device memory that a mirror of a stage will hold; nothing is allocated. */
     public StageMemory predictedMirrorMemory(int stage, RankPlace place) {
         StageScopes scopes = StageScopes.counting(settings, "mirror of stage " + stage);

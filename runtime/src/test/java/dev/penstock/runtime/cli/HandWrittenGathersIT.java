@@ -94,6 +94,18 @@ class HandWrittenGathersIT {
                 "0B1 needs the parameters of stage 0, which are not gathered there");
     }
 
+    @Test
+    void layersThatAStageDoesNotHaveAreFoundByTheJudge() throws IOException {
+        Path order =
+                order(
+                        ORDER.replace("1UNSHARD[0-0]", "1UNSHARD[0-1]")
+                                .replace("1RESHARD[0-0]", "1RESHARD[0-1]"));
+
+        expectRefused(
+                training("refused", true, "pass").set("schedule.file=" + order),
+                "1UNSHARD[0-1] gathers layers that are not there: the stage has 1");
+    }
+
     private static void expectRefused(Training training, String... words) {
         Trained refused = training.run();
 

@@ -121,6 +121,41 @@ class PlannedMemoryIT {
         }
     }
 
+    /** With a byte less than the plan the judge says who holds most, when, and what would help. */
+    @ParameterizedTest(name = "{0}, {1}")
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "kind=1f1b | zero.stage=1 | 0F1 | activations | schedule.recompute = full,"
+                    + " parallel.zero.stage = 2",
+                "kind=breadth-first | zero={stage=3, residency=pass} | 1UNSHARD | gathered"
+                    + " parameters | parallel.zero.residency = layer",
+                "kind=gpipe, recompute=full | zero.stage=2 | 1F0 | throughout | parallel.zero.stage"
+                    + " = 3, parallel.zero.offload = FOLDER"
+            })
+    void whatIsTooLittleIsFoundByTheJudgeToTheByte(
+            String order, String zero, String op, String held, String advice) throws Exception {
+        Training training =
+                Training.onText(folder)
+                        .set("run.steps=3", "model.layers=4", "model.width=64")
+                        .set("schedule={" + order + "}", "parallel={data=2, " + zero + "}")
+                        .set("pipeline.chunks=" + (order.contains("breadth") ? 2 : 1));
+        List<Long> planned = planned(training);
+        long most = Collections.max(planned);
+
+        String refused = training.set("device.memory-limit=%d B".formatted(most - 1)).run().err();
+
+        int rank = planned.indexOf(most);
+        assertThat(refused)
+                .contains("at least %,d bytes for rank %d with stage".formatted(most, rank))
+                .contains("it holds most at " + op + " (op ", held, advice)
+                .contains("got %,d bytes".formatted(most - 1))
+                .doesNotContain("\tat ");
+        Files.delete(folder.resolve("planned"));
+        assertThat(planned(training.set("device.memory-limit=%d B".formatted(most))))
+                .isEqualTo(planned);
+    }
+
     /** The plan leaves out a few KiB that a rank takes when it computes. */
     @Test
     void memoryThatEndsWhileTheRunGoesOnEndsItInWords() throws Exception {

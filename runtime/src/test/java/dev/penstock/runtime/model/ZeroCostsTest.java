@@ -13,13 +13,17 @@ import dev.penstock.schedules.generate.GenerateOptions;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.PassKind;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.ReplicaTraffic;
+import dev.penstock.schedules.validate.MemoryModel;
+import dev.penstock.schedules.validate.RankBytes;
 import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -144,6 +148,9 @@ class ZeroCostsTest {
                     assertThat(predicted.gathered())
                             .isLessThanOrEqualTo(blocks + edges(rank, ranks, kind, 1));
                 }
+                assertThat(judged(factory, training, rank).gatheredBytes())
+                        .as(as)
+                        .isEqualTo(residency == Residency.LAYER ? 0 : predicted.gathered());
                 try (Device device = Devices.open(DeviceSettings.DEFAULTS)) {
                     List<GptStage> built = factory.createAll(stages, place, device);
                     assertThat(
@@ -157,6 +164,26 @@ class ZeroCostsTest {
                 }
             }
         }
+    }
+
+    /** What the judge proves of a rank. */
+    private static RankBytes judged(GptStageFactory factory, Schedule training, int rank) {
+        List<StageBytes> bytes =
+                IntStream.range(0, training.shape().stages())
+                        .mapToObj(
+                                s ->
+                                        factory.bytes(
+                                                s,
+                                                new RankPlace(
+                                                        training.placement().rankOf(s), 0, 0, 1)))
+                        .toList();
+        List<List<Long>> activations = bytes.stream().map(StageBytes::activations).toList();
+        var model =
+                new MemoryModel(
+                        activations,
+                        activations,
+                        bytes.stream().map(StageBytes::gatheredLayers).toList());
+        return RankBytes.of(training, PassKind.TRAINING, model).get(rank);
     }
 
     /**

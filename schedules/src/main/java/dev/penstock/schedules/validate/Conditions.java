@@ -11,7 +11,7 @@ import java.util.OptionalInt;
  * @param passKind what a complete schedule holds
  * @param inFlight capacities of the channels; without effect on a schedule without transfers
  * @param peakUnitsLimit the most units (stage, micro-batch, slice) that a rank may hold at a time
- * @param memoryLimit the most bytes that a rank may hold at a time
+ * @param memoryLimit the most bytes that a rank may hold at a time, and how many layers stages have
  * @param replicated whether every stage has replicas, with whom a schedule that is not computations
  *     alone sums the gradients at least once
  */

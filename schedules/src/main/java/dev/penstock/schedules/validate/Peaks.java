@@ -62,11 +62,14 @@ final class Peaks {
             long throughout = limit.heldThroughout().get(peak.rank());
             long held = peak.peakBytes() + throughout;
             if (held > most) {
+                String of = held(peak, throughout, limit.model());
                 violations.add(
                         new Violation.MemoryExceeded(
                                 place(peak.rank(), peak.position()),
                                 held,
                                 most,
+                                peak,
+                                of,
                                 "rank %d holds %s at %s (op %d), %s more than its limit of %s: %s"
                                         .formatted(
                                                 peak.rank(),
@@ -75,7 +78,7 @@ final class Peaks {
                                                 peak.position(),
                                                 bytes(held - most),
                                                 bytes(most),
-                                                held(peak, throughout, limit.model()))));
+                                                of)));
             }
         }
     }

@@ -12,18 +12,22 @@ import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.TreeMap;
 
 /**
  * Where a rank gathers a stage's parameters, they are there whenever the stage computes. A stage
- * that nobody gathers has its parameters always. A stage's layers are those that its gathers name.
+ * that nobody gathers has its parameters always. A stage's layers are those that the conditions
+ * weigh, else those that its gathers name.
  */
 final class Residency {
     private final PipelineShape shape;
+    private final Optional<MemoryModel> weights;
     private final List<Violation> violations = new ArrayList<>();
 
-    Residency(Schedule schedule) {
+    Residency(Schedule schedule, Optional<MemoryModel> weights) {
         this.shape = schedule.shape();
+        this.weights = weights.filter(model -> model.gatheredBytes().size() == shape.stages());
         schedule.programs().forEach(this::check);
     }
 
@@ -35,7 +39,7 @@ final class Residency {
         Map<Integer, Stage> stages = new TreeMap<>();
         for (Op op : program.ops()) {
             if (op instanceof Op.ParameterOp named) {
-                stages.computeIfAbsent(named.stage(), _ -> new Stage()).name(named.layers());
+                stages.computeIfAbsent(named.stage(), this::stage).name(named.layers());
             }
         }
         if (stages.isEmpty()) {
@@ -59,8 +63,21 @@ final class Residency {
         }
     }
 
+    private Stage stage(int number) {
+        return weights.filter(_ -> number < shape.stages())
+                .map(model -> new Stage(model.gatheredBytes().get(number).size(), true))
+                .orElseGet(() -> new Stage(1, false));
+    }
+
     private void gather(OpPlace place, Stage stage, LayerRange layers) {
-        if (!stage.gather(layers)) {
+        if (!stage.has(layers)) {
+            violations.add(
+                    new Violation.Unexpected(
+                            place,
+                            at(place)
+                                    + "gathers layers that are not there: the stage has %d"
+                                            .formatted(stage.layers)));
+        } else if (!stage.gather(layers)) {
             violations.add(
                     new Violation.Unexpected(place, at(place) + "gathers what is there already"));
         }
@@ -93,12 +110,22 @@ final class Residency {
     /** Which layers of a stage are there. */
     private static final class Stage {
         private final BitSet resident = new BitSet();
-        private int layers = 1;
+        private final boolean known;
+        private int layers;
+
+        Stage(int layers, boolean known) {
+            this.layers = layers;
+            this.known = known;
+        }
 
         void name(LayerRange range) {
-            if (!range.isAll()) {
+            if (!range.isAll() && !known) {
                 layers = Math.max(layers, range.last() + 1);
             }
+        }
+
+        boolean has(LayerRange range) {
+            return range.isAll() || range.last() < layers;
         }
 
         /** Whether none of the layers was there before. */

@@ -32,7 +32,9 @@ public final class ScheduleValidator {
         var violations = new ArrayList<Violation>();
         violations.addAll(new Completeness(schedule, conditions, index).violations());
         violations.addAll(new RankOrder(schedule, index).violations());
-        violations.addAll(new Residency(schedule).violations());
+        violations.addAll(
+                new Residency(schedule, conditions.memoryLimit().map(MemoryLimit::model))
+                        .violations());
         violations.addAll(
                 new Deadlocks(schedule, conditions.inFlight()).violations(violations.isEmpty()));
         MemoryProfile memory = MemoryProfile.of(schedule, conditions.passKind());

@@ -52,7 +52,18 @@ public sealed interface Violation {
     record PeakExceeded(OpPlace place, int peakUnits, int limit, String message)
             implements Violation {}
 
-    /** A rank that holds more bytes at a time than it may; the message says what of. */
-    record MemoryExceeded(OpPlace place, long peakBytes, long limitBytes, String message)
+    /**
+     * A rank that holds more bytes at a time than it may.
+     *
+     * @param peak what comes and goes, at the place
+     * @param held what all of it is, in the words of the message
+     */
+    record MemoryExceeded(
+            OpPlace place,
+            long peakBytes,
+            long limitBytes,
+            RankBytes peak,
+            String held,
+            String message)
             implements Violation {}
 }

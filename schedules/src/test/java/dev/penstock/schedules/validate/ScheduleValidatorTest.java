@@ -292,6 +292,42 @@ class ScheduleValidatorTest {
         assertThat(report.memory().peakUnits()).isEqualTo(3);
     }
 
+    /** Else they would be as many as its gathers name. */
+    @Test
+    void whoKnowsHowManyLayersAStageHasMissesThoseThatNobodyGathers() {
+        String written =
+                """
+                ranks: 1
+                chunks: 2
+                micro-batches: 1
+                rank 0: 0UNSHARD[0-0] 0F0 1UNSHARD[0-2] 1F0 1B0 0B0
+                """;
+        var twoLayersEach =
+                new MemoryModel(
+                        List.of(List.of(0L), List.of(0L)),
+                        List.of(List.of(0L), List.of(0L)),
+                        List.of(List.of(1L, 1L), List.of(1L, 1L)));
+
+        assertThat(messages(written, Conditions.training())).isEmpty();
+        assertThat(
+                        messages(
+                                written,
+                                Conditions.training()
+                                        .withMemoryLimit(
+                                                MemoryLimit.uniform(twoLayersEach, 1, 100))))
+                .containsExactly(
+                        "rank 0, op 1: 0F0 needs the parameters of stage 0, which are not gathered"
+                            + " there",
+                        "rank 0, op 2: 1UNSHARD[0-2] gathers layers that are not there: the stage"
+                            + " has 2",
+                        "rank 0, op 3: 1F0 needs the parameters of stage 1, which are not gathered"
+                            + " there",
+                        "rank 0, op 4: 1B0 needs the parameters of stage 1, which are not gathered"
+                            + " there",
+                        "rank 0, op 5: 0B0 needs the parameters of stage 0, which are not gathered"
+                            + " there");
+    }
+
     @Test
     void gathersAndSumsWithoutTransfersLetTensorsTravelByThemselves() {
         String written =
