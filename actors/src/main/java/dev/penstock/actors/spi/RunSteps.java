@@ -9,6 +9,7 @@ package dev.penstock.actors.spi;
  * @param evaluateEvery evaluate after every so many steps, before the first and at the end, whether
  *     or not the run was resumed on the way; 0 for never
  * @param evaluationBatches held-out batches of one evaluation
+ * @param lastEvaluationShare what the last of them has of a full one, above 0 and at most 1
  * @param checkpointEvery save after every so many steps and at the end; 0 for never
  */
 public record RunSteps(
@@ -17,7 +18,19 @@ public record RunSteps(
         double clipNorm,
         int evaluateEvery,
         int evaluationBatches,
+        double lastEvaluationShare,
         int checkpointEvery) {
+
+    /** Whose held-out batches are all full. */
+    public RunSteps(
+            long completed,
+            long last,
+            double clipNorm,
+            int evaluateEvery,
+            int evaluationBatches,
+            int checkpointEvery) {
+        this(completed, last, clipNorm, evaluateEvery, evaluationBatches, 1, checkpointEvery);
+    }
 
     /** Whether an evaluation is due after this many steps. */
     public boolean evaluatesAfter(long step) {

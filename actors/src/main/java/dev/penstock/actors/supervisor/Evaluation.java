@@ -1,18 +1,26 @@
 package dev.penstock.actors.supervisor;
 
-/** The mean loss over a number of held-out batches, added in the order of batches. */
+/** The mean loss over the tokens of a number of held-out batches, added in the order of batches. */
 final class Evaluation {
     private final int batches;
     private int done;
+    private final double lastShare;
     private double sum;
+    private double weight;
 
-    Evaluation(int batches) {
+    /**
+     * @param lastShare what the last batch has of a full one
+     */
+    Evaluation(int batches, double lastShare) {
         this.batches = batches;
+        this.lastShare = lastShare;
     }
 
     void add(double loss) {
-        sum += loss;
         done++;
+        double share = isComplete() ? lastShare : 1;
+        sum += share * loss;
+        weight += share;
     }
 
     int batchesDone() {
@@ -24,6 +32,6 @@ final class Evaluation {
     }
 
     double meanLoss() {
-        return sum / done;
+        return sum / weight;
     }
 }

@@ -108,7 +108,7 @@ final class StepDriver {
             return moveWhenSaved(now);
         }
         if (!interrupted && steps.evaluatesAfter(completed) && evaluatedAfter != completed) {
-            evaluation = new Evaluation(steps.evaluationBatches());
+            evaluation = new Evaluation(steps.evaluationBatches(), steps.lastEvaluationShare());
             beginPass(StepKind.EVALUATE, 0);
         } else if (saveIsDue() && savedAfter != completed) {
             beginSave(now);

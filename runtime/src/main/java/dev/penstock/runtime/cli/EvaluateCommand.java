@@ -90,7 +90,7 @@ final class EvaluateCommand extends PenstockCommand {
                 new Answer(
                         saved.orElseThrow().path().toString(),
                         saved.orElseThrow().step(),
-                        config.evaluation().batches(),
+                        Math.min(config.evaluation().batches(), parts.data().heldOutBatches()),
                         loss,
                         Math.exp(loss),
                         loss / Math.log(2));
@@ -98,7 +98,8 @@ final class EvaluateCommand extends PenstockCommand {
             printJson(answer);
         } else {
             out().printf(
-                            "step %d: held-out loss %.4f, perplexity %.2f, %.3f bits per token (%d batches)%n",
+                            "step %d: held-out loss %.4f, perplexity %.2f, %.3f bits per token (%d"
+                                + " batches)%n",
                             answer.step(),
                             answer.loss(),
                             answer.perplexity(),

@@ -20,4 +20,17 @@ public interface BatchSource {
      *     its end
      */
     void read(StepKind kind, long step, int microBatch, int[] tokens);
+
+    /**
+     * How many sequences a step has: the first so many of its micro-batches. The others are not
+     * there, and {@link #read} gives for them any tokens of the vocabulary.
+     *
+     * @param kind as of {@link #read}
+     * @param step as of {@link #read}
+     * @param full how many it has unless the data ends before
+     * @return at least 1
+     */
+    default int sequences(StepKind kind, long step, int full) {
+        return full;
+    }
 }

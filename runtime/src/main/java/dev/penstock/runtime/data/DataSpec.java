@@ -14,6 +14,8 @@ import java.nio.file.Path;
  * @param context tokens of a sequence
  * @param sequences of a step
  * @param microBatches of a step; divides {@code sequences}
+ * @param smallerLast whether the last step of an epoch has the sequences that are left, else it
+ *     goes on with the next epoch
  * @param steps of the run
  * @param seed decides the order of the training windows
  */
@@ -27,6 +29,7 @@ public record DataSpec(
         int context,
         int sequences,
         int microBatches,
+        boolean smallerLast,
         long steps,
         long seed) {
 

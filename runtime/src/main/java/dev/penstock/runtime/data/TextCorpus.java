@@ -8,7 +8,8 @@ import java.util.List;
 /**
  * Text in memory as tokens: the first part to train on, the last held out. Training sequences come
  * in the order of {@link Windows}; held-out batches are the same in every evaluation and for every
- * seed, spread over the held-out part, and start again from its first batch when it is exhausted.
+ * seed, spread over the held-out part, and start again from its first batch when it is exhausted,
+ * unless last batches are smaller.
  */
 final class TextCorpus implements TrainingData {
     private static final long HELD_OUT_ORDER = 0;
@@ -78,15 +79,44 @@ final class TextCorpus implements TrainingData {
     public void read(StepKind kind, long step, int microBatch, int[] batch) {
         int row = spec.context() + 1;
         spec.requireWholeRows(batch);
-        long first =
-                switch (kind) {
-                    case TRAIN -> (step - 1) * spec.sequences();
-                    case EVALUATE -> step * spec.sequences();
-                };
+        long first = firstSequence(kind, step);
         first += (long) microBatch * spec.sequencesPerMicroBatch();
         for (int i = 0; i < batch.length / row; i++) {
             tokens.copy(start(kind, first + i), batch, i * row, row);
         }
+    }
+
+    private long firstSequence(StepKind kind, long step) {
+        long before = kind == StepKind.TRAIN ? step - 1 : step;
+        if (!spec.smallerLast()) {
+            return before * spec.sequences();
+        }
+        long steps = stepsOfEpoch(kind);
+        return before / steps * windows(kind) + before % steps * spec.sequences();
+    }
+
+    @Override
+    public int sequences(StepKind kind, long step, int full) {
+        if (!spec.smallerLast()) {
+            return full;
+        }
+        long first = firstSequence(kind, step) % windows(kind);
+        return (int) Math.min(full, windows(kind) - first);
+    }
+
+    private long windows(StepKind kind) {
+        return kind == StepKind.TRAIN ? training.count() : heldOutWindows;
+    }
+
+    private long stepsOfEpoch(StepKind kind) {
+        return Math.ceilDiv(windows(kind), spec.sequences());
+    }
+
+    @Override
+    public int heldOutBatches() {
+        return spec.smallerLast() && hasHeldOut()
+                ? (int) Math.min(Integer.MAX_VALUE, stepsOfEpoch(StepKind.EVALUATE))
+                : Integer.MAX_VALUE;
     }
 
     private long start(StepKind kind, long sequence) {

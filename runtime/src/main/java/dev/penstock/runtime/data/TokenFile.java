@@ -6,23 +6,32 @@ import dev.penstock.runtime.checkpoint.SafetensorsFile;
 import dev.penstock.runtime.checkpoint.StoredTensor;
 import dev.penstock.runtime.checkpoint.StoredType;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 
 /**
- * Tokens prepared elsewhere, fed in their order: step {@code s} reads {@code tokens[s - 1]}. Holds
- * out nothing.
+ * Tokens prepared elsewhere, fed in their order: step {@code s} reads {@code tokens[s - 1]}, or of
+ * sequences that are not divided into steps the next so many. Holds out nothing.
  */
 final class TokenFile implements TrainingData {
     private static final String TENSOR = "tokens";
 
     private final DataSpec spec;
     private final Tokens tokens;
-    private final int steps;
+    private final long sequences;
+    private final long steps;
 
-    private TokenFile(DataSpec spec, Tokens tokens, int steps) {
+    private TokenFile(DataSpec spec, Tokens tokens, long sequences) {
         this.spec = spec;
         this.tokens = tokens;
-        this.steps = steps;
+        this.sequences = sequences;
+        this.steps = steps(spec, sequences);
+    }
+
+    private static long steps(DataSpec spec, long sequences) {
+        return spec.smallerLast()
+                ? Math.ceilDiv(sequences, spec.sequences())
+                : sequences / spec.sequences();
     }
 
     static TokenFile open(DataSpec spec) {
@@ -36,7 +45,7 @@ final class TokenFile implements TrainingData {
             if (!problems.isEmpty()) {
                 throw new DataException(problems);
             }
-            return new TokenFile(spec, tokens, stored.shape().getFirst());
+            return new TokenFile(spec, tokens, sequences(stored));
         } catch (CheckpointException e) {
             throw new DataException(
                     List.of(
@@ -48,36 +57,52 @@ final class TokenFile implements TrainingData {
         }
     }
 
+    private static long sequences(StoredTensor stored) {
+        return stored.elements() / Math.max(1, stored.shape().getLast());
+    }
+
     private static List<DataProblem> problems(DataSpec spec, StoredTensor stored) {
         List<DataProblem> problems = new ArrayList<>();
         List<Integer> shape = stored.shape();
         String got = "%s %s %s".formatted(spec.source(), stored.type(), shape);
-        if (stored.type() != StoredType.I64 || shape.size() != 3) {
-            String expected = TENSOR + " as I64 [step, batch, context + 1]";
+        boolean bySteps = shape.size() == 3;
+        if (stored.type() != StoredType.I64 || !(bySteps || shape.size() == 2)) {
+            String expected =
+                    TENSOR + " as I64 [step, batch, context + 1] or [sequence, context + 1]";
             problems.add(new DataProblem("data.source", expected, got, "store them so"));
             return problems;
         }
-        if (shape.get(2) != spec.context() + 1) {
+        if (shape.getLast() != spec.context() + 1) {
             String expected = "rows of %d tokens, context + 1".formatted(spec.context() + 1);
-            String advice = "set model.context = " + (shape.get(2) - 1);
+            String advice = "set model.context = " + (shape.getLast() - 1);
             problems.add(new DataProblem("model.context", expected, got, advice));
         }
-        if (shape.get(1) != spec.sequences()) {
+        if (bySteps && shape.get(1) != spec.sequences()) {
             String expected = "%d sequences a step".formatted(spec.sequences());
             String advice = "set batch.sequences = " + shape.get(1);
             problems.add(new DataProblem("batch.sequences", expected, got, advice));
         }
-        if (shape.get(0) < spec.steps()) {
+        long steps = bySteps ? shape.get(0) : steps(spec, sequences(stored));
+        if (steps < spec.steps()) {
             String expected = "tokens for %d steps".formatted(spec.steps());
-            String advice = "set run.steps = " + shape.get(0) + " or fewer";
+            String advice =
+                    "set run.steps = %d or fewer%s"
+                            .formatted(
+                                    steps,
+                                    bySteps
+                                                    || spec.smallerLast()
+                                                    || steps * spec.sequences() == shape.get(0)
+                                            ? ""
+                                            : ", or batch.last = smaller");
             problems.add(new DataProblem("run.steps", expected, got, advice));
         }
         return problems;
     }
 
     private static List<DataProblem> copy(DataSpec spec, StoredTensor stored, Tokens tokens) {
-        long row = stored.shape().get(2);
-        long batch = stored.shape().get(1) * row;
+        long row = stored.shape().getLast();
+        boolean bySteps = stored.shape().size() == 3;
+        long batch = (bySteps ? stored.shape().get(1) : 1) * row;
         for (long i = 0; i < stored.elements(); i++) {
             long token = stored.integer(i);
             if (token < 0 || token >= spec.vocabulary()) {
@@ -85,11 +110,11 @@ final class TokenFile implements TrainingData {
                         new DataProblem(
                                 "model.vocabulary",
                                 "tokens from 0 to %d".formatted(spec.vocabulary() - 1),
-                                "%s: tokens[%d, %d, %d] = %d"
+                                "%s: tokens[%d, %s%d] = %d"
                                         .formatted(
                                                 spec.source(),
                                                 i / batch,
-                                                i % batch / row,
+                                                bySteps ? i % batch / row + ", " : "",
                                                 i % row,
                                                 token),
                                 "set model.vocabulary to what the file was made for"));
@@ -117,7 +142,14 @@ final class TokenFile implements TrainingData {
         long row = spec.context() + 1L;
         long sequence =
                 (step - 1) * spec.sequences() + (long) microBatch * spec.sequencesPerMicroBatch();
-        tokens.copy(sequence * row, batch, 0, batch.length);
+        int there = (int) Math.clamp((sequences - sequence) * row, 0, batch.length);
+        tokens.copy(sequence * row, batch, 0, there);
+        Arrays.fill(batch, there, batch.length, 0);
+    }
+
+    @Override
+    public int sequences(StepKind kind, long step, int full) {
+        return (int) Math.clamp(sequences - (step - 1) * spec.sequences(), 1, full);
     }
 
     @Override

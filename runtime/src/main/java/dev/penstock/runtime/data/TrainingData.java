@@ -17,6 +17,11 @@ public interface TrainingData extends BatchSource {
     /** Whether there is held-out data, so that evaluations can be asked for. */
     boolean hasHeldOut();
 
+    /** Held-out batches until that data ends; as many as one likes where it starts again then. */
+    default int heldOutBatches() {
+        return Integer.MAX_VALUE;
+    }
+
     /** Tokens to train on, in all. */
     long trainingTokens();
 

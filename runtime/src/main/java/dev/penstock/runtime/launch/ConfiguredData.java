@@ -1,5 +1,6 @@
 package dev.penstock.runtime.launch;
 
+import dev.penstock.runtime.config.BatchSection;
 import dev.penstock.runtime.config.ConfigException;
 import dev.penstock.runtime.config.DraftConfig;
 import dev.penstock.runtime.config.LoadedConfig;
@@ -53,6 +54,7 @@ final class ConfiguredData {
                 draft.sound("model.context") ? config.model().context() : LEAST_CONTEXT,
                 config.batch().sequences(),
                 config.batch().microBatches(),
+                config.batch().last() == BatchSection.Last.SMALLER,
                 config.run().steps(),
                 config.run().seed());
     }

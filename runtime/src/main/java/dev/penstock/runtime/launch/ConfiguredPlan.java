@@ -4,6 +4,7 @@ import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.FrameKind;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.RunSteps;
+import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.Timeouts;
 import dev.penstock.runtime.config.RunConfig;
 import dev.penstock.schedules.ir.Channel;
@@ -75,12 +76,19 @@ final class ConfiguredPlan {
         long completed = parts.start().completedSteps();
         boolean evaluateOnly = options.evaluateOnly();
         int evaluateEvery = evaluateOnly ? 1 : config.evaluation().every();
+        boolean heldOut = parts.data().hasHeldOut();
+        int batches = Math.min(config.evaluation().batches(), parts.data().heldOutBatches());
+        int full = config.batch().sequences();
         return new RunSteps(
                 completed,
                 evaluateOnly ? completed : config.run().steps(),
                 config.optimizer().clipNorm(),
-                parts.data().hasHeldOut() ? evaluateEvery : 0,
-                config.evaluation().batches(),
+                heldOut ? evaluateEvery : 0,
+                batches,
+                heldOut
+                        ? parts.data().sequences(StepKind.EVALUATE, batches - 1L, full)
+                                / (double) full
+                        : 1,
                 evaluateOnly ? 0 : checkpointEvery());
     }
 

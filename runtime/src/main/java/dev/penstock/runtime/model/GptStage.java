@@ -354,7 +354,7 @@ public final class GptStage implements StageProgram {
                     requireNonNull(buffers.ledger()),
                     unit.microBatch(),
                     headChunksBySlice.get(unit.slice()),
-                    1f / settings.tokensPerStep(),
+                    1f / data.tokens(),
                     dStream,
                     work,
                     blocks);

@@ -24,6 +24,8 @@ final class LossLedger {
 
     private final TokenRange range;
     private final int shard;
+    private int sequences;
+    private double meanOver;
 
     LossLedger(DeviceScope scope, ShardShape shape, BatchShape batch) {
         this.batch = batch;
@@ -37,6 +39,22 @@ final class LossLedger {
                         DType.F32,
                         shape.shards(),
                         TensorShards.gatheredColumns(3 * LossHead.logitsRows(shape, batch)));
+    }
+
+    /**
+     * A step begins.
+     *
+     * @param here sequences of this replica that are there, the first ones of its micro-batches
+     * @param tokens over how many the mean is taken: as many as replicas and parts have on average,
+     *     so that the mean of their means is that over all tokens
+     */
+    void begin(int here, double tokens) {
+        sequences = here;
+        meanOver = tokens;
+    }
+
+    private boolean isHere(int microBatch, HeadChunk chunk, int b) {
+        return microBatch * batch.sequences() + chunk.firstSequence() + b < sequences;
     }
 
     /**
@@ -54,7 +72,10 @@ final class LossLedger {
                 batch.microBatchRows());
     }
 
-    /** Losses of a chunk of a unit; logits become their gradient. */
+    /**
+     * Losses of a chunk of a unit; logits become their gradient. Sequences that are not there have
+     * none.
+     */
     void crossEntropy(
             Compute compute, Tensor logits, int microBatch, HeadChunk chunk, float gradientScale) {
         Tensor ofChunk = parts(chunk.rows());
@@ -71,6 +92,11 @@ final class LossLedger {
         compute.shards().gather(ofChunk);
         for (int b = 0; b < chunk.blocks().sequences(); b++) {
             Tensor sequenceLosses = of(losses, microBatch, chunk, b);
+            if (!isHere(microBatch, chunk, b)) {
+                compute.kernels().zero(sequenceLosses);
+                compute.kernels().zero(of(logits, chunk, b));
+                continue;
+            }
             compute.kernels()
                     .crossEntropy(
                             numbers(ofChunk, chunk, b),
@@ -105,7 +131,7 @@ final class LossLedger {
         return ofStep.columns(first, blocks.tokens());
     }
 
-    /** Mean loss of the step's tokens. */
+    /** Mean loss of the tokens that are there, see {@link #begin}. */
     double mean() {
         MemorySegment segment = losses.segment();
         int tokens = batch.tokensPerStep();
@@ -113,7 +139,7 @@ final class LossLedger {
         for (int i = 0; i < tokens; i++) {
             sum += segment.getAtIndex(ValueLayout.JAVA_FLOAT, i);
         }
-        return sum / tokens;
+        return sum / meanOver;
     }
 
     private int index(int microBatch, int sequence, int token) {

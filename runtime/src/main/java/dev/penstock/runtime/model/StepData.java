@@ -20,6 +20,9 @@ final class StepData {
     private final int[] part;
     private final @Nullable InputTokens inputs;
     private final @Nullable LossLedger ledger;
+    private final int replicas;
+    private final int parts;
+    private int sequences;
 
     StepData(
             BatchSource source,
@@ -33,6 +36,8 @@ final class StepData {
         this.context = settings.batch().context();
         this.source = source;
         this.firstMicroBatch = place.data() * batch.microBatches();
+        this.replicas = settings.grid().data();
+        this.parts = settings.grid().context();
         this.inputs = inputs;
         this.ledger = ledger;
         microBatch = new int[batch.sequences() * (context + 1)];
@@ -43,6 +48,14 @@ final class StepData {
         if (inputs == null && ledger == null) {
             return;
         }
+        int ofReplica = batch.sequences() * batch.microBatches();
+        sequences = source.sequences(kind, step, ofReplica * replicas);
+        if (ledger != null) {
+            long first = (long) firstMicroBatch * batch.sequences();
+            ledger.begin(
+                    (int) Math.clamp(sequences - first, 0, ofReplica),
+                    (double) tokens() / (replicas * parts));
+        }
         for (int m = 0; m < batch.microBatches(); m++) {
             source.read(kind, step, firstMicroBatch + m, microBatch);
             if (inputs != null) {
@@ -52,6 +65,11 @@ final class StepData {
                 ledger.fill(m, held(1));
             }
         }
+    }
+
+    /** Tokens of the step, of all replicas and parts of sequences, that are really there. */
+    int tokens() {
+        return Math.multiplyExact(sequences, context);
     }
 
     /** The tokens so many places behind those that are here. */

@@ -127,11 +127,11 @@ class PlannedMemoryIT {
             delimiter = '|',
             value = {
                 "kind=1f1b | zero.stage=1 | 0F1 | activations | schedule.recompute = full,"
-                    + " parallel.zero.stage = 2",
+                        + " parallel.zero.stage = 2",
                 "kind=breadth-first | zero={stage=3, residency=pass} | 1UNSHARD | gathered"
-                    + " parameters | parallel.zero.residency = layer",
+                        + " parameters | parallel.zero.residency = layer",
                 "kind=gpipe, recompute=full | zero.stage=2 | 1F0 | throughout | parallel.zero.stage"
-                    + " = 3, parallel.zero.offload = FOLDER"
+                        + " = 3, parallel.zero.offload = FOLDER"
             })
     void whatIsTooLittleIsFoundByTheJudgeToTheByte(
             String order, String zero, String op, String held, String advice) throws Exception {

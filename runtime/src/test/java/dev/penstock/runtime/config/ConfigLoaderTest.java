@@ -37,7 +37,7 @@ class ConfigLoaderTest {
                                         "text",
                                         DataSection.Tokenizer.BYTES,
                                         0.05),
-                                new BatchSection(8, 8),
+                                new BatchSection(8, 8, BatchSection.Last.FULL),
                                 new PipelineSection(
                                         2,
                                         Optional.empty(),
@@ -113,7 +113,7 @@ class ConfigLoaderTest {
               source = "*.txt", format = jsonl, field = body, tokenizer = bytes
               validation-fraction = 0.25
             }
-            batch { sequences = 12, micro-batches = 4 }
+            batch { sequences = 12, micro-batches = 4, last = smaller }
             parallel { tensor = 3, context = 1, data = 2, zero {
               stage = 3, residency = layer, prefetch-layers = 2, reduce = per-micro-batch, offload = spill
             }, devices = 18 }
@@ -163,7 +163,7 @@ class ConfigLoaderTest {
                                         "body",
                                         DataSection.Tokenizer.BYTES,
                                         0.25),
-                                new BatchSection(12, 4),
+                                new BatchSection(12, 4, BatchSection.Last.SMALLER),
                                 new PipelineSection(
                                         3,
                                         Optional.of(1),

@@ -17,8 +17,26 @@ record Specs(DataSpec spec) {
                         8,
                         4,
                         2,
+                        false,
                         5,
                         42));
+    }
+
+    Specs smallerLast() {
+        return new Specs(
+                new DataSpec(
+                        spec.source(),
+                        spec.format(),
+                        spec.field(),
+                        spec.tokenizer(),
+                        spec.vocabulary(),
+                        spec.validationFraction(),
+                        spec.context(),
+                        spec.sequences(),
+                        spec.microBatches(),
+                        true,
+                        spec.steps(),
+                        spec.seed()));
     }
 
     Specs format(DataFormat format) {
@@ -55,6 +73,7 @@ record Specs(DataSpec spec) {
                         spec.context(),
                         spec.sequences(),
                         spec.microBatches(),
+                        spec.smallerLast(),
                         spec.steps(),
                         seed));
     }
@@ -71,6 +90,7 @@ record Specs(DataSpec spec) {
                         context,
                         sequences,
                         2,
+                        spec.smallerLast(),
                         steps,
                         spec.seed()));
     }

@@ -9,7 +9,9 @@ import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 import java.util.stream.IntStream;
 import java.util.zip.GZIPOutputStream;
@@ -66,6 +68,40 @@ class TextCorpusTest {
                 .containsExactlyInAnyOrderElementsOf(IntStream.range(0, 80).boxed().toList());
         assertThat(heldOut)
                 .containsExactlyInAnyOrderElementsOf(IntStream.range(80, 97).boxed().toList());
+    }
+
+    /** 80 tokens to train on are 9 windows of 8, so three steps of 4, 4 and 1 sequences. */
+    @Test
+    void theLastStepOfAnEpochMayBeSmallerAndNoSequenceComesTwice() throws Exception {
+        Specs specs = Specs.of(Files.write(directory.resolve("a.bin"), PLACES)).smallerLast();
+        TrainingData data = TrainingData.open(specs.spec());
+        for (int epoch = 0; epoch < 3; epoch++) {
+            List<Integer> targets = new ArrayList<>();
+            List<Integer> sizes = new ArrayList<>();
+            for (long step = 3L * epoch + 1; step <= 3L * epoch + 3; step++) {
+                sizes.add(data.sequences(StepKind.TRAIN, step, 4));
+                targets.addAll(targets(data, StepKind.TRAIN, step));
+            }
+
+            assertThat(sizes).containsExactly(4, 4, 1);
+            assertThat(targets).hasSize(9 * 8).doesNotHaveDuplicates();
+        }
+        List<Integer> heldOut = new ArrayList<>(targets(data, StepKind.EVALUATE, 0));
+        assertThat(data.heldOutBatches()).isEqualTo(1);
+        assertThat(data.sequences(StepKind.EVALUATE, 0, 4)).isEqualTo(2);
+        assertThat(heldOut).hasSize(16).doesNotHaveDuplicates();
+    }
+
+    /** Of the sequences that are there. */
+    private static List<Integer> targets(TrainingData data, StepKind kind, long step) {
+        List<Integer> targets = new ArrayList<>();
+        for (int sequence = 0; sequence < data.sequences(kind, step, 4); sequence++) {
+            int[] batch = read(data, kind, step, sequence / 2);
+            for (int i = 1; i < 9; i++) {
+                targets.add(batch[sequence % 2 * 9 + i]);
+            }
+        }
+        return targets;
     }
 
     @Test

@@ -317,15 +317,15 @@ class ScheduleValidatorTest {
                                                 MemoryLimit.uniform(twoLayersEach, 1, 100))))
                 .containsExactly(
                         "rank 0, op 1: 0F0 needs the parameters of stage 0, which are not gathered"
-                            + " there",
+                                + " there",
                         "rank 0, op 2: 1UNSHARD[0-2] gathers layers that are not there: the stage"
-                            + " has 2",
+                                + " has 2",
                         "rank 0, op 3: 1F0 needs the parameters of stage 1, which are not gathered"
-                            + " there",
+                                + " there",
                         "rank 0, op 4: 1B0 needs the parameters of stage 1, which are not gathered"
-                            + " there",
+                                + " there",
                         "rank 0, op 5: 0B0 needs the parameters of stage 0, which are not gathered"
-                            + " there");
+                                + " there");
     }
 
     @Test
