@@ -99,7 +99,7 @@ final class EvaluateCommand extends PenstockCommand {
         } else {
             out().printf(
                             "step %d: held-out loss %.4f, perplexity %.2f, %.3f bits per token (%d"
-                                + " batches)%n",
+                                    + " batches)%n",
                             answer.step(),
                             answer.loss(),
                             answer.perplexity(),

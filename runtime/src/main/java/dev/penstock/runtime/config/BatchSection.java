@@ -22,7 +22,7 @@ public record BatchSection(
                         is = "full",
                         doc =
                                 "an epoch's last step: full goes on with the next epoch, smaller"
-                                    + " has the sequences that are left")
+                                        + " has the sequences that are left")
                 Last last) {
 
     /** What becomes of a step for which an epoch has too few sequences left. */

@@ -166,7 +166,7 @@ class ZeroCostsTest {
         }
     }
 
-    /** What the judge proves of a rank. */
+    /** The most that the judge proves a rank to have gathered. */
     private static RankBytes judged(GptStageFactory factory, Schedule training, int rank) {
         List<StageBytes> bytes =
                 IntStream.range(0, training.shape().stages())
@@ -177,12 +177,10 @@ class ZeroCostsTest {
                                                 new RankPlace(
                                                         training.placement().rankOf(s), 0, 0, 1)))
                         .toList();
-        List<List<Long>> activations = bytes.stream().map(StageBytes::activations).toList();
+        List<List<Long>> nothing = Collections.nCopies(bytes.size(), List.of(0L));
         var model =
                 new MemoryModel(
-                        activations,
-                        activations,
-                        bytes.stream().map(StageBytes::gatheredLayers).toList());
+                        nothing, nothing, bytes.stream().map(StageBytes::gatheredLayers).toList());
         return RankBytes.of(training, PassKind.TRAINING, model).get(rank);
     }
 
