@@ -25,6 +25,7 @@ import picocli.CommandLine.Option;
             RebalanceCommand.class,
             UiCommand.class,
             TopCommand.class,
+            ReportCommand.class,
             ExportCommand.class,
             CertsCommand.class,
             DoctorCommand.class,
