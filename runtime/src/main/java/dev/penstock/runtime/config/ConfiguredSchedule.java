@@ -194,6 +194,17 @@ public record ConfiguredSchedule(
                             lengths.toString(),
                             "change the lengths, or parallel.context"));
         }
+        int shards = loaded.config().parallel().tensor();
+        List<Integer> rows = loaded.config().rowsOfUnits(lengths);
+        if (loaded.config().parallel().sequence()
+                && rows.stream().anyMatch(count -> count % shards != 0)) {
+            problems.add(
+                    loaded.problem(
+                            "schedule.file",
+                            RunConfig.ROWS_OF_SHARDS + shards,
+                            rows.toString(),
+                            "change the lengths, or parallel.sequence"));
+        }
     }
 
     private static Problem misfit(LoadedConfig loaded, String what, int wanted, int got) {

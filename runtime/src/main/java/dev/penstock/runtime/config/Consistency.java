@@ -21,6 +21,7 @@ final class Consistency {
         consistency.microBatchesDivideTheBatch();
         consistency.replicasDivideTheMicroBatches();
         consistency.shardsDivideTheHeads();
+        consistency.shardsDivideTheRows();
         consistency.whatIsDividedIsShared();
         consistency.partsDivideTheContext();
         consistency.devicesAreTheProduct();
@@ -102,6 +103,42 @@ final class Consistency {
                 "try " + around(heads, shards),
                 "model.heads",
                 "parallel.tensor");
+    }
+
+    private void shardsDivideTheRows() {
+        ParallelSection parallel = config.parallel();
+        if (!parallel.sequence()) {
+            return;
+        }
+        require(
+                parallel.tensor() > 1,
+                "2 or more where parallel.sequence = true: shards divide tokens among themselves",
+                parallel.tensor(),
+                "try parallel.tensor = 2, or leave parallel.sequence out",
+                "parallel.tensor",
+                "parallel.sequence");
+        int parts = parallel.context();
+        boolean cut =
+                config.schedule().file().isEmpty()
+                        && config.model().context() % parts == 0
+                        && config.schedule().sliceCount() <= config.model().context() / parts;
+        if (cut) {
+            List<Integer> rows =
+                    config.rowsOfUnits(config.schedule().tokensPerSlice(config.model(), parts));
+            require(
+                    rows.stream().allMatch(count -> count % parallel.tensor() == 0),
+                    RunConfig.ROWS_OF_SHARDS + parallel.tensor(),
+                    rows,
+                    "try other batch.sequences or slices, or parallel.sequence = false",
+                    "parallel.sequence",
+                    "parallel.tensor",
+                    "parallel.context",
+                    "batch.sequences",
+                    "batch.micro-batches",
+                    "schedule.slices",
+                    "schedule.slice-lengths",
+                    "model.context");
+        }
     }
 
     private void whatIsDividedIsShared() {

@@ -9,6 +9,8 @@ import java.util.Optional;
  * ranks as {@code pipeline.stages} x tensor x context x data.
  *
  * @param tensor shards of every stage's matrices (Shoeybi et al., Megatron-LM, section 3)
+ * @param sequence whether tensor shards divide among themselves the tokens of what lies between
+ *     matrices (Korthikanti et al., Reducing Activation Recomputation, section 4.2.2)
  * @param context parts of every sequence
  * @param data copies of the whole, which share the micro-batches of a step
  * @param zeroStage what holders of the same parameters divide among themselves (Rajbhandari et al.,
@@ -25,6 +27,12 @@ public record ParallelSection(
                         range = "[1, )",
                         doc = "tensor shards of every stage, each on a rank of its own")
                 int tensor,
+        @Setting(
+                        is = "false",
+                        doc =
+                                "tensor shards divide the tokens of norms and the residual stream"
+                                        + " (must divide the rows of a micro-batch or slice)")
+                boolean sequence,
         @Setting(
                         is = "1",
                         range = "[1, )",
@@ -104,6 +112,15 @@ public record ParallelSection(
     /** Nothing beside the pipeline. */
     static ParallelSection none() {
         return new ParallelSection(
-                1, 1, 1, 0, Residency.PASS, 1, Reduce.PER_STEP, Optional.empty(), Optional.empty());
+                1,
+                false,
+                1,
+                1,
+                0,
+                Residency.PASS,
+                1,
+                Reduce.PER_STEP,
+                Optional.empty(),
+                Optional.empty());
     }
 }

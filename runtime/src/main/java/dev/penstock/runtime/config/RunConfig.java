@@ -26,6 +26,11 @@ public record RunConfig(
         RecoverySection recovery,
         ReportSection report,
         List<FaultEntry> fault) {
+    /** What is expected of {@link #rowsOfUnits} where shards divide them, without the number. */
+    static final String ROWS_OF_SHARDS =
+            "rows of every unit (sequences of a micro-batch x tokens of a slice / parallel.context)"
+                    + " in multiples of parallel.tensor = ";
+
     public RunConfig {
         fault = List.copyOf(fault);
     }
@@ -50,6 +55,13 @@ public record RunConfig(
     /** Micro-batches of a step that one replica runs. */
     public int microBatchesOfReplica() {
         return batch.microBatches() / parallel.data();
+    }
+
+    /** Rows that a rank has of each slice of a micro-batch. */
+    List<Integer> rowsOfUnits(List<Integer> sliceLengths) {
+        return sliceLengths.stream()
+                .map(length -> batch.sequencesPerMicroBatch() * length / parallel.context())
+                .toList();
     }
 
     /**

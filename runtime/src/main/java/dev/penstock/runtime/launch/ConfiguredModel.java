@@ -90,7 +90,8 @@ final class ConfiguredModel {
                 seed,
                 config.schedule().recompute().blocks(section.layers()),
                 config.grid(),
-                config.parallel().zero());
+                config.parallel().zero(),
+                config.parallel().sequence());
     }
 
     private static AdamWSettings optimizer(OptimizerSection section, int steps) {

@@ -61,11 +61,13 @@ record PlannedMemory(RunPlan plan, GptSettings model, GptStageFactory stages, bo
 
     private long bytes(int rank, MirrorLayout layout, Iterable<Integer> mirrored) {
         RankPlace place = plan.grid().placeOf(rank);
-        long boundaryBytes =
-                (long) model.batchOfPart().largestRows() * model.shape().width() * Float.BYTES;
         long bytes =
                 BoundaryMemory.bytes(
-                        rank, plan, boundaryBytes, model.sharedGradientElements(place), keepsSent);
+                        rank,
+                        plan,
+                        model.boundaryBytes(),
+                        model.sharedGradientElements(place),
+                        keepsSent);
         bytes += stages.predictedMemory(plan.stagesOf(rank), place).total();
         bytes +=
                 MirrorMemory.blockBytes(

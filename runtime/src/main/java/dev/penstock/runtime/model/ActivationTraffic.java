@@ -1,43 +1,52 @@
 package dev.penstock.runtime.model;
 
+import dev.penstock.actors.collective.ShardMap;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.List;
 
-/** What a rank's computations send to others in the middle of an op, known from sizes alone. */
+/** What a rank sends to context parts and tensor shards in a training step, known from sizes. */
 public final class ActivationTraffic {
     private final GptSettings settings;
     private final BatchShape batch;
     private final RankPlace place;
+    private final List<Op> ops;
 
     /**
      * @param place of the rank
+     * @param ops of its program
      */
-    public ActivationTraffic(GptSettings settings, RankPlace place) {
+    public ActivationTraffic(GptSettings settings, RankPlace place, List<Op> ops) {
         this.settings = settings;
         this.batch = settings.batchOfPart();
         this.place = place;
+        this.ops = List.copyOf(ops);
     }
 
-    /** Bytes of keys, values and their gradients to the next context part, by all of these ops. */
-    public long ring(List<Op> ops) {
-        return ops.stream()
-                .flatMap(op -> op.computations().stream())
-                .mapToLong(op -> ring(op, ops))
-                .sum();
+    /** Bytes of keys, values and their gradients to the next context part. */
+    public long ring() {
+        return computations().stream().mapToLong(this::ring).sum();
     }
 
-    private long ring(Op.Compute op, List<Op> ops) {
-        StageRole role = settings.role(op.stage(), place);
+    private List<Op.Compute> computations() {
+        return ops.stream().flatMap(op -> op.computations().stream()).toList();
+    }
+
+    private long ring(Op.Compute op) {
+        StageRole role = role(op.stage());
         long blocks =
                 switch (op) {
                     case Op.Forward _, Op.Recompute _ -> role.layers();
-                    case Op.Backward _ -> 2L * role.layers() + runAgain(role, ops);
+                    case Op.Backward _ -> 2L * role.layers() + runAgain(role);
                     case Op.BackwardInput _ -> 2L * role.layers();
                     case Op.BackwardWeight _ -> 0;
                 };
         return blocks * (settings.grid().context() - 1) * keyValueBytes(role, op.unit());
+    }
+
+    private StageRole role(int stage) {
+        return settings.role(stage, place);
     }
 
     /** Of this part's tokens up to the end of the slice. */
@@ -47,10 +56,9 @@ public final class ActivationTraffic {
     }
 
     /** Blocks whose forward runs again inside a backward. */
-    private long runAgain(StageRole role, List<Op> ops) {
+    private long runAgain(StageRole role) {
         boolean split =
-                ops.stream()
-                        .flatMap(op -> op.computations().stream())
+                computations().stream()
                         .anyMatch(
                                 op -> op instanceof Op.BackwardInput && op.stage() == role.stage());
         return split
@@ -61,5 +69,142 @@ public final class ActivationTraffic {
                                         block >= role.firstLayer()
                                                 && block < role.firstLayer() + role.layers())
                         .count();
+    }
+
+    /** Bytes of activations, gradients and parts of softmax to the other tensor shards. */
+    public long shards() {
+        long bytes = computations().stream().mapToLong(this::shards).sum();
+        if (settings.sequence()) {
+            bytes += normGradients();
+        }
+        return bytes;
+    }
+
+    private long shards(Op.Compute op) {
+        StageRole role = role(op.stage());
+        Moves moves =
+                switch (op) {
+                    case Op.Forward _ -> forward(role).plus(embedding(role));
+                    case Op.Recompute _ -> recompute(role);
+                    case Op.Backward _ ->
+                            head(role)
+                                    .plus(Moves.ofBlocks(role.layers(), 4, 2))
+                                    .plus(Moves.ofBlocks(runAgain(role), keptGathers(), 1))
+                                    .plus(embeddingGradient(role));
+                    case Op.BackwardInput _ ->
+                            head(role)
+                                    .plus(Moves.ofBlocks(role.layers(), 2, 2))
+                                    .plus(embeddingGradient(role));
+                    case Op.BackwardWeight _ -> Moves.ofBlocks(role.layers(), 4, 0);
+                };
+        long bytes = moves.sums() * sum(role, op.unit());
+        if (settings.sequence()) {
+            bytes += moves.gathers() * ownRows(role, op.unit());
+        }
+        boolean loss = role.last() && op instanceof Op.InputGradient;
+        return loss ? bytes + softmaxParts(role, op.unit()) : bytes;
+    }
+
+    /**
+     * Tensors of a unit's rows.
+     *
+     * @param gathers of own rows, where these are divided
+     * @param sums of what each shard has for all rows
+     */
+    private record Moves(long gathers, long sums) {
+        static final Moves NONE = new Moves(0, 0);
+
+        static Moves ofBlocks(long blocks, int gathers, int sums) {
+            return new Moves(blocks * gathers, blocks * sums);
+        }
+
+        Moves plus(Moves more) {
+            return new Moves(gathers + more.gathers, sums + more.sums);
+        }
+    }
+
+    /** Both halves of every block gather what their norm made and sum their output. */
+    private static Moves forward(StageRole role) {
+        return Moves.ofBlocks(role.layers(), 2, 2);
+    }
+
+    private static Moves embedding(StageRole role) {
+        return role.first() ? new Moves(0, 1) : Moves.NONE;
+    }
+
+    private static Moves embeddingGradient(StageRole role) {
+        return role.first() ? new Moves(1, 0) : Moves.NONE;
+    }
+
+    private static Moves head(StageRole role) {
+        return role.last() ? new Moves(1, 1) : Moves.NONE;
+    }
+
+    /** The last block's output is made again for a head alone; kept keys and values are not. */
+    private Moves recompute(StageRole role) {
+        boolean asked = role.layers() > 0 || role.last();
+        Moves blocks = Moves.ofBlocks(role.layers(), keptGathers(), 2);
+        Moves last = role.layers() > 0 && !role.last() ? new Moves(0, -1) : Moves.NONE;
+        return blocks.plus(last).plus(asked ? embedding(role) : Moves.NONE);
+    }
+
+    /** Of a block that runs again: where sequences are cut, queries, keys and values are kept. */
+    private int keptGathers() {
+        return batch.sliced() ? 1 : 2;
+    }
+
+    /** A sum over all rows. */
+    private long sum(StageRole role, WorkUnit unit) {
+        int shards = settings.grid().tensor();
+        long elements = (long) batch.rows(unit.slice()) * settings.shape().width();
+        if (settings.sequence()) {
+            return (elements - elements / shards) * Float.BYTES;
+        }
+        return allReduce(elements, role.shard());
+    }
+
+    private long allReduce(long elements, int shard) {
+        int shards = settings.grid().tensor();
+        long own = new ShardMap(elements, shards).count(shard);
+        return (elements - own + own * (shards - 1)) * Float.BYTES;
+    }
+
+    private long ownRows(StageRole role, WorkUnit unit) {
+        int own = settings.shape(role).ownRows(batch.rows(unit.slice()));
+        return (long) own * settings.shape().width() * (settings.grid().tensor() - 1) * Float.BYTES;
+    }
+
+    private long softmaxParts(StageRole role, WorkUnit unit) {
+        int logitsRows = LossHead.logitsRows(settings.shape(role), batch);
+        long columns =
+                HeadChunk.of(batch.blocks(unit.slice()), logitsRows).stream()
+                        .mapToLong(chunk -> TensorShards.gatheredColumns(3 * chunk.rows()))
+                        .sum();
+        return columns * (settings.grid().tensor() - 1) * Float.BYTES;
+    }
+
+    /** Summed with every sum over replicas, or once. */
+    private long normGradients() {
+        int holders = settings.grid().data() * settings.grid().context();
+        return computations().stream()
+                .mapToInt(Op::stage)
+                .distinct()
+                .mapToLong(
+                        stage -> {
+                            StageRole role = role(stage);
+                            long times =
+                                    holders == 1
+                                            ? 1
+                                            : ops.stream()
+                                                    .filter(
+                                                            op ->
+                                                                    op instanceof Op.ReduceGradients
+                                                                            && op.stage() == stage)
+                                                    .count();
+                            long norms = 2L * role.layers() + (role.last() ? 1 : 0);
+                            return times
+                                    * allReduce(norms * 2 * settings.shape().width(), role.shard());
+                        })
+                .sum();
     }
 }

@@ -17,16 +17,16 @@ import dev.penstock.cuda.device.TokenBlocks;
 final class AttentionBlock {
     private final Kernels kernels;
     private final LayerNorm norm;
-    private final Linear queryKeyValue;
-    private final Linear output;
+    private final ColumnLinear queryKeyValue;
+    private final RowLinear output;
     private final MicroBatchRows microBatchRows;
     private final Attention attention;
 
     AttentionBlock(Compute compute, Attention attention, LayerParameters parameters) {
         kernels = compute.kernels();
         norm = new LayerNorm(compute, parameters.norm1());
-        queryKeyValue = new Linear(compute, parameters.queryKeyValue());
-        output = new Linear(compute, parameters.attentionOutput());
+        queryKeyValue = new ColumnLinear(compute, parameters.queryKeyValue());
+        output = new RowLinear(compute, parameters.attentionOutput());
         microBatchRows = new MicroBatchRows(attention.tokens());
         this.attention = attention;
     }
@@ -47,12 +47,13 @@ final class AttentionBlock {
     }
 
     private void project(LayerActivations a, Tensor qkv, TokenBlocks blocks) {
+        Tensor normed = queryKeyValue.gather(a.norm1());
         if (microBatchRows.adjacent(blocks)) {
-            project(a.norm1(), microBatchRows.of(qkv, blocks));
+            project(normed, microBatchRows.of(qkv, blocks));
         } else {
             for (int b = 0; b < blocks.sequences(); b++) {
                 project(
-                        MicroBatchRows.inUnit(a.norm1(), blocks, b),
+                        MicroBatchRows.inUnit(normed, blocks, b),
                         microBatchRows.of(qkv, blocks, b));
             }
         }
@@ -60,7 +61,7 @@ final class AttentionBlock {
 
     private void attend(Tensor x, LayerActivations a, Tensor qkv, TokenBlocks blocks) {
         attention.forward(qkv, a, blocks);
-        output.multiplySummed(a.attended(), a.middle());
+        output.multiply(a.attended(), a.middle());
         kernels.addBiasAndResidual(a.middle(), output.bias(), x);
     }
 
@@ -83,9 +84,10 @@ final class AttentionBlock {
             TokenBlocks blocks) {
         output.backward(a.attended(), dStream, work.dAttended(), blocks);
         attention.backward(qkv, a, work.dAttended(), dQkv, blocks);
-        queryKeyValue.backwardSummed(
-                a.norm1(), unitRows(dQkv, work, blocks), work.dModel(), blocks);
-        norm.backward(work.dModel(), x, a.moments1(), dStream, blocks);
+        Tensor dNorm =
+                queryKeyValue.backward(
+                        a.norm1(), unitRows(dQkv, work, blocks), work.dModel(), blocks);
+        norm.backward(dNorm, x, a.moments1(), dStream, blocks);
     }
 
     /**
@@ -105,8 +107,9 @@ final class AttentionBlock {
         output.backwardInput(dStream, work.dAttended(), blocks);
         attention.backward(qkv, a, work.dAttended(), dQkv, blocks);
         microBatchRows.copy(kernels, dQkv, qkv, blocks);
-        queryKeyValue.backwardInputSummed(unitRows(dQkv, work, blocks), work.dModel(), blocks);
-        norm.backward(work.dModel(), x, a.moments1(), dStream, blocks);
+        Tensor dNorm =
+                queryKeyValue.backwardInput(unitRows(dQkv, work, blocks), work.dModel(), blocks);
+        norm.backward(dNorm, x, a.moments1(), dStream, blocks);
     }
 
     /** The products that {@link #backwardInput} left out. */

@@ -75,7 +75,7 @@ public final class GptGenerator implements AutoCloseable {
                         kernels,
                         precision.multiply(),
                         new FiniteGuard(kernels),
-                        new TensorShards(whole)),
+                        new TensorShards(kernels, whole, null)),
                 whole,
                 StageRole.whole(shape),
                 parameters,
@@ -180,7 +180,7 @@ public final class GptGenerator implements AutoCloseable {
     }
 
     private UnitActivations activations(int rows) {
-        return byRows.computeIfAbsent(rows, largest::first);
+        return byRows.computeIfAbsent(rows, n -> largest.first(n, n));
     }
 
     @Override

@@ -2,6 +2,7 @@ package dev.penstock.runtime.model;
 
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankPlace;
+import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 
@@ -13,6 +14,8 @@ import java.util.Set;
  *     backward; of no effect in a stage whose backwards come in two parts
  * @param grid who else works on a step; the batch is that of one replica
  * @param zero what replicas divide among themselves
+ * @param sequence whether tensor shards divide among themselves what they would all do for all rows
+ *     of a unit
  */
 public record GptSettings(
         GptShape shape,
@@ -23,7 +26,8 @@ public record GptSettings(
         long seed,
         Set<Integer> recomputedBlocks,
         RankGrid grid,
-        ZeroSettings zero) {
+        ZeroSettings zero,
+        boolean sequence) {
     public GptSettings {
         recomputedBlocks = Set.copyOf(recomputedBlocks);
         int tensorShards = grid.tensor();
@@ -53,6 +57,20 @@ public record GptSettings(
                                     tensorShards,
                                     GptShape.largestDivisor(shape.heads(), tensorShards)));
         }
+        List<Integer> rows =
+                batch.sliceLengths().stream()
+                        .map(length -> batch.sequences() * length / grid.context())
+                        .toList();
+        if (sequence && rows.stream().anyMatch(count -> count % tensorShards != 0)) {
+            throw new IllegalArgumentException(
+                    "tensor shards divide the rows of every unit: expected multiples of %d shards, got units of %s rows (%d sequences, slices of %s tokens, %d context parts)"
+                            .formatted(
+                                    tensorShards,
+                                    rows,
+                                    batch.sequences(),
+                                    batch.sliceLengths(),
+                                    grid.context()));
+        }
         if (shape.vocabulary() < tensorShards) {
             throw new IllegalArgumentException(
                     "every tensor shard holds tokens: expected a vocabulary of %d or more, got %d"
@@ -62,7 +80,7 @@ public record GptSettings(
 
     /** What a shard of a stage holds of the model. */
     ShardShape shape(StageRole role) {
-        return new ShardShape(shape, role.shard(), grid.tensor());
+        return new ShardShape(shape, role.shard(), grid.tensor(), sequence);
     }
 
     /** What a rank holds of the model as a stage. */
@@ -82,7 +100,7 @@ public record GptSettings(
 
     /** Elements of a tied matrix' gradient, of which the first and the last stage have one each. */
     public long sharedGradientElements(RankPlace place) {
-        var own = new ShardShape(shape, place.tensor(), grid.tensor());
+        var own = new ShardShape(shape, place.tensor(), grid.tensor(), sequence);
         return shape.tied() ? (long) own.tokens() * own.width() : 0;
     }
 
@@ -119,6 +137,51 @@ public record GptSettings(
                 recomputedBlocks,
                 RankGrid.pipeline(1),
                 ZeroSettings.OFF);
+    }
+
+    /** Of tensor shards that all have all rows of the residual stream. */
+    public GptSettings(
+            GptShape shape,
+            StagePartition partition,
+            BatchShape batch,
+            Precision precision,
+            AdamWSettings optimizer,
+            long seed,
+            Set<Integer> recomputedBlocks,
+            RankGrid grid,
+            ZeroSettings zero) {
+        this(
+                shape,
+                partition,
+                batch,
+                precision,
+                optimizer,
+                seed,
+                recomputedBlocks,
+                grid,
+                zero,
+                false);
+    }
+
+    /** The same with tensor shards that divide rows. */
+    public GptSettings sequenceParallel() {
+        return new GptSettings(
+                shape,
+                partition,
+                batch,
+                precision,
+                optimizer,
+                seed,
+                recomputedBlocks,
+                grid,
+                zero,
+                true);
+    }
+
+    /** Bytes of the largest tensor that goes from stage to stage. */
+    public long boundaryBytes() {
+        long rows = batchOfPart().largestRows() / (sequence ? grid.tensor() : 1);
+        return rows * shape.width() * Float.BYTES;
     }
 
     /** Tokens of one step, of all replicas. */

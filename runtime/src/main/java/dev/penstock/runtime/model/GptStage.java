@@ -47,6 +47,7 @@ public final class GptStage implements StageProgram {
     private final List<TokenBlocks> blocksBySlice;
     private final List<List<HeadChunk>> headChunksBySlice;
     private @Nullable RingAttention ringAttention;
+    private final @Nullable NormGradients normGradients;
     private StepKind kind = StepKind.EVALUATE;
     private final ParameterStream stream;
     private final Sharding sharding;
@@ -72,7 +73,7 @@ public final class GptStage implements StageProgram {
         this.buffers = buffers;
         guard = new FiniteGuard(kernels);
         ShardShape shape = settings.shape(role);
-        shards = new TensorShards(shape);
+        shards = new TensorShards(kernels, shape, buffers.allRows());
         Compute compute = new Compute(kernels, settings.precision().multiply(), guard, shards);
         StageParameters parameters = buffers.parameters();
         sharding = Sharding.of(settings, place);
@@ -100,6 +101,10 @@ public final class GptStage implements StageProgram {
         gradients =
                 new StageGradients(
                         kernels, parameters, sharding, settings, role, pools.accumulators());
+        normGradients =
+                buffers.normGradients() == null
+                        ? null
+                        : new NormGradients(kernels, shards, parameters, buffers.normGradients());
         blocksBySlice = IntStream.range(0, batch.slices()).mapToObj(batch::blocks).toList();
         int logitsRows = LossHead.logitsRows(shape, batch);
         headChunksBySlice =
@@ -172,7 +177,7 @@ public final class GptStage implements StageProgram {
 
     @Override
     public int boundaryRows(int slice) {
-        return batch.rows(slice);
+        return settings.shape(role).ownRows(batch.rows(slice));
     }
 
     @Override
@@ -397,7 +402,17 @@ public final class GptStage implements StageProgram {
 
     @Override
     public Collective reduceGradients() {
+        if (replicas.size() > 1) {
+            sumNormGradients();
+        }
         return gradients.reduce(replicas);
+    }
+
+    /** Before they are summed with replicas, who each hold parts of them afterwards. */
+    private void sumNormGradients() {
+        if (normGradients != null) {
+            normGradients.sum();
+        }
     }
 
     @Override
@@ -414,6 +429,9 @@ public final class GptStage implements StageProgram {
                         : OptionalDouble.of(ledger.mean());
         if (kind == StepKind.EVALUATE) {
             return new StepResult(loss, List.of());
+        }
+        if (replicas.size() == 1) {
+            sumNormGradients();
         }
         gradients.complete();
         return new StepResult(loss, gradients.norms());

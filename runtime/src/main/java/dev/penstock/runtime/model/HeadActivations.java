@@ -5,15 +5,16 @@ import dev.penstock.cuda.device.Tensor;
 /**
  * What the head keeps of a unit.
  *
- * @param normed input of the logits {@code [n, d]}
+ * @param normed input of the logits {@code [n', d]}, n' of {@link ShardShape#ownRows}
  */
 record HeadActivations(Tensor normed, RowMoments moments) {
     static HeadActivations carve(Carver carver, ShardShape shape, int rows) {
         return new HeadActivations(
-                carver.matrix(rows, shape.width()), RowMoments.carve(carver, rows));
+                carver.matrix(shape.ownRows(rows), shape.width()),
+                RowMoments.carve(carver, shape.ownRows(rows)));
     }
 
-    HeadActivations first(int rows) {
-        return new HeadActivations(normed.rows(0, rows), moments.first(rows));
+    HeadActivations first(int own) {
+        return new HeadActivations(normed.rows(0, own), moments.first(own));
     }
 }

@@ -4,13 +4,15 @@ import dev.penstock.cuda.device.Tensor;
 
 /**
  * What a block keeps of a unit of n rows for its backward. Queries, keys and values are kept apart,
- * for the whole micro-batch. Heads and hidden columns are those of this shard.
+ * for the whole micro-batch. Heads and hidden columns are those of this shard, and so are rows of
+ * the residual stream and the norms in the sequence parallel form: n' for n of {@link
+ * ShardShape#ownRows}.
  *
- * @param norm1 input of attention {@code [n, d]}
+ * @param norm1 input of attention {@code [n', d]}
  * @param attended heads' outputs side by side {@code [n, d/T]}
  * @param logSumExp of each row and head {@code [n, h/T]}
- * @param middle the residual stream between attention and MLP {@code [n, d]}
- * @param norm2 input of the MLP {@code [n, d]}
+ * @param middle the residual stream between attention and MLP {@code [n', d]}
+ * @param norm2 input of the MLP {@code [n', d]}
  * @param hidden before the GELU {@code [n, 4d/T]}
  * @param activated after the GELU {@code [n, 4d/T]}
  */
@@ -27,27 +29,29 @@ record LayerActivations(
 
     static LayerActivations carve(Carver carver, ShardShape shape, int rows) {
         int d = shape.width();
+        int own = shape.ownRows(rows);
         return new LayerActivations(
-                carver.matrix(rows, d),
-                RowMoments.carve(carver, rows),
+                carver.matrix(own, d),
+                RowMoments.carve(carver, own),
                 carver.matrix(rows, shape.headColumns()),
                 carver.matrix(rows, shape.heads()),
-                carver.matrix(rows, d),
-                carver.matrix(rows, d),
-                RowMoments.carve(carver, rows),
+                carver.matrix(own, d),
+                carver.matrix(own, d),
+                RowMoments.carve(carver, own),
                 carver.matrix(rows, shape.hidden()),
                 carver.matrix(rows, shape.hidden()));
     }
 
-    LayerActivations first(int rows) {
+    /** The same memory for a unit of fewer rows, of which so many are this shard's own. */
+    LayerActivations first(int rows, int own) {
         return new LayerActivations(
-                norm1.rows(0, rows),
-                moments1.first(rows),
+                norm1.rows(0, own),
+                moments1.first(own),
                 attended.rows(0, rows),
                 logSumExp.rows(0, rows),
-                middle.rows(0, rows),
-                norm2.rows(0, rows),
-                moments2.first(rows),
+                middle.rows(0, own),
+                norm2.rows(0, own),
+                moments2.first(own),
                 hidden.rows(0, rows),
                 activated.rows(0, rows));
     }

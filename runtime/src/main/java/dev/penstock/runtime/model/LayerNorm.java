@@ -26,7 +26,11 @@ final class LayerNorm {
         compute.guard().check(moments.rstd(), inputPlace);
     }
 
-    /** Adds the input gradient to {@code dx}. */
+    /**
+     * Adds the input gradient to {@code dx}. All of own rows.
+     *
+     * @param blocks of all rows
+     */
     void backward(Tensor dy, Tensor x, RowMoments moments, Tensor dx, TokenBlocks blocks) {
         compute.kernels()
                 .layerNormBackwardInput(dy, x, gain.weight(), moments.mean(), moments.rstd(), dx);
@@ -38,7 +42,7 @@ final class LayerNorm {
                         moments.rstd(),
                         gain.gradient(),
                         bias.gradient(),
-                        blocks);
+                        compute.shards().ownRows(blocks));
         compute.guard().check(bias.gradient(), gradientPlace);
     }
 }

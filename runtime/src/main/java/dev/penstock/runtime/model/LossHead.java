@@ -72,8 +72,9 @@ final class LossHead {
 
     /** Losses of all tokens of a unit, without gradients. */
     void evaluate(HeadActivations a, LossLedger ledger, int microBatch, List<HeadChunk> chunks) {
+        Tensor allNormed = compute.shards().gather(a.normed());
         for (HeadChunk chunk : chunks) {
-            Tensor chunkLogits = logits(chunk.of(a.normed()));
+            Tensor chunkLogits = logits(chunk.of(allNormed));
             ledger.crossEntropy(compute, chunkLogits, microBatch, chunk, 0);
         }
     }
@@ -96,17 +97,17 @@ final class LossHead {
             Workspace work,
             TokenBlocks blocks) {
         Tensor dMatrix = requireNonNull(matrixGradient).tensor();
+        Tensor allNormed = compute.shards().gather(a.normed());
         for (HeadChunk chunk : chunks) {
-            Tensor normed = chunk.of(a.normed());
-            Tensor dNormed = chunk.of(work.dModel());
+            Tensor normed = chunk.of(allNormed);
+            Tensor dChunk = chunk.of(work.dModel());
             Tensor dLogits = logits(normed);
             ledger.crossEntropy(compute, dLogits, microBatch, chunk, gradientScale);
-            kernels.gemm(
-                    compute.multiply(), false, dLogits, false, matrix.factor(), dNormed, false);
+            kernels.gemm(compute.multiply(), false, dLogits, false, matrix.factor(), dChunk, false);
             kernels.weightGradient(compute.multiply(), dLogits, normed, dMatrix, chunk.blocks());
         }
-        compute.shards().sum(work.dModel());
+        Tensor dNormed = compute.shards().sum(work.dModel());
         kernels.zero(dStream);
-        norm.backward(work.dModel(), x, a.moments(), dStream, blocks);
+        norm.backward(dNormed, x, a.moments(), dStream, blocks);
     }
 }

@@ -89,7 +89,7 @@ final class LossLedger {
                             numbers(own, chunk, b),
                             gradientScale != 0);
         }
-        compute.shards().gather(ofChunk);
+        compute.shards().show(ofChunk);
         for (int b = 0; b < chunk.blocks().sequences(); b++) {
             Tensor sequenceLosses = of(losses, microBatch, chunk, b);
             if (!isHere(microBatch, chunk, b)) {

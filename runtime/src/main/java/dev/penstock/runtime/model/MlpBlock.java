@@ -8,26 +8,26 @@ import dev.penstock.cuda.device.TokenBlocks;
 final class MlpBlock {
     private final Kernels kernels;
     private final LayerNorm norm;
-    private final Linear hidden;
-    private final Linear output;
+    private final ColumnLinear hidden;
+    private final RowLinear output;
 
     MlpBlock(Compute compute, LayerParameters parameters) {
         kernels = compute.kernels();
         norm = new LayerNorm(compute, parameters.norm2());
-        hidden = new Linear(compute, parameters.hidden());
-        output = new Linear(compute, parameters.mlpOutput());
+        hidden = new ColumnLinear(compute, parameters.hidden());
+        output = new RowLinear(compute, parameters.mlpOutput());
     }
 
     void forward(LayerActivations a, Tensor y) {
         activate(a);
-        output.multiplySummed(a.activated(), y);
+        output.multiply(a.activated(), y);
         kernels.addBiasAndResidual(y, output.bias(), a.middle());
     }
 
     /** All of the forward that a backward reads: {@code a.activated}, and what leads to it. */
     void activate(LayerActivations a) {
         norm.forward(a.middle(), a.norm2(), a.moments2());
-        hidden.multiply(a.norm2(), a.hidden());
+        hidden.multiply(hidden.gather(a.norm2()), a.hidden());
         kernels.biasGelu(a.hidden(), hidden.bias(), a.activated());
     }
 
@@ -37,8 +37,8 @@ final class MlpBlock {
     void backward(LayerActivations a, Tensor dStream, Workspace work, TokenBlocks blocks) {
         output.backward(a.activated(), dStream, work.dHidden(), blocks);
         kernels.geluBackward(a.hidden(), work.dHidden());
-        hidden.backwardSummed(a.norm2(), work.dHidden(), work.dModel(), blocks);
-        norm.backward(work.dModel(), a.middle(), a.moments2(), dStream, blocks);
+        Tensor dNorm = hidden.backward(a.norm2(), work.dHidden(), work.dModel(), blocks);
+        norm.backward(dNorm, a.middle(), a.moments2(), dStream, blocks);
     }
 
     /**
@@ -57,8 +57,8 @@ final class MlpBlock {
         output.backwardInput(dStream, work.dHidden(), blocks);
         kernels.geluBackward(a.hidden(), work.dHidden());
         kernels.copy(work.dHidden(), a.hidden());
-        hidden.backwardInputSummed(work.dHidden(), work.dModel(), blocks);
-        norm.backward(work.dModel(), a.middle(), a.moments2(), dStream, blocks);
+        Tensor dNorm = hidden.backwardInput(work.dHidden(), work.dModel(), blocks);
+        norm.backward(dNorm, a.middle(), a.moments2(), dStream, blocks);
     }
 
     /** The products that {@link #backwardInput} left out. */

@@ -59,7 +59,7 @@ record RecomputedBlocks(
     }
 
     /** Where such a block of a unit of n rows has its activations for the moment. */
-    LayerActivations activations(int rows) {
-        return requireNonNull(activations).first(rows);
+    LayerActivations activations(int rows, int own) {
+        return requireNonNull(activations).first(rows, own);
     }
 }

@@ -15,16 +15,33 @@ import java.util.stream.IntStream;
  *   norm -> columns of c_fc -> GELU ---------> rows of c_proj ---+
  * </pre>
  *
- * and of the vocabulary a run of rows, one more or less where it does not divide.
+ * and of the vocabulary a run of rows, one more or less where it does not divide. In the sequence
+ * parallel form (Korthikanti et al., arXiv 2205.05198, section 4.2.2) a shard has of the residual
+ * stream and of what norms make of it only its own run of a unit's rows:
+ *
+ * <pre>
+ *   norm of its rows -> all rows --> as above ---> sum over shards of its rows
+ * </pre>
  *
  * @param index of this shard, from 0
  * @param shards how many there are; divides the heads
+ * @param sequence whether rows are divided; the shards then divide those of every unit
  */
-record ShardShape(GptShape model, int index, int shards) {
+record ShardShape(GptShape model, int index, int shards, boolean sequence) {
 
     /** All of a model. */
     static ShardShape whole(GptShape model) {
-        return new ShardShape(model, 0, 1);
+        return new ShardShape(model, 0, 1, false);
+    }
+
+    /** Of a unit's rows, how many of the residual stream this shard has. */
+    int ownRows(int rows) {
+        return sequence ? rows / shards : rows;
+    }
+
+    /** The first of them. */
+    int firstOwnRow(int rows) {
+        return sequence ? index * (rows / shards) : 0;
     }
 
     /** Columns of the residual stream, d. */

@@ -14,6 +14,8 @@ import org.jspecify.annotations.Nullable;
  * @param workspaces entry s: scratch of a backward of slice s
  * @param dQueryKeyValue scratch {@code [B*T, 3d]} of this shard's heads where sequences are not cut
  * @param ring where sequences lie on several ranks
+ * @param allRows where tensor shards divide rows: room for those of all of them {@code [n, d]}
+ * @param normGradients where tensor shards divide rows: room for {@link NormGradients}
  * @param logits on the last stage, of the rows of a chunk
  * @param inputs on the first stage
  * @param ledger on the last stage
@@ -25,6 +27,8 @@ record StageBuffers(
         List<Workspace> workspaces,
         @Nullable Tensor dQueryKeyValue,
         @Nullable RingBuffers ring,
+        @Nullable Tensor allRows,
+        @Nullable Tensor normGradients,
         @Nullable Tensor logits,
         @Nullable InputTokens inputs,
         @Nullable LossLedger ledger) {
@@ -75,9 +79,16 @@ record StageBuffers(
                 workspaces(scopes, settings, role),
                 dQueryKeyValue,
                 ring,
+                shape.sequence() ? allRows(scopes, shape, batch) : null,
+                shape.sequence() ? NormGradients.room(scopes.scratch(), parameters) : null,
                 logits,
                 role.first() ? new InputTokens(scopes.activations(), batch) : null,
                 role.last() ? new LossLedger(scopes.activations(), shape, batch) : null);
+    }
+
+    private static Tensor allRows(StageScopes scopes, ShardShape shape, BatchShape batch) {
+        return scopes.scratch()
+                .tensor("rows of all shards", DType.F32, batch.largestRows(), shape.width());
     }
 
     private static List<Workspace> workspaces(
@@ -90,7 +101,8 @@ record StageBuffers(
                         carver -> Workspace.carve(carver, settings.shape(role), batch, role));
         List<Workspace> workspaces = new ArrayList<>();
         for (int s = 0; s < batch.slices(); s++) {
-            workspaces.add(largest.first(batch.rows(s)));
+            int rows = batch.rows(s);
+            workspaces.add(largest.first(rows, settings.shape(role).ownRows(rows)));
         }
         return List.copyOf(workspaces);
     }

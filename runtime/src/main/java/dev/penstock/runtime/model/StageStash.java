@@ -120,7 +120,7 @@ final class StageStash {
                                             rows,
                                             budget.split(),
                                             recomputed));
-            slots.add(UnitSlot.of(largest, batch, rows));
+            slots.add(UnitSlot.of(largest, settings.shape(role), batch, rows));
         }
         return new SlotPool<>("activations of units", slots, batch.microBatches() * batch.slices());
     }

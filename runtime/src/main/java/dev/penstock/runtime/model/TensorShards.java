@@ -6,50 +6,126 @@ import dev.penstock.actors.collective.Alone;
 import dev.penstock.actors.collective.Collective;
 import dev.penstock.actors.collective.CollectiveGroup;
 import dev.penstock.actors.collective.ShardMap;
+import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The tensor shards of a stage as one of them sees them. All of them run the same ops, and so meet
- * at the same sums in the same order.
+ * at the same sums in the same order. Layers are written for tensors of all rows between a gather
+ * and a sum, and for tensors of {@link ShardShape#ownRows} elsewhere; where every shard has all
+ * rows, these are the same, and a sum leaves it in all of them.
  */
 final class TensorShards {
-    private final int index;
-    private final int count;
+    private final Kernels kernels;
+    private final ShardShape shape;
+    private final @Nullable Tensor room;
     private @Nullable CollectiveGroup group;
 
-    /** Those of a shape; to be connected before they compute, unless there is only one. */
-    TensorShards(ShardShape shape) {
-        index = shape.index();
-        count = shape.shards();
-        group = count == 1 ? Alone.GROUP : null;
+    /**
+     * Those of a shape; to be connected before they compute, unless there is only one.
+     *
+     * @param room for the rows of all shards {@code [n, d]} of the largest unit; null where each
+     *     has all
+     */
+    TensorShards(Kernels kernels, ShardShape shape, @Nullable Tensor room) {
+        this.kernels = kernels;
+        this.shape = shape;
+        this.room = room;
+        group = shape.shards() == 1 ? Alone.GROUP : null;
     }
 
     /** Says through whom they meet until the next call. */
     void connect(CollectiveGroup newGroup) {
-        if (newGroup.size() != count || newGroup.index() != index) {
+        if (newGroup.size() != shape.shards() || newGroup.index() != shape.index()) {
             throw new IllegalArgumentException(
                     "expected a group for tensor shard %d of %d, got member %d of %d"
-                            .formatted(index, count, newGroup.index(), newGroup.size()));
+                            .formatted(
+                                    shape.index(),
+                                    shape.shards(),
+                                    newGroup.index(),
+                                    newGroup.size()));
         }
         group = newGroup;
     }
 
-    /** Begins to replace each shard's tensor by the sum of all, to the same bits everywhere. */
-    Collective beginSum(Tensor tensor) {
+    /**
+     * Where all rows lie of a tensor of own rows: the tensor itself, or the room, which holds one
+     * such tensor at a time.
+     */
+    Tensor allRows(Tensor own) {
+        return room == null ? own : room.rows(0, own.rows() * shape.shards());
+    }
+
+    /** Own rows among all. */
+    Tensor ownRows(Tensor all) {
+        return all.rows(shape.firstOwnRow(all.rows()), shape.ownRows(all.rows()));
+    }
+
+    /** The order of sums over own rows, which begin and end anywhere in a sequence. */
+    TokenBlocks ownRows(TokenBlocks blocks) {
+        return shape.sequence()
+                ? new TokenBlocks(1, shape.ownRows(blocks.rows()), 0, blocks.grid())
+                : blocks;
+    }
+
+    /** Begins to bring the rows of all shards to {@link #allRows}. */
+    Collective beginGather(Tensor own) {
+        if (room == null) {
+            return Alone.DONE;
+        }
+        Tensor all = allRows(own);
+        kernels.copy(own, ownRows(all));
+        return group().allGather(all, rows(all));
+    }
+
+    /** The rows of all shards, in {@link #allRows}. */
+    Tensor gather(Tensor own) {
+        await(beginGather(own));
+        return allRows(own);
+    }
+
+    /**
+     * Begins to add up what each shard has for all rows; own rows become the sums, to the same bits
+     * wherever they are.
+     */
+    Collective beginSum(Tensor all) {
+        return shape.sequence() ? group().reduceScatter(all, rows(all)) : beginSumOfWhole(all);
+    }
+
+    /** Begins to replace each shard's tensor by the sum of all, whatever its rows are. */
+    Collective beginSumOfWhole(Tensor tensor) {
         return group().allReduce(tensor);
+    }
+
+    /**
+     * As {@link #beginSum}, to the end.
+     *
+     * @return own rows
+     */
+    Tensor sum(Tensor all) {
+        await(beginSum(all));
+        return ownRows(all);
+    }
+
+    /** As {@link #sum} of what lies in {@link #allRows} of {@code own}, which receives the sums. */
+    void sumInto(Tensor own) {
+        Tensor sums = sum(allRows(own));
+        if (room != null) {
+            kernels.copy(sums, own);
+        }
+    }
+
+    private ShardMap rows(Tensor all) {
+        return new ShardMap(all.elements(), shape.shards(), all.elements() / shape.shards());
     }
 
     void await(Collective collective) {
         group().await(collective);
     }
 
-    /** Replaces each shard's tensor by the sum of all. */
-    void sum(Tensor tensor) {
-        await(beginSum(tensor));
-    }
-
-    /** Elements of a row of {@link #gather} that holds {@code count} elements of a shard. */
+    /** Elements of a row of {@link #show} that holds {@code count} of a shard. */
     static int gatheredColumns(int count) {
         return Math.toIntExact(new ShardMap(count, 1).length());
     }
@@ -59,8 +135,8 @@ final class TensorShards {
      *
      * @param rows dense {@code [shards, n]}, n from {@link #gatheredColumns}
      */
-    void gather(Tensor rows) {
-        await(group().allGather(rows, new ShardMap(rows.elements(), count)));
+    void show(Tensor rows) {
+        await(group().allGather(rows, new ShardMap(rows.elements(), shape.shards())));
     }
 
     private CollectiveGroup group() {

@@ -6,7 +6,6 @@ import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
 import dev.penstock.runtime.model.PartTokens.Run;
 import java.util.List;
-import java.util.function.BiConsumer;
 
 /**
  * Embeds tokens: their rows of the token table, of which every shard has some, plus the rows of
@@ -15,6 +14,7 @@ import java.util.function.BiConsumer;
 final class TokenEmbedding {
     private final Kernels kernels;
     private final TensorShards shards;
+    private final ShardShape shape;
     private final TokenRange range;
     private final Parameter table;
     private final Parameter positions;
@@ -28,6 +28,7 @@ final class TokenEmbedding {
             ShardShape shape,
             StageParameters.Embedding parameters,
             PartTokens held) {
+        this.shape = shape;
         this.held = held;
         kernels = compute.kernels();
         shards = compute.shards();
@@ -38,32 +39,58 @@ final class TokenEmbedding {
 
     /**
      * @param tokens {@code [1, n]}
+     * @param y of own rows
      */
     void forward(Tensor tokens, Tensor y, TokenBlocks blocks) {
-        kernels.embedding(tokens, range, table.weight(), y);
-        shards.sum(y);
-        eachRun(blocks, y, (run, rows) -> kernels.add(of(positions.weight(), run), rows));
+        kernels.embedding(tokens, range, table.weight(), shards.allRows(y));
+        shards.sumInto(y);
+        int firstRow = shape.firstOwnRow(blocks.rows());
+        eachRun(
+                blocks,
+                firstRow,
+                y,
+                (first, rows) -> kernels.add(positions.weight().rows(first, rows.rows()), rows));
     }
 
-    /** Adds up the gradients of both tables. */
+    /**
+     * Adds up the gradients of both tables.
+     *
+     * @param dy of own rows
+     */
     void backward(Tensor dy, Tensor tokens, TokenBlocks blocks) {
-        kernels.embeddingBackward(dy, tokens, range, table.gradient(), blocks);
-        eachRun(blocks, dy, (run, rows) -> kernels.add(rows, of(positions.gradient(), run)));
+        Tensor all = shards.gather(dy);
+        kernels.embeddingBackward(all, tokens, range, table.gradient(), blocks);
+        eachRun(
+                blocks,
+                0,
+                all,
+                (first, rows) -> kernels.add(rows, positions.gradient().rows(first, rows.rows())));
     }
 
-    /** Hands over the unit's rows of tokens that follow each other in a sequence. */
-    private void eachRun(TokenBlocks blocks, Tensor unit, BiConsumer<Run, Tensor> work) {
+    @FunctionalInterface
+    private interface RunWork {
+        /**
+         * @param first position of the first row's token in its sequence
+         */
+        void accept(int first, Tensor rows);
+    }
+
+    /**
+     * Hands over rows of tokens that follow each other in a sequence.
+     *
+     * @param rows those of the unit from {@code firstRow} on
+     */
+    private void eachRun(TokenBlocks blocks, int firstRow, Tensor rows, RunWork work) {
         List<Run> runs = held.of(blocks.firstToken(), blocks.tokens());
         for (int b = 0; b < blocks.sequences(); b++) {
-            Tensor rows = MicroBatchRows.inUnit(unit, blocks, b);
             for (Run run : runs) {
-                int first = run.firstHere() - blocks.firstToken();
-                work.accept(run, rows.rows(first, run.tokens()));
+                int start = b * blocks.tokens() + run.firstHere() - blocks.firstToken() - firstRow;
+                int from = Math.max(0, start);
+                int to = Math.min(rows.rows(), start + run.tokens());
+                if (from < to) {
+                    work.accept(run.first() + from - start, rows.rows(from, to - from));
+                }
             }
         }
-    }
-
-    private static Tensor of(Tensor positions, Run run) {
-        return positions.rows(run.first(), run.tokens());
     }
 }

@@ -20,10 +20,11 @@ import org.jspecify.annotations.Nullable;
  *
  * @param layers entry i is block i of the stage; {@link RecomputedBlocks} share theirs
  * @param firstOwned the first place of the stream that the unit itself holds: 0 or 1
- * @param stream the places that the unit itself holds, each {@code [n, d]}
+ * @param stream the places that the unit itself holds, each {@code [n', d]}, n' of {@link
+ *     ShardShape#ownRows}
  * @param head on the last stage
  * @param outputGradient room for the gradient of place L, where that place is the caller's and
- *     backwards come in two parts {@code [n, d]}
+ *     backwards come in two parts {@code [n', d]}
  */
 record UnitActivations(
         List<LayerActivations> layers,
@@ -43,17 +44,18 @@ record UnitActivations(
         for (int i = 0; i < role.layers(); i++) {
             layers.add(
                     recomputed.contains(i)
-                            ? recomputed.activations(rows)
+                            ? recomputed.activations(rows, shape.ownRows(rows))
                             : LayerActivations.carve(carver, shape, rows));
         }
         int firstOwned = role.first() ? 0 : 1;
         int lastOwned = role.last() ? role.layers() : role.layers() - 1;
         List<Tensor> stream = new ArrayList<>();
         for (int place = firstOwned; place <= lastOwned; place++) {
-            stream.add(carver.matrix(rows, shape.width()));
+            stream.add(carver.matrix(shape.ownRows(rows), shape.width()));
         }
         HeadActivations head = role.last() ? HeadActivations.carve(carver, shape, rows) : null;
-        Tensor outputGradient = split && !role.last() ? carver.matrix(rows, shape.width()) : null;
+        Tensor outputGradient =
+                split && !role.last() ? carver.matrix(shape.ownRows(rows), shape.width()) : null;
         return new UnitActivations(layers, firstOwned, stream, head, outputGradient);
     }
 
@@ -78,14 +80,14 @@ record UnitActivations(
                 null);
     }
 
-    /** The same memory for a unit of fewer rows. */
-    UnitActivations first(int rows) {
+    /** The same memory for a unit of fewer rows, of which so many are this shard's own. */
+    UnitActivations first(int rows, int own) {
         return new UnitActivations(
-                layers.stream().map(layer -> layer.first(rows)).toList(),
+                layers.stream().map(layer -> layer.first(rows, own)).toList(),
                 firstOwned,
-                stream.stream().map(place -> place.rows(0, rows)).toList(),
-                head == null ? null : head.first(rows),
-                outputGradient == null ? null : outputGradient.rows(0, rows));
+                stream.stream().map(place -> place.rows(0, own)).toList(),
+                head == null ? null : head.first(own),
+                outputGradient == null ? null : outputGradient.rows(0, own));
     }
 
     /**

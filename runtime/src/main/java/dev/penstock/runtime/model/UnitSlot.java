@@ -17,13 +17,17 @@ final class UnitSlot {
      * @param largest carved for the largest unit that this slot may hold; views for slices that do
      *     not fit are never asked for
      */
-    static UnitSlot of(UnitActivations largest, BatchShape batch, int largestRows) {
+    static UnitSlot of(
+            UnitActivations largest, ShardShape shape, BatchShape batch, int largestRows) {
         Map<Integer, UnitActivations> byRows = new HashMap<>();
         return new UnitSlot(
                 IntStream.range(0, batch.slices())
                         .map(batch::rows)
                         .map(rows -> Math.min(rows, largestRows))
-                        .mapToObj(rows -> byRows.computeIfAbsent(rows, largest::first))
+                        .mapToObj(
+                                rows ->
+                                        byRows.computeIfAbsent(
+                                                rows, n -> largest.first(n, shape.ownRows(n))))
                         .toList());
     }
 

@@ -12,7 +12,8 @@ import org.jspecify.annotations.Nullable;
  * @param dHidden gradients of the MLP's hidden layer {@code [n, 4d/T]}
  * @param dQueryKeyValue of the unit {@code [n, 3d/T]}; null where the unit's rows can be used in
  *     place
- * @param dStream the residual stream's gradient, on a stage that is first and last {@code [n, d]}
+ * @param dStream the residual stream's gradient, on a stage that is first and last {@code [n', d]},
+ *     n' of {@link ShardShape#ownRows}
  */
 record Workspace(
         Tensor dModel,
@@ -31,7 +32,7 @@ record Workspace(
                 narrow(dModel, shape.headColumns()),
                 carver.matrix(rows, shape.hidden()),
                 scattered ? carver.matrix(rows, 3 * shape.headColumns()) : null,
-                role.first() && role.last() ? carver.matrix(rows, d) : null);
+                role.first() && role.last() ? carver.matrix(shape.ownRows(rows), d) : null);
     }
 
     /** Dense rows of fewer columns in the same memory. */
@@ -40,12 +41,12 @@ record Workspace(
                 wide.buffer(), wide.offsetBytes(), wide.type(), wide.rows(), columns, columns);
     }
 
-    Workspace first(int rows) {
+    Workspace first(int rows, int own) {
         return new Workspace(
                 dModel.rows(0, rows),
                 dAttended.rows(0, rows),
                 dHidden.rows(0, rows),
                 dQueryKeyValue == null ? null : dQueryKeyValue.rows(0, rows),
-                dStream == null ? null : dStream.rows(0, rows));
+                dStream == null ? null : dStream.rows(0, own));
     }
 }

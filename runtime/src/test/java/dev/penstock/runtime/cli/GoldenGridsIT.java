@@ -94,7 +94,25 @@ class GoldenGridsIT {
         expectTruth(grid, 1, grid.context == 2);
     }
 
-    private void expectTruth(Grid grid, int chunks, boolean tied) throws IOException {
+    /** Tensor shards that divide tokens, beside everything else. */
+    static List<Grid> sequenceGrids() {
+        return List.of(
+                new Grid(1, 2, 1, 1, 0, "kind = 1f1b"),
+                new Grid(2, 2, 1, 1, 0, "kind = seq1f1b, slice-lengths = [4, 8, 4]"),
+                new Grid(2, 2, 2, 1, 0, "kind = terapipe, slices = 2"),
+                new Grid(2, 2, 1, 2, 1, "kind = zb-h1"),
+                new Grid(1, 2, 1, 2, 2, "kind = 1f1b, recompute = full"),
+                new Grid(2, 2, 2, 2, 3, "kind = 1f1b"));
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("sequenceGrids")
+    void shardsThatDivideTokensHavePyTorchsLossesToo(Grid grid) throws IOException {
+        expectTruth(grid, 1, grid.data == 1, "parallel.sequence = true");
+    }
+
+    private void expectTruth(Grid grid, int chunks, boolean tied, String... more)
+            throws IOException {
         Path gradients = folder.resolve("gradients.safetensors");
 
         Trained trained =
@@ -102,6 +120,7 @@ class GoldenGridsIT {
                         .set("run.steps=" + STEPS)
                         .set("pipeline={stages=%d, chunks=%d}".formatted(grid.stages, chunks))
                         .set("schedule={" + grid.order + "}", grid.parallel())
+                        .set(more)
                         .option("--dump-gradients", "1:" + gradients)
                         .complete();
 

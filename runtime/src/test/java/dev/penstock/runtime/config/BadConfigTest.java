@@ -56,6 +56,8 @@ parallel { data = 2, tensor = 2, devices = 4 } | parallel.devices | 8, one for e
 parallel.stages = 3, pipeline.stages = 2  | parallel.stages           | 2 as in pipeline.stages, which is the same key | 3 | leave one of the two out
 parallel.stages = 0                       | pipeline.stages           | an integer, at least 1             | 0               | the default is 2
 parallel { context = 2 }, schedule { kind = seq1f1b, slice-lengths = [127, 129] } | schedule.slice-lengths | multiples of parallel.context = 2 | [127, 129] | slice-lengths = equal
+parallel.sequence = true                  | parallel.tensor           | 2 or more where parallel.sequence = true | 1          | try parallel.tensor = 2
+parallel { tensor = 4, sequence = true, context = 2 }, batch.sequences = 8, schedule { kind = seq1f1b, slice-lengths = [12, 244] } | parallel.sequence | multiples of parallel.tensor = 4 | [6, 122] | parallel.sequence = false
 parallel { context = 128 }, schedule { kind = seq1f1b, slices = 4 } | schedule.slices | at most 2 | 4 | try fewer slices
 pipeline.stages = 7                       | pipeline.stages           | model.layers = 4                  | 7                | fewer stages
 pipeline.partition = [1, 2]               | pipeline.partition        | add up to 4                       | sum 3            | [2, 2]

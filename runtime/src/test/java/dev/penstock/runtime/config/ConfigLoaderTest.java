@@ -114,7 +114,7 @@ class ConfigLoaderTest {
               validation-fraction = 0.25
             }
             batch { sequences = 12, micro-batches = 4, last = smaller }
-            parallel { tensor = 3, context = 1, data = 2, zero {
+            parallel { tensor = 3, sequence = true, context = 1, data = 2, zero {
               stage = 3, residency = layer, prefetch-layers = 2, reduce = per-micro-batch, offload = spill
             }, devices = 18 }
             pipeline { stages = 3, chunks = 1, partition = [2, 1, 2], processes = per-stage
@@ -172,6 +172,7 @@ class ConfigLoaderTest {
                                         Optional.of(2)),
                                 new ParallelSection(
                                         3,
+                                        true,
                                         1,
                                         2,
                                         3,

@@ -104,8 +104,8 @@ final class ContextPartsTest {
         for (BatchShape batch : List.of(WHOLE, SLICED)) {
             GptSettings settings = settings(batch, parts, recompute);
             long predicted =
-                    new ActivationTraffic(settings, new RankPlace(0, 0, 0, 0))
-                            .ring(ops(batch, split));
+                    new ActivationTraffic(settings, new RankPlace(0, 0, 0, 0), ops(batch, split))
+                            .ring();
 
             List<Result> all = run(settings, split);
 
@@ -118,8 +118,11 @@ final class ContextPartsTest {
         long ofPart = 2L * 2 * TinyRuns.TIED.width() * Float.BYTES * (16 / 4);
 
         long sent =
-                new ActivationTraffic(settings(WHOLE, 4, false), new RankPlace(0, 0, 0, 0))
-                        .ring(ops(WHOLE, false));
+                new ActivationTraffic(
+                                settings(WHOLE, 4, false),
+                                new RankPlace(0, 0, 0, 0),
+                                ops(WHOLE, false))
+                        .ring();
 
         assertThat(sent).isEqualTo(WHOLE.microBatches() * TinyRuns.TIED.layers() * 3 * 3 * ofPart);
     }

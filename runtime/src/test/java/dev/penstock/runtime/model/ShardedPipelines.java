@@ -170,6 +170,11 @@ final class ShardedPipelines implements AutoCloseable {
         return whole;
     }
 
+    /** Bytes that a shard has sent to the others. */
+    long sentBytes(int shard) {
+        return groups.get(shard).sentBytes();
+    }
+
     List<PipelineDriver> drivers() {
         return drivers;
     }

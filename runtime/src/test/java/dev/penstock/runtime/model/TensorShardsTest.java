@@ -13,7 +13,9 @@ import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.Tensor;
+import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.WorkUnit;
 import dev.penstock.schedules.lower.InsertRecompute;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
@@ -86,6 +88,121 @@ class TensorShardsTest {
                 assertThat(all.evaluate(step)).isCloseTo(one.evaluate(step), within(1e-5));
                 assertThat(all.train(step)).isCloseTo(one.train(step), within(1e-5));
                 assertClose(all.gradients(), one.gradients(), 1e-5);
+            }
+        }
+    }
+
+    @ParameterizedTest(name = "tied {0}, {1} stages, {2} shards, slices {3}")
+    @CsvSource({
+        "true, 1, 2, 16",
+        "true, 2, 4, 16",
+        "true, 1, 2, 8 8",
+        "false, 2, 2, 8 8",
+        "false, 4, 2, 4 12",
+        "true, 2, 2, 5 3 8",
+    })
+    void shardsThatDivideRowsComputeTheSame(boolean tied, int stages, int shards, String lengths) {
+        List<Integer> slices = Arrays.stream(lengths.split(" ")).map(Integer::valueOf).toList();
+        GptSettings whole = settings(tied, stages, slices);
+        for (GptSettings settings : List.of(whole, TinyRuns.recomputing(whole, Set.of(0, 1)))) {
+            Schedule order = order(settings);
+            for (Schedule each :
+                    List.of(order, Orders.split(order, 1), InsertRecompute.into(order))) {
+                try (PipelineDriver one = single(settings);
+                        ShardedPipelines all = sharded(settings.sequenceParallel(), shards, each)) {
+
+                    for (int step = 1; step <= 2; step++) {
+                        assertThat(all.evaluate(step)).isCloseTo(one.evaluate(step), within(1e-5));
+                        assertThat(all.train(step)).isCloseTo(one.train(step), within(1e-5));
+                        assertClose(all.gradients(), one.gradients(), 1e-5);
+                    }
+                }
+            }
+        }
+    }
+
+    @Test
+    void shardsDivideNoRowsThatTheyDoNotDivide() {
+        GptSettings settings = TinyRuns.sharded(settings(true, 1, List.of(3, 13)), 4);
+
+        assertThatThrownBy(settings::sequenceParallel)
+                .hasMessage(
+                        "tensor shards divide the rows of every unit: expected multiples of 4"
+                                + " shards, got units of [6, 26] rows (2 sequences, slices of"
+                                + " [3, 13] tokens, 1 context parts)");
+    }
+
+    @ParameterizedTest(name = "{0} shards, rows divided {1}, slices {2}")
+    @CsvSource({"2, false, 16", "4, false, 8 8", "2, true, 16", "4, true, 8 8", "2, true, 5 3 8"})
+    void sentIsWhatIsPredicted(int shards, boolean sequence, String lengths) {
+        List<Integer> slices = Arrays.stream(lengths.split(" ")).map(Integer::valueOf).toList();
+        GptSettings whole = TinyRuns.sharded(settings(true, 2, slices), shards);
+        GptSettings plain = sequence ? whole.sequenceParallel() : whole;
+        for (GptSettings settings : List.of(plain, TinyRuns.recomputing(plain, Set.of(1)))) {
+            Schedule order = order(settings);
+            for (Schedule each :
+                    List.of(order, Orders.split(order, 1), InsertRecompute.into(order))) {
+                try (ShardedPipelines all = sharded(settings, shards, each)) {
+                    all.train(1);
+                    for (int shard = 0; shard < shards; shard++) {
+                        long predicted = 0;
+                        for (int rank = 0; rank < 2; rank++) {
+                            predicted +=
+                                    new ActivationTraffic(
+                                                    settings,
+                                                    new RankPlace(rank, shard, 0, 0),
+                                                    each.programs().get(rank).ops())
+                                            .shards();
+                        }
+                        assertThat(all.sentBytes(shard)).isEqualTo(predicted);
+                    }
+                }
+            }
+        }
+    }
+
+    /** Two all-reduces are as much as a gather and a reduce-scatter each: 8bsh (t-1)/t. */
+    @Test
+    void dividingRowsSendsAsMuchForward() {
+        GptSettings settings = TinyRuns.sharded(settings(false, 4, List.of(16)), 2);
+        List<Op> forward = List.of(new Op.Forward(new WorkUnit(1, 0, 0)));
+        RankPlace place = new RankPlace(1, 0, 0, 0);
+
+        long summed = new ActivationTraffic(settings, place, forward).shards();
+        long divided = new ActivationTraffic(settings.sequenceParallel(), place, forward).shards();
+
+        long block = 2 * 2 * (2 * 16 * 24) * 4L / 2;
+        assertThat(summed).isEqualTo(block);
+        int norms = 4 * 24 * 4;
+        assertThat(divided - norms).isEqualTo(block);
+    }
+
+    @Test
+    void dividedRowsOfTheStreamAndTheNormsAreHeldOnce() {
+        GptShape gpt2 = new GptShape(50257, 1024, 768, 12, 12, true);
+        GptSettings whole = TinyRuns.settings(gpt2, 1, BatchShape.unsliced(1, 1, 1024, 128));
+        long d = 768;
+        for (int shards : List.of(1, 2, 4)) {
+            GptSettings settings = TinyRuns.sharded(whole, shards).sequenceParallel();
+            GptStageFactory factory =
+                    new GptStageFactory(
+                            settings,
+                            List.of(new StageBudget(1, List.of(1), 1, 1)),
+                            TinyRuns.tokens(50257),
+                            ParameterSource.none());
+
+            StageMemory memory = factory.predictedMemory(0, new RankPlace(0, 0, 0, 0));
+
+            // Korthikanti et al., table 2: everything is divided
+            long row = 12 * ((3 + 1 + 8) * d + 4 * d + 4 + 12) + 2 * d + 2;
+            assertThat(memory.activations())
+                    .isBetween(
+                            4 * 1024 * row / shards, 4 * 1024 * (row / shards + 16 + 3 * shards));
+            try (Device device = Devices.open(REFERENCE);
+                    GptStage stage = factory.create(0, new RankPlace(0, 0, 0, 0), device)) {
+                assertThat(stage.memory()).isEqualTo(memory);
+                assertThat(stage.boundaryRows(0)).isEqualTo(1024 / shards);
+                assertThat(settings.boundaryBytes()).isEqualTo(4 * 1024 * d / shards);
             }
         }
     }

@@ -39,7 +39,8 @@ final class TinyRuns {
                 s.seed(),
                 blocks,
                 s.grid(),
-                s.zero());
+                s.zero(),
+                s.sequence());
     }
 
     /** The same on so many replicas, each with this batch. */
@@ -102,7 +103,8 @@ final class TinyRuns {
                 s.seed(),
                 s.recomputedBlocks(),
                 new RankGrid(s.partition().stages(), shards, 1, 1),
-                s.zero());
+                s.zero(),
+                s.sequence());
     }
 
     /** A pipeline under 1F1B (Seq1F1B where sequences are cut). */
