@@ -403,6 +403,7 @@ public final class GptStage implements StageProgram {
     @Override
     public Collective reduceGradients() {
         if (replicas.size() > 1) {
+            gradients.open(replicas);
             sumNormGradients();
         }
         return gradients.reduce(replicas);
