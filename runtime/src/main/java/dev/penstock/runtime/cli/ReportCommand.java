@@ -19,7 +19,7 @@ import picocli.CommandLine.Parameters;
         name = "report",
         description = {
             "Compares two runs: figures, how long their losses had the same bits, and what they"
-                + " were told differently.",
+                    + " were told differently.",
             "The report of one run is RUN_DIR/report.html."
         },
         footer = "  penstock report runs/quickstart-1 runs/quickstart-2 --output both.html")

@@ -90,15 +90,15 @@ public final class RunComparison {
                                 losses().inline()));
         page.append(
                 "<section><h2>Figures</h2><div"
-                    + " class=\"scroll\"><table><tr><th></th><th>A</th><th>B</th><th>B to"
-                    + " A</th></tr>\n");
+                        + " class=\"scroll\"><table><tr><th></th><th>A</th><th>B</th><th>B to"
+                        + " A</th></tr>\n");
         for (Figure figure : figures()) {
             row(page, figure.what(), figure.first(), figure.second(), figure.change());
         }
         page.append(
                 "</table></div></section>\n"
-                    + "<section><h2>Configuration</h2><div"
-                    + " class=\"scroll\"><table><tr><th>key</th><th>A</th><th>B</th></tr>\n");
+                        + "<section><h2>Configuration</h2><div"
+                        + " class=\"scroll\"><table><tr><th>key</th><th>A</th><th>B</th></tr>\n");
         settings.forEach((key, values) -> row(page, key, values[0], values[1]));
         return page.append("</table></div></section>\n</main>\n</body>\n</html>\n").toString();
     }

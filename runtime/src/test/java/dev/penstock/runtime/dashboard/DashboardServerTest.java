@@ -158,7 +158,7 @@ class DashboardServerTest {
             assertThat(text)
                     .contains(
                             "# TYPE penstock_loss gauge\n"
-                                + "penstock_loss{run=\"a \\\"run\\\"\"} 4.5\n")
+                                    + "penstock_loss{run=\"a \\\"run\\\"\"} 4.5\n")
                     .contains("penstock_tokens_per_second{run=\"a \\\"run\\\"\"} 128.0\n")
                     .contains("penstock_rank_activity_seconds{activity=\"forward\",rank=\"0\",run=")
                     .contains("penstock_stall_events_total{run=\"a \\\"run\\\"\"} 1.0\n");

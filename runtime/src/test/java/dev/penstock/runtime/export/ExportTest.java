@@ -62,11 +62,11 @@ class ExportTest {
         List<byte[]> records = records(tensorBoard());
 
         assertThat(records).hasSize(1 + STEPS + 1);
-        assertThat(text(fields(records.getFirst()).get(3).getFirst())).isEqualTo("brain.Event:2");
+        assertThat(text(first(fields(records.getFirst()), 3))).isEqualTo("brain.Event:2");
         for (int step = 1; step <= STEPS; step++) {
             Map<Integer, List<Object>> event = fields(records.get(step));
             assertThat(event.get(2)).containsExactly((long) step);
-            assertThat(Double.longBitsToDouble((long) event.get(1).getFirst()))
+            assertThat(Double.longBitsToDouble((long) first(event, 1)))
                     .isEqualTo(TIME.toEpochMilli() / 1e3);
             assertThat(scalars(event).get("loss/train"))
                     .isCloseTo(losses.get(step - 1).floatValue(), within(0f));
@@ -168,13 +168,15 @@ class ExportTest {
 
     private static Map<String, Float> scalars(Map<Integer, List<Object>> event) {
         Map<String, Float> scalars = new TreeMap<>();
-        for (Object each : fields((byte[]) event.get(5).getFirst()).getOrDefault(1, List.of())) {
+        for (Object each : fields((byte[]) first(event, 5)).getOrDefault(1, List.of())) {
             Map<Integer, List<Object>> value = fields((byte[]) each);
-            scalars.put(
-                    text(value.get(1).getFirst()),
-                    Float.intBitsToFloat((int) (long) value.get(2).getFirst()));
+            scalars.put(text(first(value, 1)), Float.intBitsToFloat((int) (long) first(value, 2)));
         }
         return scalars;
+    }
+
+    private static Object first(Map<Integer, List<Object>> message, int field) {
+        return message.getOrDefault(field, List.of()).getFirst();
     }
 
     private static String text(Object bytes) {
