@@ -34,7 +34,13 @@ final class CollectiveMembers implements AutoCloseable {
     private static final Duration LIMIT = Duration.ofSeconds(60);
     private static final DeviceSettings ONE_THREAD =
             new DeviceSettings(
-                    DeviceSettings.Kind.CPU, 1, DeviceSettings.Gemm.AUTO, 0, Long.MAX_VALUE, false);
+                    DeviceSettings.Kind.CPU,
+                    1,
+                    DeviceSettings.Gemm.AUTO,
+                    0,
+                    0,
+                    Long.MAX_VALUE,
+                    false);
 
     /** What the members do. */
     enum Work {

@@ -32,7 +32,7 @@ public record DeviceSurvey(String products, GpuProbe gpus, String automatic) {
     private static String whatAutoOpens(GpuProbe gpus) {
         return switch (gpus) {
             case GpuProbe.Found(var found) ->
-                    "cpu: %s is there, but GPU kernels are not in this release"
+                    "cpu: %s is there, but our kernels have run on emulated GPUs only; ask for it with device.kind = cuda"
                             .formatted(found.getFirst().name());
             case GpuProbe.None(String reason) -> "cpu: " + reason;
         };

@@ -5,6 +5,7 @@ import dev.penstock.cuda.cpu.CpuScope;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.gpu.GpuDevice;
 import dev.penstock.cuda.kernels.ReferenceDevice;
 
 /** Opens devices: the only class that sees every kind. */
@@ -13,7 +14,7 @@ public final class Devices {
 
     /**
      * Opens a device; the caller closes it and calls its kernels from one thread at a time. {@code
-     * AUTO} means the CPU in this release.
+     * AUTO} means the CPU: the kernels of the GPU have run on an emulated one only.
      *
      * @throws DeviceException if the settings ask for what this machine or release does not have
      */
@@ -26,9 +27,7 @@ public final class Devices {
                                     "reference",
                                     settings.memoryLimitBytes(),
                                     settings.traceAllocations()));
-            case CUDA ->
-                    throw new DeviceException(
-                            "opening a device: expected kind auto or cpu, got cuda: GPU kernels are not in this release; try kind = cpu");
+            case CUDA -> GpuDevice.open(settings);
         };
     }
 

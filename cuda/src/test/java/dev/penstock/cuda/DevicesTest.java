@@ -22,11 +22,22 @@ class DevicesTest {
         }
     }
 
+    /** On any machine. */
     @Test
-    void cudaIsRefusedInThisRelease() {
-        assertThatThrownBy(() -> Devices.open(DeviceSettings.DEFAULTS.withKind(Kind.CUDA)))
+    void aGpuThatIsNotThereIsRefusedAndSaysWhy() {
+        assertThatThrownBy(
+                        () -> Devices.open(DeviceSettings.DEFAULTS.withKind(Kind.CUDA).withGpu(99)))
                 .isInstanceOf(DeviceException.class)
-                .hasMessageContaining("GPU kernels are not in this release");
+                .hasMessageContaining("opening device cuda:99: expected")
+                .satisfies(
+                        refusal ->
+                                assertThat(refusal.getMessage())
+                                        .contains(
+                                                switch (GpuProbe.run()) {
+                                                    case GpuProbe.None(String reason) -> reason;
+                                                    case GpuProbe.Found(var gpus) ->
+                                                            "the %d GPUs".formatted(gpus.size());
+                                                }));
     }
 
     @Test

@@ -31,14 +31,16 @@ abstract class KernelContract {
     static Stream<DeviceSettings> devices() {
         DeviceSettings cpu = DeviceSettings.DEFAULTS.withKind(Kind.CPU);
         DeviceSettings java = cpu.withGemm(Gemm.JAVA);
-        return Stream.of(
-                DeviceSettings.DEFAULTS.withKind(Kind.REFERENCE),
-                java.withVectorBits(512).withThreads(1),
-                java.withVectorBits(512).withThreads(2),
-                java.withVectorBits(256).withThreads(1),
-                java.withVectorBits(256).withThreads(3),
-                cpu.withGemm(Gemm.ONEDNN).withThreads(1),
-                cpu.withGemm(Gemm.ONEDNN).withThreads(2));
+        return Stream.concat(
+                EmulatedGpus.devices(),
+                Stream.of(
+                        DeviceSettings.DEFAULTS.withKind(Kind.REFERENCE),
+                        java.withVectorBits(512).withThreads(1),
+                        java.withVectorBits(512).withThreads(2),
+                        java.withVectorBits(256).withThreads(1),
+                        java.withVectorBits(256).withThreads(3),
+                        cpu.withGemm(Gemm.ONEDNN).withThreads(1),
+                        cpu.withGemm(Gemm.ONEDNN).withThreads(2)));
     }
 
     KernelContract(DeviceSettings settings) {

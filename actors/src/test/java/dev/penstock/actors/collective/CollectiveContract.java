@@ -34,7 +34,13 @@ abstract class CollectiveContract {
     private static final Duration LONG = Duration.ofSeconds(60);
     private static final DeviceSettings ONE_THREAD =
             new DeviceSettings(
-                    DeviceSettings.Kind.CPU, 1, DeviceSettings.Gemm.JAVA, 0, Long.MAX_VALUE, false);
+                    DeviceSettings.Kind.CPU,
+                    1,
+                    DeviceSettings.Gemm.JAVA,
+                    0,
+                    0,
+                    Long.MAX_VALUE,
+                    false);
 
     /** What a member does. */
     interface Part {

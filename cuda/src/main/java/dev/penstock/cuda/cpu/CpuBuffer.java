@@ -1,31 +1,23 @@
 package dev.penstock.cuda.cpu;
 
-import dev.penstock.cuda.device.DeviceBuffer;
 import dev.penstock.cuda.device.DeviceException;
+import dev.penstock.cuda.memory.OwnedBuffer;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import org.jspecify.annotations.Nullable;
 
 /** A block of off-heap memory with an arena of its own, so that access after free throws. */
-final class CpuBuffer implements DeviceBuffer {
+final class CpuBuffer implements OwnedBuffer {
     private final String name;
     private final String scopePath;
     private final Arena arena;
     private final MemorySegment segment;
-    private final @Nullable Throwable allocatedAt;
     private volatile boolean freed;
 
-    CpuBuffer(
-            String name,
-            String scopePath,
-            Arena arena,
-            MemorySegment segment,
-            @Nullable Throwable allocatedAt) {
+    CpuBuffer(String name, String scopePath, Arena arena, MemorySegment segment) {
         this.name = name;
         this.scopePath = scopePath;
         this.arena = arena;
         this.segment = segment;
-        this.allocatedAt = allocatedAt;
     }
 
     @Override
@@ -53,13 +45,9 @@ final class CpuBuffer implements DeviceBuffer {
         return segment;
     }
 
-    void free() {
+    @Override
+    public void free() {
         freed = true;
         arena.close();
-    }
-
-    /** Where this buffer was allocated, if allocations are traced. */
-    @Nullable Throwable allocatedAt() {
-        return allocatedAt;
     }
 }

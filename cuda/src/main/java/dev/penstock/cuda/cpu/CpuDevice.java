@@ -7,6 +7,7 @@ import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.kernels.CheckedKernels;
+import dev.penstock.cuda.memory.Scratch;
 import dev.penstock.cuda.onednn.OneDnn;
 import java.util.ArrayList;
 import java.util.List;
@@ -17,7 +18,7 @@ import jdk.incubator.vector.FloatVector;
  * Bits do not depend on the number of threads.
  */
 public final class CpuDevice implements Device {
-    private final CpuScope memory;
+    private final DeviceScope memory;
     private final DeviceScope scratchScope;
     private final List<AutoCloseable> parts = new ArrayList<>();
     private final int threads;

@@ -405,4 +405,9 @@ final class CpuKernels implements Kernels {
                     optimizer.adamW(w, g, means + at, squares + at, n, factors);
                 });
     }
+
+    @Override
+    public void finish() {
+        // every call returns with its results
+    }
 }

@@ -1,200 +1,29 @@
 package dev.penstock.cuda.cpu;
 
-import dev.penstock.cuda.device.DeviceBuffer;
-import dev.penstock.cuda.device.DeviceException;
-import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.cuda.memory.AccountedScope;
+import dev.penstock.cuda.memory.OwnedBuffer;
 import java.lang.foreign.Arena;
-import java.util.ArrayList;
-import java.util.List;
-import org.jspecify.annotations.Nullable;
 
-/**
- * A scope over {@link HostMemory}. One lock guards the whole tree: allocation is rare (nothing is
- * allocated in a steady step) and must count in all parents at once.
- */
-public final class CpuScope implements DeviceScope {
-    private final String name;
-    private final long limitBytes;
-    private final @Nullable CpuScope parent;
-    private final boolean traceAllocations;
-    private final Object lock;
-    private final List<CpuBuffer> buffers = new ArrayList<>();
-    private final List<CpuScope> children = new ArrayList<>();
-    private long liveBytes;
-    private long peakBytes;
-    private boolean closed;
-
-    private CpuScope(
-            String name, long limitBytes, @Nullable CpuScope parent, boolean traceAllocations) {
-        this.name = name;
-        this.limitBytes = limitBytes;
-        this.parent = parent;
-        this.traceAllocations = traceAllocations;
-        this.lock = parent == null ? new Object() : parent.lock;
-    }
+/** Scopes over {@link HostMemory}. */
+public final class CpuScope {
+    private CpuScope() {}
 
     /**
      * A tree of its own.
      *
      * @param traceAllocations whether leak reports show where each buffer was allocated
      */
-    public static CpuScope root(String name, long limitBytes, boolean traceAllocations) {
-        return new CpuScope(name, limitBytes, null, traceAllocations);
+    public static AccountedScope root(String name, long limitBytes, boolean traceAllocations) {
+        return AccountedScope.root(CpuScope::take, name, limitBytes, traceAllocations);
     }
 
-    @Override
-    public String name() {
-        return name;
-    }
-
-    @Override
-    public DeviceBuffer allocate(String bufferName, long bytes) {
-        synchronized (lock) {
-            checkOpen("allocating '" + bufferName + "'");
-            if (bytes <= 0) {
-                throw new DeviceException(
-                        "allocating '%s' in scope '%s': expected more than 0 bytes, got %d"
-                                .formatted(bufferName, path(), bytes));
-            }
-            for (CpuScope s = this; s != null; s = s.parent) {
-                s.checkRoom(bufferName, bytes);
-            }
-            Arena arena = Arena.ofShared();
-            CpuBuffer buffer = allocateIn(arena, bufferName, bytes);
-            buffers.add(buffer);
-            count(bytes);
-            return buffer;
-        }
-    }
-
-    private CpuBuffer allocateIn(Arena arena, String bufferName, long bytes) {
-        Throwable allocatedAt =
-                traceAllocations ? new Throwable("allocated here: " + bufferName) : null;
+    private static OwnedBuffer take(String name, String scopePath, long bytes) {
+        Arena arena = Arena.ofShared();
         try {
-            return new CpuBuffer(
-                    bufferName, path(), arena, HostMemory.allocate(arena, bytes), allocatedAt);
+            return new CpuBuffer(name, scopePath, arena, HostMemory.allocate(arena, bytes));
         } catch (RuntimeException | OutOfMemoryError e) {
             arena.close();
-            throw new DeviceException(
-                    "allocating '%s' in scope '%s': no room for %,d bytes\n%s"
-                            .formatted(bufferName, path(), bytes, root().tree()),
-                    e);
+            throw e;
         }
-    }
-
-    @Override
-    public DeviceScope child(String childName, long limitBytes) {
-        synchronized (lock) {
-            checkOpen("opening child scope '" + childName + "'");
-            CpuScope child = new CpuScope(childName, limitBytes, this, traceAllocations);
-            children.add(child);
-            return child;
-        }
-    }
-
-    @Override
-    public List<DeviceScope> children() {
-        synchronized (lock) {
-            return List.copyOf(children);
-        }
-    }
-
-    @Override
-    public long liveBytes() {
-        synchronized (lock) {
-            return liveBytes;
-        }
-    }
-
-    @Override
-    public long peakBytes() {
-        synchronized (lock) {
-            return peakBytes;
-        }
-    }
-
-    @Override
-    public void close() {
-        synchronized (lock) {
-            if (closed) {
-                return;
-            }
-            if (!children.isEmpty()) {
-                throw new DeviceException(
-                        "closing scope '%s': expected all children closed, but these are open:\n%s"
-                                .formatted(path(), tree()));
-            }
-            closed = true;
-            for (CpuBuffer buffer : buffers.reversed()) {
-                buffer.free();
-            }
-            buffers.clear();
-            count(-liveBytes);
-            if (parent != null) {
-                parent.children.remove(this);
-            }
-        }
-    }
-
-    /** This scope, its buffers and its children with their sizes, for people. */
-    public String tree() {
-        synchronized (lock) {
-            StringBuilder text = new StringBuilder();
-            appendTree(text, "");
-            return text.toString();
-        }
-    }
-
-    private void appendTree(StringBuilder text, String indent) {
-        text.append(
-                "%sscope '%s' %,d bytes, peak %,d%n".formatted(indent, name, liveBytes, peakBytes));
-        for (CpuBuffer buffer : buffers) {
-            text.append("%s  '%s' %,d bytes%n".formatted(indent, buffer.name(), buffer.bytes()));
-            Throwable allocatedAt = buffer.allocatedAt();
-            if (allocatedAt != null) {
-                for (StackTraceElement element : allocatedAt.getStackTrace()) {
-                    text.append("%s    at %s%n".formatted(indent, element));
-                }
-            }
-        }
-        for (CpuScope child : children) {
-            child.appendTree(text, indent + "  ");
-        }
-    }
-
-    private void checkOpen(String what) {
-        if (closed) {
-            throw new DeviceException(
-                    "%s: expected scope '%s' open, but it was closed".formatted(what, path()));
-        }
-    }
-
-    private void checkRoom(String bufferName, long bytes) {
-        if (bytes > limitBytes - liveBytes) {
-            throw new DeviceException(
-                    "allocating '%s': wanted %,d bytes, but scope '%s' has %,d of its %,d left; raise the limit or make the work smaller\n%s"
-                            .formatted(
-                                    bufferName,
-                                    bytes,
-                                    path(),
-                                    limitBytes - liveBytes,
-                                    limitBytes,
-                                    root().tree()));
-        }
-    }
-
-    private void count(long bytes) {
-        for (CpuScope s = this; s != null; s = s.parent) {
-            s.liveBytes += bytes;
-            s.peakBytes = Math.max(s.peakBytes, s.liveBytes);
-        }
-    }
-
-    private CpuScope root() {
-        return parent == null ? this : parent.root();
-    }
-
-    private String path() {
-        return parent == null ? name : parent.path() + "/" + name;
     }
 }

@@ -2,6 +2,7 @@ package dev.penstock.cuda.cpu;
 
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.memory.Scratch;
 
 /** Converts one factor of a BF16 product into scratch, by all threads. */
 final class FactorConverter {

@@ -1,5 +1,6 @@
 package dev.penstock.cuda.cpu;
 
+import dev.penstock.cuda.memory.Scratch;
 import java.util.Arrays;
 
 /**

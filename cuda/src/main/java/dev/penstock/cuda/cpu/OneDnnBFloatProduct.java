@@ -1,5 +1,6 @@
 package dev.penstock.cuda.cpu;
 
+import dev.penstock.cuda.memory.Scratch;
 import dev.penstock.cuda.onednn.BFloatMatmul;
 import dev.penstock.cuda.onednn.OneDnn;
 import java.util.ArrayList;

@@ -1,6 +1,7 @@
 package dev.penstock.cuda.cpu;
 
 import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.memory.Scratch;
 
 /**
  * Keeps a library away from products of fewer than 16 rows of tokens. oneDNN adds up a row the same

@@ -22,7 +22,7 @@ public interface DeviceBuffer {
 
     /**
      * The memory as the host sees it, for copies into and out of frames; only on devices whose
-     * memory the host can address.
+     * memory the host can address. Waits for kernels that were asked for before.
      *
      * @throws DeviceException if the buffer was freed or the host cannot address it
      */

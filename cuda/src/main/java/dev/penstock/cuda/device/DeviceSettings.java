@@ -6,6 +6,7 @@ package dev.penstock.cuda.device;
  * @param threads threads that work on an op, the caller included; 0 takes one per processor
  * @param gemm who multiplies matrices on the CPU
  * @param vectorBits width of the CPU's vectors: 256, 512, or 0 for what the processor prefers
+ * @param gpu which NVIDIA GPU, as the driver counts from 0
  * @param memoryLimitBytes most bytes of device memory, {@code Long.MAX_VALUE} for no limit
  * @param traceAllocations whether leak reports show where each buffer was allocated (slower)
  */
@@ -14,6 +15,7 @@ public record DeviceSettings(
         int threads,
         Gemm gemm,
         int vectorBits,
+        int gpu,
         long memoryLimitBytes,
         boolean traceAllocations) {
 
@@ -41,7 +43,7 @@ public record DeviceSettings(
 
     /** The settings of a user who set nothing. */
     public static final DeviceSettings DEFAULTS =
-            new DeviceSettings(Kind.AUTO, 0, Gemm.AUTO, 0, Long.MAX_VALUE, false);
+            new DeviceSettings(Kind.AUTO, 0, Gemm.AUTO, 0, 0, Long.MAX_VALUE, false);
 
     public DeviceSettings {
         if (threads < 0) {
@@ -53,6 +55,9 @@ public record DeviceSettings(
                     "device settings: expected vector bits 256 or 512 (0 = auto), got "
                             + vectorBits);
         }
+        if (gpu < 0) {
+            throw new DeviceException("device settings: expected a GPU of 0 or more, got " + gpu);
+        }
         if (memoryLimitBytes < 1) {
             throw new DeviceException(
                     "device settings: expected a memory limit above 0 bytes, got "
@@ -63,30 +68,36 @@ public record DeviceSettings(
     /** These settings with another kind. */
     public DeviceSettings withKind(Kind kind) {
         return new DeviceSettings(
-                kind, threads, gemm, vectorBits, memoryLimitBytes, traceAllocations);
+                kind, threads, gemm, vectorBits, gpu, memoryLimitBytes, traceAllocations);
     }
 
     /** These settings with another number of threads. */
     public DeviceSettings withThreads(int threads) {
         return new DeviceSettings(
-                kind, threads, gemm, vectorBits, memoryLimitBytes, traceAllocations);
+                kind, threads, gemm, vectorBits, gpu, memoryLimitBytes, traceAllocations);
     }
 
     /** These settings with another choice of matrix products. */
     public DeviceSettings withGemm(Gemm gemm) {
         return new DeviceSettings(
-                kind, threads, gemm, vectorBits, memoryLimitBytes, traceAllocations);
+                kind, threads, gemm, vectorBits, gpu, memoryLimitBytes, traceAllocations);
     }
 
     /** These settings with another vector width. */
     public DeviceSettings withVectorBits(int vectorBits) {
         return new DeviceSettings(
-                kind, threads, gemm, vectorBits, memoryLimitBytes, traceAllocations);
+                kind, threads, gemm, vectorBits, gpu, memoryLimitBytes, traceAllocations);
     }
 
     /** These settings with another limit on memory. */
     public DeviceSettings withMemoryLimitBytes(long memoryLimitBytes) {
         return new DeviceSettings(
-                kind, threads, gemm, vectorBits, memoryLimitBytes, traceAllocations);
+                kind, threads, gemm, vectorBits, gpu, memoryLimitBytes, traceAllocations);
+    }
+
+    /** These settings with another GPU. */
+    public DeviceSettings withGpu(int gpu) {
+        return new DeviceSettings(
+                kind, threads, gemm, vectorBits, gpu, memoryLimitBytes, traceAllocations);
     }
 }

@@ -10,8 +10,10 @@ package dev.penstock.cuda.device;
  * </pre>
  *
  * <p>All tensors are F32 unless said otherwise. Forward and backward of an op stand together.
- * "accumulates" means that the result is added to what the tensor holds. Results are visible to the
- * caller when the call returns. No call allocates device memory; scratch is held by the device.
+ * "accumulates" means that the result is added to what the tensor holds. Kernels run in the order
+ * of the calls and may still run when a call returns: later kernels see their results, the host
+ * sees them in a {@linkplain DeviceBuffer#segment segment} that it asks for afterwards, or in any
+ * after {@link #finish}. No call allocates device memory; scratch is held by the device.
  *
  * <p>Determinism: for a given fingerprint every element of every result depends only on the inputs,
  * not on threads, on how rows are split into calls, or on whether code is compiled yet. Sums over
@@ -238,4 +240,15 @@ public interface Kernels {
      * The gradient is zeroed for the next step.
      */
     void adamW(Tensor weight, Tensor gradient, Tensor m, Tensor v, AdamWStep step);
+
+    // ---- the host
+    // -----------------------------------------------------------------------------------
+
+    /**
+     * Waits until everything that was asked for is done: the host may then use segments that it
+     * holds, and give inputs away. Can be called from any thread.
+     *
+     * @throws DeviceException if a kernel failed behind its call
+     */
+    void finish();
 }

@@ -1,6 +1,6 @@
 /**
- * GPUs through JCuda's driver API, the only package that sees {@code jcuda}. This release finds and
- * names them; kernels come later. Start with {@link dev.penstock.cuda.gpu.GpuProbe}.
+ * GPUs through JCuda's driver API, the only package that sees {@code jcuda}. Start with {@link
+ * dev.penstock.cuda.gpu.GpuDevice}; the kernels are in {@code src/main/cuda}.
  */
 @NullMarked
 package dev.penstock.cuda.gpu;

@@ -327,4 +327,9 @@ public final class CheckedKernels implements Kernels {
         }
         kernels.adamW(weight, gradient, m, v, step);
     }
+
+    @Override
+    public void finish() {
+        kernels.finish();
+    }
 }

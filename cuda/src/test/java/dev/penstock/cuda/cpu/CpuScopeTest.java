@@ -18,7 +18,7 @@ class CpuScopeTest {
 
     @Test
     void memoryIsZeroAndAligned() {
-        try (CpuScope scope = CpuScope.root("root", Long.MAX_VALUE, false)) {
+        try (DeviceScope scope = CpuScope.root("root", Long.MAX_VALUE, false)) {
             for (long bytes : new long[] {1, 100, 4096, BIG}) {
                 DeviceBuffer buffer = scope.allocate("b", bytes);
 
@@ -32,14 +32,14 @@ class CpuScopeTest {
 
     @Test
     void bigBlocksStartOnHugePages() {
-        try (CpuScope scope = CpuScope.root("root", Long.MAX_VALUE, false)) {
+        try (DeviceScope scope = CpuScope.root("root", Long.MAX_VALUE, false)) {
             assertThat(scope.allocate("big", BIG).address() % (2 << 20)).isZero();
         }
     }
 
     @Test
     void childrenCountAgainstTheirParents() {
-        try (CpuScope root = CpuScope.root("root", 1000, false)) {
+        try (DeviceScope root = CpuScope.root("root", 1000, false)) {
             try (DeviceScope child = root.child("step", Long.MAX_VALUE)) {
                 child.allocate("a", 600);
 
@@ -57,7 +57,7 @@ class CpuScopeTest {
 
     @Test
     void aChildKeepsItsOwnLimit() {
-        try (CpuScope root = CpuScope.root("root", Long.MAX_VALUE, false);
+        try (DeviceScope root = CpuScope.root("root", Long.MAX_VALUE, false);
                 DeviceScope child = root.child("step", 100)) {
             assertThatThrownBy(() -> child.allocate("a", 101))
                     .hasMessageContaining("scope 'root/step' has 100 of its 100 left");
@@ -66,7 +66,7 @@ class CpuScopeTest {
 
     @Test
     void closingWithAnOpenChildShowsTheTree() {
-        CpuScope root = CpuScope.root("root", Long.MAX_VALUE, true);
+        DeviceScope root = CpuScope.root("root", Long.MAX_VALUE, true);
         DeviceScope child = root.child("step", Long.MAX_VALUE);
         child.allocate("activations", 4096);
 
@@ -84,7 +84,7 @@ class CpuScopeTest {
 
     @Test
     void useAfterFreeThrows() {
-        CpuScope root = CpuScope.root("root", Long.MAX_VALUE, false);
+        DeviceScope root = CpuScope.root("root", Long.MAX_VALUE, false);
         Tensor small = root.tensor("small", DType.F32, 2, 2);
         Tensor big = root.tensor("big", DType.F32, 1024, 1024);
         var heldSegment = big.segment();
@@ -102,7 +102,7 @@ class CpuScopeTest {
 
     @Test
     void emptyBlocksAreRefused() {
-        try (CpuScope root = CpuScope.root("root", Long.MAX_VALUE, false)) {
+        try (DeviceScope root = CpuScope.root("root", Long.MAX_VALUE, false)) {
             assertThatThrownBy(() -> root.allocate("nothing", 0))
                     .hasMessageContaining("expected more than 0 bytes");
         }

@@ -29,6 +29,7 @@ final class ConfiguredDevices {
                             case JAVA -> DeviceSettings.Gemm.JAVA;
                         },
                         section.vectorBits().bits(),
+                        0,
                         section.memoryLimit().map(Bytes::bytes).orElse(Long.MAX_VALUE),
                         false);
         return _ -> Devices.open(settings);

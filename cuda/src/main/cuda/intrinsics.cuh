@@ -1,0 +1,29 @@
+// The only file with PTX. Where g++ compiles the kernels for tests, an emulator supplies these functions.
+#pragma once
+#ifdef __CUDACC__
+
+// The shared memory whose size the launch gives.
+template <class T>
+__device__ __forceinline__ T* dynamicShared() {
+    extern __shared__ __align__(16) unsigned char sharedBytes[];
+    return reinterpret_cast<T*>(sharedBytes);
+}
+
+// d[16, 8] += a[16, 16] b[16, 8] in bf16 with F32 sums, by a whole warp; fragments as in the PTX ISA.
+__device__ __forceinline__ void multiplyTiles(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\n"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+// Four 8 x 8 matrices of halves out of shared memory; lane i points at row i % 8 of matrix i / 8.
+__device__ __forceinline__ void loadTiles(unsigned (&tiles)[4], const void* row) {
+    unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(row));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];\n"
+                 : "=r"(tiles[0]), "=r"(tiles[1]), "=r"(tiles[2]), "=r"(tiles[3])
+                 : "r"(address)
+                 : "memory");
+}
+
+#endif

@@ -1,0 +1,8 @@
+// All kernels in one module: what nvcc makes PTX of.
+#include "attention.cu"
+#include "elements.cu"
+#include "embedding.cu"
+#include "layer_norm.cu"
+#include "loss.cu"
+#include "products.cu"
+#include "sums.cu"

@@ -1,0 +1,125 @@
+// What all kernels share: views of tensors, the order of rows in sums, sums over warps and blocks.
+//
+//   n  rows of a unit: sequences x tokens of the slice      d  model width      V  vocabulary      h  heads
+//
+// No kernel uses floating-point atomics: bits repeat. Every element of a result is made by one thread in one order.
+#pragma once
+#include "intrinsics.cuh"
+
+// A row-major matrix; stride in elements.
+template <class T>
+struct View {
+    T* data;
+    long long stride;
+
+    __device__ __forceinline__ T* row(long long i) const { return data + i * stride; }
+    __device__ __forceinline__ T& at(long long i, int j) const { return data[i * stride + j]; }
+};
+
+using Floats = View<float>;
+using ConstFloats = View<const float>;
+
+// The order in which rows of a unit are added up: Java's TokenBlocks. Blocks of tokens last first, inside a block
+// sequences rising, inside a sequence tokens rising. Without sequences: rows as they come.
+struct RowOrder {
+    int sequences, tokens, firstToken, grid;
+
+    __device__ int levels() const { return (firstToken + tokens - 1) / grid - firstToken / grid + 1; }
+
+    // First token, in its sequence, of blocks of a level; level 0 is summed first.
+    __device__ int firstOf(int level) const {
+        int line = (firstToken / grid + levels() - 1 - level) * grid;
+        return line > firstToken ? line : firstToken;
+    }
+    __device__ int endOf(int level) const { return level == 0 ? firstToken + tokens : firstOf(level - 1); }
+
+    // First row of the i-th block, and its rows.
+    __device__ int firstRow(int i) const { return i % sequences * tokens + firstOf(i / sequences) - firstToken; }
+    __device__ int rowsOf(int i) const { return endOf(i / sequences) - firstOf(i / sequences); }
+
+    // The row that comes at this position of the whole order.
+    __device__ int rowAt(int position) const {
+        if (sequences == 0) {
+            return position;
+        }
+        int level = 0;
+        int last = endOf(0) - firstOf(0);
+        if (position >= sequences * last) {
+            position -= sequences * last;
+            level = 1 + position / (sequences * grid);
+            position -= (level - 1) * sequences * grid;
+        }
+        int rows = endOf(level) - firstOf(level);
+        return position / rows * tokens + firstOf(level) - firstToken + position % rows;
+    }
+};
+
+// Tokens that the rows of a table, or the columns of logits, stand for; others are another shard's.
+struct TokenRows {
+    int first, count;
+
+    __device__ int of(int token) const {
+        int row = token - first;
+        return row >= 0 && row < count ? row : -1;
+    }
+};
+
+constexpr unsigned ALL_LANES = 0xffffffffu;
+
+__device__ __forceinline__ float warpSum(float value) {
+    for (int bits = 16; bits > 0; bits >>= 1) {
+        value += __shfl_xor_sync(ALL_LANES, value, bits);
+    }
+    return value;
+}
+
+__device__ __forceinline__ float warpMax(float value) {
+    for (int bits = 16; bits > 0; bits >>= 1) {
+        value = fmaxf(value, __shfl_xor_sync(ALL_LANES, value, bits));
+    }
+    return value;
+}
+
+// Of all threads of a block of whole warps; every thread gets the result.
+__device__ __forceinline__ float blockSum(float value) {
+    __shared__ float sums[32];
+    value = warpSum(value);
+    if (threadIdx.x % 32 == 0) {
+        sums[threadIdx.x / 32] = value;
+    }
+    __syncthreads();
+    float total = 0;
+    for (int warp = 0; warp < static_cast<int>(blockDim.x) / 32; warp++) {
+        total += sums[warp];
+    }
+    __syncthreads();
+    return total;
+}
+
+__device__ __forceinline__ float blockMax(float value) {
+    __shared__ float maxima[32];
+    value = warpMax(value);
+    if (threadIdx.x % 32 == 0) {
+        maxima[threadIdx.x / 32] = value;
+    }
+    __syncthreads();
+    float largest = maxima[0];
+    for (int warp = 1; warp < static_cast<int>(blockDim.x) / 32; warp++) {
+        largest = fmaxf(largest, maxima[warp]);
+    }
+    __syncthreads();
+    return largest;
+}
+
+// bfloat16 is the upper half of a float: to nearest, ties to even; NaN stays NaN.
+__device__ __forceinline__ unsigned short toBFloat16(float value) {
+    unsigned bits = __float_as_uint(value);
+    if ((bits & 0x7fffffffu) > 0x7f800000u) {
+        return static_cast<unsigned short>(bits >> 16 | 0x40);
+    }
+    return static_cast<unsigned short>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+__device__ __forceinline__ float fromBFloat16(unsigned short half) {
+    return __uint_as_float(static_cast<unsigned>(half) << 16);
+}

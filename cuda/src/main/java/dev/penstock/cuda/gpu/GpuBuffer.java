@@ -1,0 +1,82 @@
+package dev.penstock.cuda.gpu;
+
+import dev.penstock.cuda.device.DeviceException;
+import dev.penstock.cuda.memory.OwnedBuffer;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import jcuda.CudaException;
+import jcuda.driver.CUdeviceptr;
+import jcuda.driver.JCudaDriver;
+
+/**
+ * A block of a GPU's memory. The host sees it through {@link #segment}, which first waits for the
+ * kernels that were asked for.
+ */
+final class GpuBuffer implements OwnedBuffer {
+    private final GpuContext gpu;
+    private final String name;
+    private final String scopePath;
+    private final DevicePointer pointer;
+    private final Arena arena = Arena.ofShared();
+    private final MemorySegment segment;
+    private volatile boolean freed;
+
+    GpuBuffer(GpuContext gpu, String name, String scopePath, DevicePointer pointer, long bytes) {
+        this.gpu = gpu;
+        this.name = name;
+        this.scopePath = scopePath;
+        this.pointer = pointer;
+        this.segment = MemorySegment.ofAddress(pointer.address()).reinterpret(bytes, arena, null);
+    }
+
+    @Override
+    public String name() {
+        return name;
+    }
+
+    @Override
+    public long bytes() {
+        return segment.byteSize();
+    }
+
+    @Override
+    public long address() {
+        checkAlive();
+        return pointer.address();
+    }
+
+    @Override
+    public MemorySegment segment() {
+        checkAlive();
+        gpu.finish();
+        return segment;
+    }
+
+    /** For calls of the driver. */
+    CUdeviceptr pointer(long offsetBytes) {
+        checkAlive();
+        return pointer.withByteOffset(offsetBytes);
+    }
+
+    private void checkAlive() {
+        if (freed) {
+            throw new DeviceException(
+                    "use of buffer '%s' of scope '%s': expected it alive, but its scope was closed; keep it in a longer-lived scope"
+                            .formatted(name, scopePath));
+        }
+    }
+
+    /** A lost GPU has lost its memory too: that must not keep a scope from closing. */
+    @Override
+    public void free() {
+        freed = true;
+        arena.close();
+        try {
+            gpu.bind();
+            JCudaDriver.cuMemFree(pointer);
+        } catch (CudaException e) {
+            System.getLogger(GpuBuffer.class.getName())
+                    .log(System.Logger.Level.WARNING, "freeing '%s'".formatted(name), e);
+        }
+    }
+}

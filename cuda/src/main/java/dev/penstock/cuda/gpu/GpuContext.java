@@ -1,0 +1,127 @@
+package dev.penstock.cuda.gpu;
+
+import dev.penstock.cuda.device.DeviceException;
+import java.util.concurrent.atomic.AtomicLong;
+import jcuda.CudaException;
+import jcuda.driver.CUcontext;
+import jcuda.driver.CUdevice;
+import jcuda.driver.CUdevice_attribute;
+import jcuda.driver.CUstream;
+import jcuda.driver.CUstream_flags;
+import jcuda.driver.JCudaDriver;
+
+/**
+ * A GPU's primary context (the one that libraries of the process share) and the stream of its
+ * kernels. The driver binds contexts to threads: every call here binds first, so that any thread
+ * may allocate, free and wait; kernels come from one thread at a time.
+ */
+final class GpuContext implements AutoCloseable {
+    private final int index;
+    private final CUdevice device;
+    private final CUcontext context = new CUcontext();
+    private final CUstream stream = new CUstream();
+
+    /** Pieces of work given to the stream. */
+    private final AtomicLong given = new AtomicLong();
+
+    private long finished;
+    private boolean closed;
+
+    /**
+     * Retains the primary context.
+     *
+     * @param index as the driver counts; there is such a GPU
+     */
+    GpuContext(int index) {
+        this.index = index;
+        try {
+            this.device = device(index);
+            requireManagedMemory();
+            JCudaDriver.cuDevicePrimaryCtxRetain(context, device);
+            bind();
+            JCudaDriver.cuStreamCreate(stream, CUstream_flags.CU_STREAM_NON_BLOCKING);
+        } catch (CudaException e) {
+            throw GpuFailure.of("opening GPU " + index, e);
+        }
+    }
+
+    private static CUdevice device(int index) {
+        CUdevice device = new CUdevice();
+        JCudaDriver.cuDeviceGet(device, index);
+        return device;
+    }
+
+    /** The host reads and writes device memory while kernels run on other parts of it. */
+    private void requireManagedMemory() {
+        int[] value = new int[1];
+        JCudaDriver.cuDeviceGetAttribute(
+                value, CUdevice_attribute.CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device);
+        if (value[0] == 0) {
+            throw new DeviceException(
+                    "opening GPU %d: expected managed memory that host and GPU may use at the same time, but the driver does not offer it here (virtual GPUs and WSL do not); try device = cpu"
+                            .formatted(index));
+        }
+    }
+
+    int index() {
+        return index;
+    }
+
+    CUdevice device() {
+        return device;
+    }
+
+    CUstream stream() {
+        return stream;
+    }
+
+    /** Binds the context to the calling thread. */
+    void bind() {
+        JCudaDriver.cuCtxSetCurrent(context);
+    }
+
+    /** To be told before work is given to the stream. */
+    void giving() {
+        given.incrementAndGet();
+    }
+
+    /**
+     * Waits until the stream has done what it was given; costs next to nothing if it has.
+     *
+     * @throws DeviceException if work failed
+     */
+    void finish() {
+        long all = given.get();
+        synchronized (stream) {
+            if (finished >= all || closed) {
+                return;
+            }
+            try {
+                bind();
+                JCudaDriver.cuStreamSynchronize(stream);
+            } catch (CudaException e) {
+                throw GpuFailure.of("waiting for kernels on GPU " + index, e);
+            }
+            finished = all;
+        }
+    }
+
+    /** Gives the context back; memory must be freed before. Never throws: a lost GPU closes too. */
+    @Override
+    public void close() {
+        synchronized (stream) {
+            if (closed) {
+                return;
+            }
+            closed = true;
+            try {
+                bind();
+                JCudaDriver.cuStreamDestroy(stream);
+                JCudaDriver.cuDevicePrimaryCtxRelease(device);
+            } catch (CudaException e) {
+                System.getLogger(GpuContext.class.getName())
+                        .log(System.Logger.Level.WARNING, "closing GPU " + index, e);
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+package dev.penstock.cuda.gpu;
+
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.cuda.device.DeviceException;
+import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.kernels.CheckedKernels;
+import dev.penstock.cuda.memory.AccountedScope;
+import dev.penstock.cuda.memory.Scratch;
+
+/**
+ * An NVIDIA GPU. Kernels run behind their calls, in the order of the calls; the host sees their
+ * results through a tensor's segment or after {@link Kernels#finish}.
+ */
+public final class GpuDevice implements Device {
+    private final GpuProbe.Gpu gpu;
+    private final GpuContext context;
+    private final DeviceScope memory;
+    private final DeviceScope scratchScope;
+    private final Scratch partialSums;
+    private final Scratch attentionSums;
+    private final Kernels kernels;
+
+    private GpuDevice(GpuProbe.Gpu gpu, GpuContext context, DeviceSettings settings) {
+        this.gpu = gpu;
+        this.context = context;
+        memory =
+                AccountedScope.root(
+                        new GpuMemory(context),
+                        "gpu " + gpu.index(),
+                        settings.memoryLimitBytes(),
+                        settings.traceAllocations());
+        scratchScope = memory.child("scratch", Long.MAX_VALUE);
+        partialSums = new Scratch(scratchScope, "partial sums");
+        attentionSums = new Scratch(scratchScope, "attention sums");
+        GpuModule module = new GpuModule(context);
+        Launch launch = new Launch(context);
+        GpuElements elements = new GpuElements(context, module, launch);
+        GpuSums sums =
+                new GpuSums(
+                        module,
+                        launch,
+                        elements,
+                        partialSums,
+                        scratchScope.tensor("result", DType.I32, 1, 2));
+        kernels =
+                new CheckedKernels(
+                        new GpuKernels(
+                                context,
+                                module,
+                                launch,
+                                new GpuProducts(module, launch),
+                                new GpuAttention(module, launch, attentionSums),
+                                elements,
+                                sums));
+    }
+
+    /**
+     * Opens a GPU. Several devices may share one.
+     *
+     * @param settings which GPU and how much of its memory
+     * @throws DeviceException if there is no such GPU, saying why, or if the driver refuses
+     */
+    public static GpuDevice open(DeviceSettings settings) {
+        GpuProbe.Gpu gpu = wanted(settings.gpu());
+        GpuContext context = new GpuContext(gpu.index());
+        try {
+            return new GpuDevice(gpu, context, settings);
+        } catch (RuntimeException e) {
+            context.close();
+            throw e;
+        }
+    }
+
+    private static GpuProbe.Gpu wanted(int index) {
+        return switch (GpuProbe.run()) {
+            case GpuProbe.None(String reason) ->
+                    throw new DeviceException(
+                            "opening device cuda:%d: expected an NVIDIA GPU, but %s; try device = cpu"
+                                    .formatted(index, reason));
+            case GpuProbe.Found(var gpus) -> {
+                if (index >= gpus.size()) {
+                    throw new DeviceException(
+                            "opening device cuda:%d: expected one of the %d GPUs that the driver offers, cuda:0 to cuda:%d"
+                                    .formatted(index, gpus.size(), gpus.size() - 1));
+                }
+                yield gpus.get(index);
+            }
+        };
+    }
+
+    @Override
+    public String name() {
+        return "cuda:%d (%s, compute capability %s, our own products)"
+                .formatted(gpu.index(), gpu.name(), gpu.computeCapability());
+    }
+
+    @Override
+    public String fingerprint() {
+        return "cuda-1/%s/%s/own".formatted(gpu.name(), gpu.computeCapability());
+    }
+
+    @Override
+    public DeviceScope memory() {
+        return memory;
+    }
+
+    @Override
+    public Kernels kernels() {
+        return kernels;
+    }
+
+    @Override
+    public void close() {
+        partialSums.close();
+        attentionSums.close();
+        scratchScope.close();
+        memory.close();
+        context.close();
+    }
+}

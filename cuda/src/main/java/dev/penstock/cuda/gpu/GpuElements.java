@@ -1,0 +1,140 @@
+package dev.penstock.cuda.gpu;
+
+import dev.penstock.cuda.device.AdamWStep;
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.DeviceException;
+import dev.penstock.cuda.device.Tensor;
+import jcuda.CudaException;
+import jcuda.driver.JCudaDriver;
+
+/** The kernels of {@code elements.cu}. */
+final class GpuElements {
+    private static final int THREADS = 256;
+    private static final int PER_THREAD = 4;
+    private static final int MOST_BLOCKS_DOWN = 65535;
+    private static final int MOST_BLOCKS = 1 << 16;
+
+    private final GpuContext gpu;
+    private final Launch launch;
+    private final GpuModule.Function addBias;
+    private final GpuModule.Function addBiasAndResidual;
+    private final GpuModule.Function biasGelu;
+    private final GpuModule.Function geluBackward;
+    private final GpuModule.Function add;
+    private final GpuModule.Function copyWords;
+    private final GpuModule.Function copyHalves;
+    private final GpuModule.Function narrow;
+    private final GpuModule.Function widen;
+    private final GpuModule.Function adamW;
+
+    GpuElements(GpuContext gpu, GpuModule module, Launch launch) {
+        this.gpu = gpu;
+        this.launch = launch;
+        addBias = module.function("addBias");
+        addBiasAndResidual = module.function("addBiasAndResidual");
+        biasGelu = module.function("biasGelu");
+        geluBackward = module.function("geluBackward");
+        add = module.function("add");
+        copyWords = module.function("copyWords");
+        copyHalves = module.function("copyHalves");
+        narrow = module.function("narrow");
+        widen = module.function("widen");
+        adamW = module.function("adamW");
+    }
+
+    void addBias(Tensor y, Tensor bias) {
+        launch.begin().view(y).vector(bias).integer(y.rows()).integer(y.columns());
+        overMatrix(addBias, y.rows(), y.columns());
+    }
+
+    void addBiasAndResidual(Tensor y, Tensor bias, Tensor residual) {
+        launch.begin().view(y).vector(bias).view(residual);
+        launch.integer(y.rows()).integer(y.columns());
+        overMatrix(addBiasAndResidual, y.rows(), y.columns());
+    }
+
+    void biasGelu(Tensor pre, Tensor bias, Tensor y) {
+        launch.begin().view(pre).vector(bias).view(y).integer(y.rows()).integer(y.columns());
+        overMatrix(biasGelu, y.rows(), y.columns());
+    }
+
+    void geluBackward(Tensor pre, Tensor dy) {
+        both(geluBackward, pre, dy);
+    }
+
+    void add(Tensor x, Tensor y) {
+        both(add, x, y);
+    }
+
+    void copy(Tensor x, Tensor y) {
+        GpuModule.Function kernel;
+        if (x.type() == y.type()) {
+            kernel = x.type() == DType.BF16 ? copyHalves : copyWords;
+        } else {
+            kernel = x.type() == DType.F32 ? narrow : widen;
+        }
+        both(kernel, x, y);
+    }
+
+    /** Of two tensors of one shape; without gaps they are one long row. */
+    private void both(GpuModule.Function kernel, Tensor x, Tensor y) {
+        boolean flat = x.isDense() && y.isDense() && x.elements() <= Integer.MAX_VALUE;
+        int rows = flat ? 1 : x.rows();
+        int columns = flat ? (int) x.elements() : x.columns();
+        launch.begin().view(x).view(y).integer(rows).integer(columns);
+        overMatrix(kernel, rows, columns);
+    }
+
+    private void overMatrix(GpuModule.Function kernel, int rows, int columns) {
+        int wanted = Math.ceilDiv(columns, PER_THREAD);
+        int threads = Math.clamp(Math.ceilDiv(wanted, 32) * 32L, 32, THREADS);
+        int along = Math.clamp(Math.ceilDiv(wanted, threads), 1, MOST_BLOCKS);
+        if (rows > 0 && columns > 0) {
+            launch.run(kernel, along, Math.min(rows, MOST_BLOCKS_DOWN), 1, threads, 0);
+        }
+    }
+
+    void zero(Tensor x) {
+        long rowBytes = (long) x.columns() * x.type().bytes();
+        if (x.rows() == 0 || rowBytes == 0) {
+            return;
+        }
+        boolean dense = x.isDense();
+        long pitch = (long) x.stride() * x.type().bytes();
+        if (!(x.buffer() instanceof GpuBuffer buffer)) {
+            throw new DeviceException("zero: expected memory of this GPU, got " + x);
+        }
+        try {
+            gpu.bind();
+            gpu.giving();
+            JCudaDriver.cuMemsetD2D8Async(
+                    buffer.pointer(x.offsetBytes()),
+                    Math.max(pitch, rowBytes * (dense ? x.rows() : 1)),
+                    (byte) 0,
+                    dense ? rowBytes * x.rows() : rowBytes,
+                    dense ? 1 : x.rows(),
+                    gpu.stream());
+        } catch (CudaException e) {
+            throw GpuFailure.of("zeroing " + x, e);
+        }
+    }
+
+    void adamW(Tensor weight, Tensor gradient, Tensor m, Tensor v, AdamWStep step) {
+        double bias1 = 1 - StrictMath.pow(step.beta1(), step.t());
+        double bias2 = 1 - StrictMath.pow(step.beta2(), step.t());
+        launch.begin().vector(weight).vector(gradient).vector(m).vector(v);
+        launch.wide(weight.elements())
+                .numbers(
+                        (float) step.gradientScale(),
+                        (float) (1 - step.learningRate() * step.decay()),
+                        (float) step.beta1(),
+                        (float) (1 - step.beta1()),
+                        (float) step.beta2(),
+                        (float) (1 - step.beta2()),
+                        (float) (step.learningRate() / bias1),
+                        (float) (1 / Math.sqrt(bias2)),
+                        (float) step.epsilon());
+        long blocks = Math.ceilDiv(weight.elements(), (long) THREADS);
+        launch.run(adamW, Math.clamp(blocks, 1, MOST_BLOCKS), THREADS);
+    }
+}

@@ -1,0 +1,219 @@
+package dev.penstock.cuda.gpu;
+
+import dev.penstock.cuda.device.AdamWStep;
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.cuda.device.TokenRange;
+import dev.penstock.cuda.kernels.IndexRules;
+
+/**
+ * The op table on a GPU: each op starts a kernel or two on the device's stream and returns. Expects
+ * arguments that were checked.
+ */
+final class GpuKernels implements Kernels {
+    private static final int ROW_THREADS = 128;
+    private static final int ROWS_PER_BLOCK = ROW_THREADS / 32;
+    private static final int LOGITS_THREADS = 256;
+
+    private final GpuContext gpu;
+    private final Launch launch;
+    private final GpuProducts products;
+    private final GpuAttention attention;
+    private final GpuElements elements;
+    private final GpuSums sums;
+    private final GpuModule.Function embedding;
+    private final GpuModule.Function embeddingBackward;
+    private final GpuModule.Function layerNorm;
+    private final GpuModule.Function layerNormBackwardInput;
+    private final GpuModule.Function softmaxPart;
+    private final GpuModule.Function crossEntropy;
+
+    GpuKernels(
+            GpuContext gpu,
+            GpuModule module,
+            Launch launch,
+            GpuProducts products,
+            GpuAttention attention,
+            GpuElements elements,
+            GpuSums sums) {
+        this.gpu = gpu;
+        this.launch = launch;
+        this.products = products;
+        this.attention = attention;
+        this.elements = elements;
+        this.sums = sums;
+        embedding = module.function("embedding");
+        embeddingBackward = module.function("embeddingBackward");
+        layerNorm = module.function("layerNorm");
+        layerNormBackwardInput = module.function("layerNormBackwardInput");
+        softmaxPart = module.function("softmaxPart");
+        crossEntropy = module.function("crossEntropy");
+    }
+
+    @Override
+    public void gemm(
+            DType multiply,
+            boolean transposeA,
+            Tensor a,
+            boolean transposeB,
+            Tensor b,
+            Tensor c,
+            boolean accumulate) {
+        products.gemm(multiply, transposeA, a, transposeB, b, c, accumulate);
+    }
+
+    @Override
+    public void weightGradient(
+            DType multiply, Tensor x, Tensor dy, Tensor dWeight, TokenBlocks blocks) {
+        products.weightGradient(multiply, x, dy, dWeight, blocks);
+    }
+
+    @Override
+    public void biasGradient(Tensor dy, Tensor dBias, TokenBlocks blocks) {
+        sums.biasGradient(dy, dBias, blocks);
+    }
+
+    @Override
+    public void addBias(Tensor y, Tensor bias) {
+        elements.addBias(y, bias);
+    }
+
+    @Override
+    public void addBiasAndResidual(Tensor y, Tensor bias, Tensor residual) {
+        elements.addBiasAndResidual(y, bias, residual);
+    }
+
+    @Override
+    public void embedding(Tensor tokens, TokenRange range, Tensor table, Tensor y) {
+        IndexRules.inRange("embedding", "tokens", tokens, range.vocabulary());
+        launch.begin().vector(tokens).range(range, table.rows()).view(table).view(y);
+        launch.integer(y.columns()).run(embedding, y.rows(), ROW_THREADS);
+    }
+
+    @Override
+    public void embeddingBackward(
+            Tensor dy, Tensor tokens, TokenRange range, Tensor dTable, TokenBlocks blocks) {
+        IndexRules.inRange("embeddingBackward", "tokens", tokens, range.vocabulary());
+        launch.begin().view(dy).vector(tokens).range(range, dTable.rows()).view(dTable);
+        launch.integer(dy.rows()).integer(dy.columns()).order(blocks);
+        launch.run(embeddingBackward, dy.rows(), ROW_THREADS);
+    }
+
+    @Override
+    public void layerNorm(Tensor x, Tensor gain, Tensor bias, Tensor y, Tensor mean, Tensor rstd) {
+        launch.begin().view(x).vector(gain).vector(bias).view(y).vector(mean).vector(rstd);
+        overRows(layerNorm, x);
+    }
+
+    @Override
+    public void layerNormBackwardInput(
+            Tensor dy, Tensor x, Tensor gain, Tensor mean, Tensor rstd, Tensor dx) {
+        launch.begin().view(dy).view(x).vector(gain).vector(mean).vector(rstd).view(dx);
+        overRows(layerNormBackwardInput, x);
+    }
+
+    private void overRows(GpuModule.Function kernel, Tensor x) {
+        launch.integer(x.rows()).integer(x.columns());
+        launch.run(kernel, Math.ceilDiv(x.rows(), ROWS_PER_BLOCK), ROW_THREADS);
+    }
+
+    @Override
+    public void layerNormBackwardWeight(
+            Tensor dy,
+            Tensor x,
+            Tensor mean,
+            Tensor rstd,
+            Tensor dGain,
+            Tensor dBias,
+            TokenBlocks blocks) {
+        sums.layerNormBackwardWeight(dy, x, mean, rstd, dGain, dBias, blocks);
+    }
+
+    @Override
+    public void biasGelu(Tensor pre, Tensor bias, Tensor y) {
+        elements.biasGelu(pre, bias, y);
+    }
+
+    @Override
+    public void geluBackward(Tensor pre, Tensor dy) {
+        elements.geluBackward(pre, dy);
+    }
+
+    @Override
+    public void attention(
+            Tensor qkv, Tensor y, Tensor logSumExp, int heads, int context, TokenBlocks blocks) {
+        attention.forward(qkv, y, logSumExp, heads, context, blocks);
+    }
+
+    @Override
+    public void attentionBackward(
+            Tensor qkv,
+            Tensor y,
+            Tensor logSumExp,
+            Tensor dy,
+            Tensor dQkv,
+            int heads,
+            int context,
+            TokenBlocks blocks) {
+        attention.backward(qkv, y, logSumExp, dy, dQkv, heads, context, blocks);
+    }
+
+    @Override
+    public void softmaxPart(
+            Tensor logits, Tensor targets, TokenRange range, Tensor part, boolean gradient) {
+        IndexRules.inRange("softmaxPart", "targets", targets, range.vocabulary());
+        launch.begin().view(logits).vector(targets).range(range, logits.columns()).vector(part);
+        launch.integer(gradient ? 1 : 0).run(softmaxPart, logits.rows(), LOGITS_THREADS);
+    }
+
+    @Override
+    public void crossEntropy(
+            Tensor parts,
+            int shard,
+            Tensor logits,
+            Tensor targets,
+            TokenRange range,
+            Tensor losses,
+            float gradientScale) {
+        launch.begin().view(parts).integer(parts.rows()).integer(shard).view(logits);
+        launch.vector(targets).range(range, logits.columns()).vector(losses);
+        launch.number(gradientScale).run(crossEntropy, logits.rows(), LOGITS_THREADS);
+    }
+
+    @Override
+    public void zero(Tensor x) {
+        elements.zero(x);
+    }
+
+    @Override
+    public void add(Tensor x, Tensor y) {
+        elements.add(x, y);
+    }
+
+    @Override
+    public void copy(Tensor x, Tensor y) {
+        elements.copy(x, y);
+    }
+
+    @Override
+    public double squaredNorm(Tensor x) {
+        return sums.squaredNorm(x);
+    }
+
+    @Override
+    public boolean allFinite(Tensor x) {
+        return sums.allFinite(x);
+    }
+
+    @Override
+    public void adamW(Tensor weight, Tensor gradient, Tensor m, Tensor v, AdamWStep step) {
+        elements.adamW(weight, gradient, m, v, step);
+    }
+
+    @Override
+    public void finish() {
+        gpu.finish();
+    }
+}

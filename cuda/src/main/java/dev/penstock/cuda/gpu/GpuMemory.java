@@ -1,0 +1,60 @@
+package dev.penstock.cuda.gpu;
+
+import dev.penstock.cuda.device.DeviceException;
+import dev.penstock.cuda.memory.MemorySource;
+import dev.penstock.cuda.memory.OwnedBuffer;
+import jcuda.CudaException;
+import jcuda.driver.CUmemAttach_flags;
+import jcuda.driver.CUmem_advise;
+import jcuda.driver.JCudaDriver;
+
+/**
+ * Managed memory that lives on the GPU: kernels use it at full speed, and the few pages that the
+ * host touches (tokens, losses, frames, checkpoints) travel by themselves.
+ */
+final class GpuMemory implements MemorySource {
+    private final GpuContext gpu;
+
+    GpuMemory(GpuContext gpu) {
+        this.gpu = gpu;
+    }
+
+    @Override
+    public OwnedBuffer take(String name, String scopePath, long bytes) {
+        gpu.bind();
+        checkRoom(bytes);
+        DevicePointer pointer = new DevicePointer();
+        try {
+            JCudaDriver.cuMemAllocManaged(pointer, bytes, CUmemAttach_flags.CU_MEM_ATTACH_GLOBAL);
+        } catch (CudaException e) {
+            throw new DeviceException(
+                    "GPU %d answers %s".formatted(gpu.index(), e.getMessage()), e);
+        }
+        GpuBuffer buffer = new GpuBuffer(gpu, name, scopePath, pointer, bytes);
+        try {
+            JCudaDriver.cuMemAdvise(
+                    pointer,
+                    bytes,
+                    CUmem_advise.CU_MEM_ADVISE_SET_PREFERRED_LOCATION,
+                    gpu.device());
+            gpu.giving();
+            JCudaDriver.cuMemsetD8Async(pointer, (byte) 0, bytes, gpu.stream());
+        } catch (CudaException e) {
+            buffer.free();
+            throw GpuFailure.of("zeroing '%s'".formatted(name), e);
+        }
+        return buffer;
+    }
+
+    /** Managed memory would spill to the host without a word, and training would crawl. */
+    private void checkRoom(long bytes) {
+        long[] free = new long[1];
+        long[] total = new long[1];
+        JCudaDriver.cuMemGetInfo(free, total);
+        if (bytes > free[0]) {
+            throw new DeviceException(
+                    "GPU %d has %,d of its %,d bytes left; make the work smaller or use more GPUs"
+                            .formatted(gpu.index(), free[0], total[0]));
+        }
+    }
+}

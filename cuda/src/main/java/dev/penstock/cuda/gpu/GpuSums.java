@@ -1,0 +1,112 @@
+package dev.penstock.cuda.gpu;
+
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.cuda.memory.Scratch;
+import java.lang.foreign.ValueLayout;
+
+/**
+ * Sums in a fixed order: the kernels of {@code sums.cu} and the weight gradient of a layer norm,
+ * which first sum blocks of rows by themselves and then the blocks.
+ */
+final class GpuSums {
+    private static final int THREADS = 128;
+    private static final int RUN_THREADS = 256;
+    private static final int RUN_ELEMENTS = 16384;
+    private static final int MOST_BLOCKS_DOWN = 65535;
+
+    private final Launch launch;
+    private final Scratch partial;
+    private final Tensor result;
+    private final GpuElements elements;
+    private final GpuModule.Function biasGradientOfBlocks;
+    private final GpuModule.Function layerNormBackwardWeightOfBlocks;
+    private final GpuModule.Function addInOrder;
+    private final GpuModule.Function squaresOfRuns;
+    private final GpuModule.Function sumOfRuns;
+    private final GpuModule.Function findNonFinite;
+
+    /**
+     * @param partial for sums of blocks
+     * @param result two words for an answer to the host
+     */
+    GpuSums(GpuModule module, Launch launch, GpuElements elements, Scratch partial, Tensor result) {
+        this.launch = launch;
+        this.elements = elements;
+        this.partial = partial;
+        this.result = result;
+        biasGradientOfBlocks = module.function("biasGradientOfBlocks");
+        layerNormBackwardWeightOfBlocks = module.function("layerNormBackwardWeightOfBlocks");
+        addInOrder = module.function("addInOrder");
+        squaresOfRuns = module.function("squaresOfRuns");
+        sumOfRuns = module.function("sumOfRuns");
+        findNonFinite = module.function("findNonFinite");
+    }
+
+    void biasGradient(Tensor dy, Tensor dBias, TokenBlocks blocks) {
+        int columns = dy.columns();
+        long sums = partial.reserve((long) Float.BYTES * blocks.count() * columns);
+        launch.begin().view(dy).wide(sums).integer(columns).order(blocks);
+        overBlocks(biasGradientOfBlocks, columns, blocks);
+        addInOrder(sums, columns, blocks.count(), dBias);
+    }
+
+    void layerNormBackwardWeight(
+            Tensor dy,
+            Tensor x,
+            Tensor mean,
+            Tensor rstd,
+            Tensor dGain,
+            Tensor dBias,
+            TokenBlocks blocks) {
+        int columns = dy.columns();
+        long sums = partial.reserve(2L * Float.BYTES * blocks.count() * columns);
+        launch.begin().view(dy).view(x).vector(mean).vector(rstd).wide(sums);
+        launch.integer(columns).order(blocks);
+        overBlocks(layerNormBackwardWeightOfBlocks, columns, blocks);
+        addInOrder(sums, 2L * columns, blocks.count(), dGain);
+        addInOrder(sums + (long) Float.BYTES * columns, 2L * columns, blocks.count(), dBias);
+    }
+
+    private void overBlocks(GpuModule.Function kernel, int columns, TokenBlocks blocks) {
+        int down = Math.min(blocks.count(), MOST_BLOCKS_DOWN);
+        launch.run(kernel, Math.ceilDiv(columns, THREADS), down, 1, THREADS, 0);
+    }
+
+    private void addInOrder(long sums, long stride, int count, Tensor total) {
+        int columns = total.columns();
+        launch.begin().wide(sums).wide(stride).integer(count).vector(total).integer(columns);
+        launch.run(addInOrder, Math.ceilDiv(columns, THREADS), THREADS);
+    }
+
+    /** Waits for the result. */
+    double squaredNorm(Tensor x) {
+        int runs = Math.toIntExact(Math.ceilDiv(x.elements(), (long) RUN_ELEMENTS));
+        if (runs == 0) {
+            return 0;
+        }
+        long sums = partial.reserve((long) Double.BYTES * runs);
+        launch.begin()
+                .vector(x)
+                .wide(x.elements())
+                .wide(sums)
+                .run(squaresOfRuns, runs, RUN_THREADS);
+        launch.begin().wide(sums).integer(runs).vector(result).run(sumOfRuns, 1, RUN_THREADS);
+        return result.segment().get(ValueLayout.JAVA_DOUBLE, 0);
+    }
+
+    /** Waits for the result. */
+    boolean allFinite(Tensor x) {
+        boolean flat = x.isDense() && x.elements() <= Integer.MAX_VALUE;
+        int rows = flat ? 1 : x.rows();
+        int columns = flat ? (int) x.elements() : x.columns();
+        if (rows == 0 || columns == 0) {
+            return true;
+        }
+        elements.zero(result);
+        launch.begin().view(x).integer(rows).integer(columns).vector(result);
+        int along = Math.clamp(Math.ceilDiv(columns, 4 * RUN_THREADS), 1, RUN_ELEMENTS);
+        launch.run(findNonFinite, along, Math.min(rows, MOST_BLOCKS_DOWN), 1, RUN_THREADS, 0);
+        return result.segment().get(ValueLayout.JAVA_INT, 0) == 0;
+    }
+}

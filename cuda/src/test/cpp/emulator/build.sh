@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Builds the emulated libcuda.so.1 with the product's kernels in it, unless it is there, and prints where it is.
+# Several may run at the same time. Exit code 3: there is no g++.
+set -euo pipefail
+cd "$(dirname "$0")"
+kernels=../../../main/cuda
+target=../../../../target/emulator
+command -v g++ > /dev/null || { echo "there is no g++ on the PATH" >&2; exit 3; }
+
+hash=$({ g++ --version; LC_ALL=C; cat build.sh *.cpp *.h $kernels/*.cu $kernels/*.cuh; } | sha256sum | cut -c1-16)
+mkdir -p $target
+target=$(cd $target && pwd)
+if [ ! -f "$target/$hash/libcuda.so.1" ]; then
+    work=$(mktemp -d "$target/building.XXXXXX")
+    trap 'rm -rf "$work"' EXIT
+    flags="-std=c++20 -O2 -march=native -fPIC -pthread -fvisibility=hidden -Wall -Wno-unknown-pragmas -I. -I$kernels"
+    # the kernels by name, found in the preprocessed sources by the mark that cuda_shim.h puts on them
+    g++ $flags -include cuda_shim.h -x c++ -E -P $kernels/kernels.cu > "$work/preprocessed"
+    names=$(tr '\n' ' ' < "$work/preprocessed" |
+        grep -oE 'extern "C" __attribute__\(\(used\)\) void\s+\w+' | grep -oE '\w+$')
+    {
+        echo '#include "kernels.cu"'
+        for name in $names; do
+            echo "static emulator::Enlisted<&$name> enlisted_$name(\"$name\");"
+        done
+    } > "$work/kernels.cpp"
+    g++ $flags -include cuda_shim.h -c "$work/kernels.cpp" -o "$work/kernels.o"
+    g++ $flags -shared -Wl,-soname,libcuda.so.1 *.cpp "$work/kernels.o" -o "$work/libcuda.so.1"
+    mkdir -p "$target/$hash"
+    mv "$work/libcuda.so.1" "$target/$hash/libcuda.so.1"
+fi
+echo "$target/$hash/libcuda.so.1"

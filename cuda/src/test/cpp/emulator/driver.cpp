@@ -1,0 +1,392 @@
+// The functions of libcuda.so.1 that the product calls, over the emulated machine.
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "machine.h"
+#include "settings.h"
+
+using namespace emulator;
+
+#define DRIVER extern "C" __attribute__((visibility("default"))) int
+
+// The calling thread's context, without which most calls are refused.
+static thread_local Context* bound = nullptr;
+
+#define REQUIRE_CONTEXT                \
+    if (!bound) {                      \
+        return INVALID_CONTEXT;        \
+    }                                  \
+    if (bound->failed) {               \
+        return bound->failed;          \
+    }
+
+#define REQUIRE_DEVICE_MEMORY(address, bytes)                 \
+    if (!Memory::ofAll().contains(address, bytes)) {          \
+        return INVALID_VALUE;                                 \
+    }
+
+static int deviceCount = -1;
+
+static std::mutex primaryLock;
+static std::map<int, std::unique_ptr<Context>>& primaryContexts() {
+    static std::map<int, std::unique_ptr<Context>> contexts;
+    return contexts;
+}
+static std::map<int, int> retained;
+
+// ---- devices and contexts --------------------------------------------------------------------------------------
+
+DRIVER cuInit(unsigned) {
+    deviceCount = static_cast<int>(number("DEVICES", 4));
+    return deviceCount > 0 ? SUCCESS : NO_DEVICE;
+}
+
+DRIVER cuDriverGetVersion(int* version) {
+    *version = 13000;
+    return SUCCESS;
+}
+
+DRIVER cuDeviceGetCount(int* count) {
+    *count = deviceCount;
+    return deviceCount < 0 ? NOT_INITIALIZED : SUCCESS;
+}
+
+DRIVER cuDeviceGet(int* device, int index) {
+    *device = index;
+    return index >= 0 && index < deviceCount ? SUCCESS : INVALID_DEVICE;
+}
+
+DRIVER cuDeviceGetName(char* name, int length, int) {
+    snprintf(name, length, "emulated GPU");
+    return SUCCESS;
+}
+
+DRIVER cuDeviceTotalMem_v2(size_t* bytes, int) {
+    *bytes = memoryOfDevice();
+    return SUCCESS;
+}
+
+DRIVER cuDeviceGetAttribute(int* value, int attribute, int) {
+    // threads per block; shared memory per block; warp; multiprocessors; capability; managed memory that the
+    // host may use meanwhile; shared memory per block on request
+    static const std::map<int, int> known = {{1, 1024}, {8, 48 << 10}, {10, 32}, {16, 2}, {75, 8}, {76, 0}, {83, 1}, {97, 163 << 10}};
+    if (attribute == 89) {
+        *value = number("NO_MANAGED", 0) ? 0 : 1;
+        return SUCCESS;
+    }
+    auto found = known.find(attribute);
+    if (found == known.end()) {
+        return INVALID_VALUE;
+    }
+    *value = found->second;
+    return SUCCESS;
+}
+
+DRIVER cuDevicePrimaryCtxRetain(Context** context, int device) {
+    if (device < 0 || device >= deviceCount) {
+        return INVALID_DEVICE;
+    }
+    std::lock_guard guard(primaryLock);
+    auto& primary = primaryContexts()[device];
+    if (!primary) {
+        primary = std::make_unique<Context>(device);
+    }
+    retained[device]++;
+    *context = primary.get();
+    return primary->failed == DEVICE_UNAVAILABLE ? DEVICE_UNAVAILABLE : SUCCESS;
+}
+
+// The last release ends the context; a failed kernel is forgotten with it.
+DRIVER cuDevicePrimaryCtxRelease_v2(int device) {
+    std::lock_guard guard(primaryLock);
+    if (retained[device] < 1) {
+        return INVALID_CONTEXT;
+    }
+    if (--retained[device] == 0) {
+        Context& primary = *primaryContexts()[device];
+        primary.synchronize();
+        primary.failed = SUCCESS;
+    }
+    return SUCCESS;
+}
+
+DRIVER cuCtxSetCurrent(Context* context) {
+    bound = context;
+    return SUCCESS;
+}
+
+DRIVER cuCtxGetCurrent(Context** context) {
+    *context = bound;
+    return SUCCESS;
+}
+
+DRIVER cuCtxSynchronize() {
+    REQUIRE_CONTEXT
+    bound->synchronize();
+    return bound->failed;
+}
+
+// ---- memory -----------------------------------------------------------------------------------------------------
+
+DRIVER cuMemGetInfo_v2(size_t* free, size_t* total) {
+    REQUIRE_CONTEXT
+    *total = memoryOfDevice();
+    size_t used = Memory::ofAll().used(bound->device);
+    *free = used > *total ? 0 : *total - used;
+    return SUCCESS;
+}
+
+DRIVER cuMemAlloc_v2(uint64_t* address, size_t bytes) {
+    REQUIRE_CONTEXT
+    return bytes == 0 ? INVALID_VALUE : Memory::ofAll().allocate(bound->device, bytes, *address);
+}
+
+DRIVER cuMemAllocManaged(uint64_t* address, size_t bytes, unsigned) { return cuMemAlloc_v2(address, bytes); }
+
+// Waits for all that runs, as the driver does.
+DRIVER cuMemFree_v2(uint64_t address) {
+    if (!bound) {
+        return INVALID_CONTEXT;
+    }
+    bound->synchronize();
+    return Memory::ofAll().free(address);
+}
+
+DRIVER cuMemAdvise(uint64_t address, size_t bytes, int, int) {
+    REQUIRE_CONTEXT
+    REQUIRE_DEVICE_MEMORY(address, bytes)
+    return SUCCESS;
+}
+
+DRIVER cuMemPrefetchAsync(uint64_t address, size_t bytes, int, Stream*) {
+    REQUIRE_CONTEXT
+    REQUIRE_DEVICE_MEMORY(address, bytes)
+    return SUCCESS;
+}
+
+DRIVER cuMemHostAlloc(void** address, size_t bytes, unsigned) {
+    REQUIRE_CONTEXT
+    *address = Memory::ofAll().pin(bytes);
+    return *address ? SUCCESS : OUT_OF_MEMORY;
+}
+
+DRIVER cuMemFreeHost(void* address) { return Memory::ofAll().unpin(address) ? SUCCESS : INVALID_VALUE; }
+
+DRIVER cuMemsetD2D8Async(uint64_t address, size_t pitch, unsigned char value, size_t width, size_t height, Stream* stream) {
+    REQUIRE_CONTEXT
+    REQUIRE_DEVICE_MEMORY(address, (height - 1) * pitch + width)
+    if (pitch < width) {
+        return INVALID_VALUE;
+    }
+    stream->submit([=] {
+        for (size_t row = 0; row < height; row++) {
+            memset(reinterpret_cast<char*>(address) + row * pitch, value, width);
+        }
+    });
+    return SUCCESS;
+}
+
+DRIVER cuMemsetD8Async(uint64_t address, unsigned char value, size_t bytes, Stream* stream) {
+    REQUIRE_CONTEXT
+    REQUIRE_DEVICE_MEMORY(address, bytes)
+    stream->submit([=] { memset(reinterpret_cast<void*>(address), value, bytes); });
+    return SUCCESS;
+}
+
+// Copies to and from pageable memory return after the copy, those of pinned memory before.
+static int copy(void* to, const void* from, size_t bytes, const void* host, Stream* stream) {
+    stream->submit([=] { memcpy(to, from, bytes); });
+    if (host && !Memory::ofAll().isPinned(host, bytes)) {
+        stream->synchronize();
+    }
+    return SUCCESS;
+}
+
+DRIVER cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, Stream* stream) {
+    REQUIRE_CONTEXT
+    REQUIRE_DEVICE_MEMORY(to, bytes)
+    return copy(reinterpret_cast<void*>(to), from, bytes, from, stream);
+}
+
+DRIVER cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, Stream* stream) {
+    REQUIRE_CONTEXT
+    REQUIRE_DEVICE_MEMORY(from, bytes)
+    return copy(to, reinterpret_cast<void*>(from), bytes, to, stream);
+}
+
+DRIVER cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, Stream* stream) {
+    REQUIRE_CONTEXT
+    REQUIRE_DEVICE_MEMORY(to, bytes)
+    REQUIRE_DEVICE_MEMORY(from, bytes)
+    return copy(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes, nullptr, stream);
+}
+
+// ---- streams and events ------------------------------------------------------------------------------------------
+
+DRIVER cuStreamCreate(Stream** stream, unsigned) {
+    REQUIRE_CONTEXT
+    *stream = new Stream();
+    bound->add(*stream);
+    return SUCCESS;
+}
+
+DRIVER cuStreamDestroy_v2(Stream* stream) {
+    if (!bound) {
+        return INVALID_CONTEXT;
+    }
+    bound->remove(stream);
+    delete stream;
+    return SUCCESS;
+}
+
+DRIVER cuStreamSynchronize(Stream* stream) {
+    REQUIRE_CONTEXT
+    stream->synchronize();
+    return bound->failed;
+}
+
+DRIVER cuStreamQuery(Stream* stream) {
+    REQUIRE_CONTEXT
+    return stream->idle() ? SUCCESS : NOT_READY;
+}
+
+DRIVER cuStreamWaitEvent(Stream* stream, Event* event, unsigned) {
+    REQUIRE_CONTEXT
+    uint64_t record = event->lastRecord();
+    stream->submit([=] { event->await(record); });
+    return SUCCESS;
+}
+
+DRIVER cuLaunchHostFunc(Stream* stream, void (*function)(void*), void* argument) {
+    REQUIRE_CONTEXT
+    stream->submit([=] { function(argument); });
+    return SUCCESS;
+}
+
+DRIVER cuEventCreate(Event** event, unsigned) {
+    REQUIRE_CONTEXT
+    *event = new Event();
+    return SUCCESS;
+}
+
+DRIVER cuEventDestroy_v2(Event* event) {
+    delete event;
+    return SUCCESS;
+}
+
+DRIVER cuEventRecord(Event* event, Stream* stream) {
+    REQUIRE_CONTEXT
+    event->record(*stream);
+    return SUCCESS;
+}
+
+DRIVER cuEventSynchronize(Event* event) {
+    REQUIRE_CONTEXT
+    event->await(event->lastRecord());
+    return bound->failed;
+}
+
+DRIVER cuEventQuery(Event* event) {
+    REQUIRE_CONTEXT
+    std::lock_guard guard(event->lock);
+    return event->reached >= event->recorded ? SUCCESS : NOT_READY;
+}
+
+DRIVER cuEventElapsedTime(float* milliseconds, Event* from, Event* to) {
+    *milliseconds = std::chrono::duration<float, std::milli>(to->at - from->at).count();
+    return SUCCESS;
+}
+
+// ---- modules and launches ----------------------------------------------------------------------------------------
+
+DRIVER cuModuleLoadData(Module** module, const void* image) {
+    REQUIRE_CONTEXT
+    std::string problem;
+    auto read = readPtx(static_cast<const char*>(image), problem);
+    if (!read) {
+        fprintf(stderr, "emulator: %s\n", problem.c_str());
+        return INVALID_PTX;
+    }
+    *module = read.release();
+    return SUCCESS;
+}
+
+DRIVER cuModuleLoadDataEx(Module** module, const void* image, unsigned, int*, void**) {
+    return cuModuleLoadData(module, image);
+}
+
+DRIVER cuModuleUnload(Module* module) {
+    delete module;
+    return SUCCESS;
+}
+
+DRIVER cuModuleGetFunction(Function** function, Module* module, const char* name) {
+    REQUIRE_CONTEXT
+    auto found = module->functions.find(name);
+    if (found == module->functions.end()) {
+        return NOT_FOUND;
+    }
+    *function = &found->second;
+    return SUCCESS;
+}
+
+DRIVER cuFuncSetAttribute(Function* function, int attribute, int value) {
+    if (attribute != 8 || value > 163 << 10) {
+        return INVALID_VALUE;
+    }
+    function->dynamicSharedLimit = value;
+    return SUCCESS;
+}
+
+DRIVER cuLaunchKernel(Function* function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned x, unsigned y, unsigned z,
+                      unsigned dynamicSharedBytes, Stream* stream, void** parameters, void** extra) {
+    REQUIRE_CONTEXT
+    if (extra) {
+        return NOT_SUPPORTED;
+    }
+    dim3 blocks{gridX, gridY, gridZ}, threads{x, y, z};
+    if (blocks.volume() == 0 || gridX > 2147483647u || gridY > 65535 || gridZ > 65535 || threads.volume() == 0 ||
+        threads.volume() > 1024 || z > 64 || dynamicSharedBytes > function->dynamicSharedLimit) {
+        return INVALID_VALUE;
+    }
+    int due = bound->countLaunch();
+    if (due == DEVICE_UNAVAILABLE) {
+        return due;
+    }
+    auto grid = std::make_shared<Grid>(Grid{bound->device, function->kernel, blocks, threads, dynamicSharedBytes, {}});
+    // the caller may reuse the memory of its parameters at once
+    for (size_t i = 0; i < function->kernel->parameterBytes.size(); i++) {
+        const char* bytes = static_cast<const char*>(parameters[i]);
+        grid->parameters.emplace_back(bytes, bytes + function->kernel->parameterBytes[i]);
+    }
+    Context* context = bound;
+    stream->submit([grid, context] {
+        if (context->failed) {
+            return;
+        }
+        std::string failure = run(*grid);
+        if (!failure.empty()) {
+            fprintf(stderr, "emulator: %s\n", failure.c_str());
+            context->failed = LAUNCH_FAILED;
+        }
+    });
+    return SUCCESS;
+}
+
+static const std::map<int, const char*>& names() {
+    static const std::map<int, const char*> all = {{SUCCESS, "CUDA_SUCCESS"}, {INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE"},
+                                                   {OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY"},
+                                                   {LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED"}};
+    return all;
+}
+
+DRIVER cuGetErrorName(int status, const char** name) {
+    auto found = names().find(status);
+    *name = found == names().end() ? "CUDA_ERROR" : found->second;
+    return SUCCESS;
+}
+
+DRIVER cuGetErrorString(int status, const char** text) { return cuGetErrorName(status, text); }

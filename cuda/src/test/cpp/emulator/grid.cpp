@@ -1,0 +1,236 @@
+#include "grid.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <random>
+
+#include "settings.h"
+
+namespace emulator {
+
+thread_local Thread* current = nullptr;
+
+static std::map<std::string, Kernel>& kernels() {
+    static std::map<std::string, Kernel> all;
+    return all;
+}
+
+void enlist(const Kernel& kernel) { kernels()[kernel.name] = kernel; }
+
+const Kernel* findKernel(const std::string& name) {
+    auto found = kernels().find(name);
+    return found == kernels().end() ? nullptr : &found->second;
+}
+
+// The order in which blocks, and threads between two barriers, run: right kernels do not care.
+class Order {
+  public:
+    explicit Order(int device) {
+        std::string text = settingOf(device, "THREAD_ORDER", "forward");
+        reversed = text == "reverse";
+        shuffled = text.starts_with("shuffled");
+        if (shuffled) {
+            size_t colon = text.find(':');
+            random.seed(colon == std::string::npos ? 1 : std::stoul(text.substr(colon + 1)));
+        }
+    }
+
+    void arrange(std::vector<int>& indices) {
+        std::iota(indices.begin(), indices.end(), 0);
+        if (reversed) {
+            std::reverse(indices.begin(), indices.end());
+        }
+        if (shuffled) {
+            std::shuffle(indices.begin(), indices.end(), random);
+        }
+    }
+
+  private:
+    bool reversed, shuffled;
+    std::mt19937 random;
+};
+
+// What an OS thread needs to run blocks; kept from launch to launch.
+class BlockRunner {
+  public:
+    static constexpr int THREADS = 1024;
+
+    std::string run(const Grid& g, uint3 blockIndex, Order& order) {
+        grid = &g;
+        failure.clear();
+        int count = static_cast<int>(g.threads.volume());
+        prepare(blockIndex, count);
+        turn.resize(count);
+        order.arrange(turn);
+        for (int left = count; left > 0 && failure.empty();) {
+            int ran = 0;
+            for (int i : turn) {
+                Thread& thread = threads[i];
+                if (thread.done || (thread.waitsFor && *thread.waitsFor == thread.generation)) {
+                    continue;
+                }
+                thread.waitsFor = nullptr;
+                current = &thread;
+                switchTo(scheduler, thread.resume);
+                ran++;
+                left -= thread.done;
+                if (!failure.empty()) {
+                    break;
+                }
+            }
+            if (ran == 0) {
+                failure = "deadlock: " + std::to_string(left) + " threads of block " + std::to_string(blockIndex.x) +
+                          " wait at barriers that others never reach";
+            }
+        }
+        current = nullptr;
+        return failure;
+    }
+
+    void suspend() { switchTo(current->resume, scheduler); }
+
+    void fail(const std::string& why) {
+        failure = why;
+        current->done = true;
+        suspend();
+    }
+
+    static BlockRunner& mine() {
+        static thread_local std::unique_ptr<BlockRunner> runner;
+        if (!runner) {
+            runner = std::make_unique<BlockRunner>();
+        }
+        return *runner;
+    }
+
+  private:
+    void prepare(uint3 blockIndex, int count) {
+        shared.assign(grid->dynamicSharedBytes + 16, static_cast<char>(0xff));
+        auto aligned = (reinterpret_cast<uintptr_t>(shared.data()) + 15) & ~uintptr_t{15};
+        block = {grid->blocks, grid->threads, blockIndex, reinterpret_cast<char*>(aligned), count, 0, 0};
+        for (int i = 0; i * 32 < count; i++) {
+            warps[i].barriers = 0;
+            warps[i].alive = count - i * 32 >= 32 ? ~0u : (1u << (count - i * 32)) - 1;
+        }
+        unsigned width = grid->threads.x, height = grid->threads.y;
+        for (int i = 0; i < count; i++) {
+            Thread& t = threads[i];
+            t.resume = stacks.begin(i, &BlockRunner::entry);
+            t.block = &block;
+            t.warp = &warps[i / 32];
+            t.index = {i % width, i / width % height, i / (width * height)};
+            t.lane = i % 32;
+            t.done = false;
+            t.waitsFor = nullptr;
+        }
+    }
+
+    static void entry();
+
+    const Grid* grid = nullptr;
+    std::string failure;
+    Resume scheduler;
+    Stacks stacks{THREADS};
+    Block block{};
+    std::vector<Thread> threads = std::vector<Thread>(THREADS);
+    std::vector<Warp> warps = std::vector<Warp>(THREADS / 32);
+    std::vector<int> turn;
+    std::vector<char> shared;
+};
+
+static void moveOnIfAllArrived(Barrier& barrier, const Warp& warp) {
+    if (barrier.arrived > 0 && barrier.arrived >= __builtin_popcount(barrier.mask & warp.alive)) {
+        barrier.arrived = 0;
+        barrier.generation++;
+    }
+}
+
+void BlockRunner::entry() {
+    BlockRunner& runner = mine();
+    std::vector<void*> parameters;
+    for (auto& parameter : runner.grid->parameters) {
+        parameters.push_back(const_cast<char*>(parameter.data()));
+    }
+    runner.grid->kernel->call(parameters.data());
+    parameters = {};
+    Thread& thread = *current;
+    thread.done = true;
+    Block& block = *thread.block;
+    block.alive--;
+    thread.warp->alive &= ~(1u << thread.lane);
+    if (block.arrived > 0 && block.arrived == block.alive) {
+        block.arrived = 0;
+        block.generation++;
+    }
+    for (int i = 0; i < thread.warp->barriers; i++) {
+        moveOnIfAllArrived(thread.warp->barrier[i], *thread.warp);
+    }
+    runner.suspend();
+}
+
+void synchronizeBlock() {
+    Block& block = *current->block;
+    if (++block.arrived == block.alive) {
+        block.arrived = 0;
+        block.generation++;
+        return;
+    }
+    current->waitsFor = &block.generation;
+    current->generation = block.generation;
+    BlockRunner::mine().suspend();
+}
+
+Barrier& warpBarrier(unsigned mask) {
+    Warp& warp = *current->warp;
+    if (!(mask >> current->lane & 1)) {
+        trap("a lane calls a warp operation whose mask leaves it out");
+    }
+    for (int i = 0; i < warp.barriers; i++) {
+        if (warp.barrier[i].mask == mask) {
+            return warp.barrier[i];
+        }
+    }
+    if (warp.barriers == Warp::MASKS) {
+        trap("a warp uses more than 8 masks");
+    }
+    Barrier& fresh = warp.barrier[warp.barriers++];
+    fresh.mask = mask;
+    fresh.arrived = 0;
+    fresh.generation = 0;
+    return fresh;
+}
+
+void synchronizeWarp(Barrier& barrier) {
+    unsigned generation = barrier.generation;
+    barrier.arrived++;
+    moveOnIfAllArrived(barrier, *current->warp);
+    if (barrier.generation == generation) {
+        current->waitsFor = &barrier.generation;
+        current->generation = generation;
+        BlockRunner::mine().suspend();
+    }
+}
+
+void trap(const std::string& why) {
+    BlockRunner::mine().fail(why);
+    __builtin_unreachable();
+}
+
+std::string run(const Grid& grid) {
+    Order order(grid.device);
+    std::vector<int> blocks(grid.blocks.volume());
+    order.arrange(blocks);
+    for (int i : blocks) {
+        unsigned index = static_cast<unsigned>(i), x = grid.blocks.x, y = grid.blocks.y;
+        std::string failure = BlockRunner::mine().run(grid, {index % x, index / x % y, index / x / y}, order);
+        if (!failure.empty()) {
+            return "kernel " + grid.kernel->name + ": " + failure;
+        }
+    }
+    return "";
+}
+
+}  // namespace emulator

@@ -1,0 +1,87 @@
+// Runs a grid of CUDA threads: blocks one after the other, the threads of a block as fibers of one OS thread.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "fiber.h"
+
+struct uint3 {
+    unsigned x, y, z;
+};
+struct dim3 {
+    unsigned x = 1, y = 1, z = 1;
+    unsigned long volume() const { return static_cast<unsigned long>(x) * y * z; }
+};
+
+namespace emulator {
+
+// A kernel of the sources, as g++ compiled it.
+struct Kernel {
+    std::string name;
+    void (*call)(void** parameters);
+    std::vector<size_t> parameterBytes;
+};
+
+void enlist(const Kernel& kernel);
+// Null if there is none of this name.
+const Kernel* findKernel(const std::string& name);
+
+struct Grid {
+    int device;
+    const Kernel* kernel;
+    dim3 blocks;
+    dim3 threads;
+    size_t dynamicSharedBytes;
+    std::vector<std::vector<char>> parameters;
+};
+
+// Runs all blocks; empty if all went well, otherwise what a thread did wrong.
+std::string run(const Grid& grid);
+
+// A barrier that a known number of threads must reach, and their mailboxes; two sets of mailboxes in
+// turn, so that one barrier per exchange is enough.
+struct Barrier {
+    unsigned mask = 0;
+    int arrived = 0;
+    unsigned generation = 0;
+    alignas(16) unsigned char mailbox[2][32][64];
+};
+
+struct Warp {
+    static constexpr int MASKS = 8;
+    unsigned alive = 0;
+    int barriers = 0;
+    Barrier barrier[MASKS];
+};
+
+struct Block {
+    dim3 grid, threads;
+    uint3 index;
+    char* dynamicShared;
+    int alive;
+    int arrived;
+    unsigned generation;
+};
+
+struct Thread {
+    Resume resume;
+    Block* block;
+    Warp* warp;
+    uint3 index;
+    int lane;
+    bool done;
+    const unsigned* waitsFor;  // a generation that must move on, or null
+    unsigned generation;
+};
+
+extern thread_local Thread* current;
+
+void synchronizeBlock();
+Barrier& warpBarrier(unsigned mask);
+void synchronizeWarp(Barrier& barrier);
+// Ends the grid with an error.
+[[noreturn]] void trap(const std::string& why);
+
+}  // namespace emulator

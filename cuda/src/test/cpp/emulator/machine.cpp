@@ -1,0 +1,225 @@
+#include "machine.h"
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "settings.h"
+
+namespace emulator {
+
+// ---- streams, events, contexts --------------------------------------------------------------------------------
+
+Stream::Stream() : worker([this] { loop(); }) {}
+
+Stream::~Stream() {
+    {
+        std::lock_guard guard(lock);
+        ending = true;
+        changed.notify_all();
+    }
+    worker.join();
+}
+
+void Stream::submit(std::function<void()> work) {
+    std::lock_guard guard(lock);
+    queue.push_back(std::move(work));
+    submitted++;
+    changed.notify_all();
+}
+
+void Stream::synchronize() {
+    std::unique_lock guard(lock);
+    uint64_t all = submitted;
+    changed.wait(guard, [&] { return completed >= all; });
+}
+
+bool Stream::idle() {
+    std::lock_guard guard(lock);
+    return completed == submitted;
+}
+
+void Stream::loop() {
+    for (;;) {
+        std::function<void()> work;
+        {
+            std::unique_lock guard(lock);
+            changed.wait(guard, [&] { return ending || !queue.empty(); });
+            if (queue.empty()) {
+                return;
+            }
+            work = std::move(queue.front());
+            queue.pop_front();
+        }
+        work();
+        std::lock_guard guard(lock);
+        completed++;
+        changed.notify_all();
+    }
+}
+
+void Event::record(Stream& stream) {
+    uint64_t mine;
+    {
+        std::lock_guard guard(lock);
+        mine = ++recorded;
+    }
+    stream.submit([this, mine] {
+        std::lock_guard guard(lock);
+        reached = mine;
+        at = std::chrono::steady_clock::now();
+        changed.notify_all();
+    });
+}
+
+void Event::await(uint64_t record) {
+    std::unique_lock guard(lock);
+    changed.wait(guard, [&] { return reached >= record; });
+}
+
+uint64_t Event::lastRecord() {
+    std::lock_guard guard(lock);
+    return recorded;
+}
+
+void Context::add(Stream* stream) {
+    std::lock_guard guard(lock);
+    streams.insert(stream);
+}
+
+void Context::remove(Stream* stream) {
+    std::lock_guard guard(lock);
+    streams.erase(stream);
+}
+
+void Context::synchronize() {
+    std::vector<Stream*> all;
+    {
+        std::lock_guard guard(lock);
+        all.assign(streams.begin(), streams.end());
+    }
+    for (Stream* stream : all) {
+        stream->synchronize();
+    }
+}
+
+int Context::countLaunch() {
+    std::lock_guard guard(lock);
+    if (isDue("LOSE_DEVICE", towardsLoss, lossSetting)) {
+        failed = DEVICE_UNAVAILABLE;
+    } else if (isDue("FAIL_LAUNCH", towardsFailure, failureSetting)) {
+        failed = LAUNCH_FAILED;
+    }
+    return failed;
+}
+
+// Counts from when the setting changed.
+bool Context::isDue(const char* name, long& seen, std::string& last) {
+    std::string wanted = setting(name, "");
+    if (wanted != last) {
+        last = wanted;
+        seen = 0;
+    }
+    size_t colon = wanted.find(':');
+    if (colon == std::string::npos || std::stoi(wanted) != device) {
+        return false;
+    }
+    return ++seen == std::stol(wanted.substr(colon + 1));
+}
+
+// ---- memory -----------------------------------------------------------------------------------------------------
+
+static constexpr size_t PAGE = 4096;
+
+static size_t roundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+size_t memoryOfDevice() { return static_cast<size_t>(number("MEMORY_MIB", 4096)) << 20; }
+
+Memory& Memory::ofAll() {
+    static Memory memory;
+    return memory;
+}
+
+int Memory::allocate(int device, size_t bytes, uint64_t& address) {
+    std::lock_guard guard(lock);
+    if (usedBytes[device] + bytes > memoryOfDevice()) {
+        return OUT_OF_MEMORY;
+    }
+    size_t payload = roundUp(bytes, 256);
+    size_t mappingBytes = roundUp(payload, PAGE) + 2 * PAGE;
+    void* mapping = mmap(nullptr, mappingBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapping == MAP_FAILED) {
+        return OUT_OF_MEMORY;
+    }
+    // at the end of its pages: what runs over the end is a fault
+    char* start = static_cast<char*>(mapping);
+    mprotect(start, PAGE, PROT_NONE);
+    mprotect(start + mappingBytes - PAGE, PAGE, PROT_NONE);
+    char* payloadAt = start + mappingBytes - PAGE - payload;
+    memset(payloadAt, 0xff, payload);
+    usedBytes[device] += bytes;
+    address = reinterpret_cast<uint64_t>(payloadAt);
+    allocations[address] = {bytes, start, mappingBytes, device};
+    return SUCCESS;
+}
+
+int Memory::free(uint64_t address) {
+    std::lock_guard guard(lock);
+    auto found = allocations.find(address);
+    if (found == allocations.end()) {
+        return INVALID_VALUE;
+    }
+    usedBytes[found->second.device] -= found->second.bytes;
+    munmap(found->second.mapping, found->second.mappingBytes);
+    allocations.erase(found);
+    return SUCCESS;
+}
+
+size_t Memory::used(int device) {
+    std::lock_guard guard(lock);
+    return usedBytes[device];
+}
+
+bool Memory::contains(uint64_t address, size_t bytes) {
+    std::lock_guard guard(lock);
+    auto next = allocations.upper_bound(address);
+    if (next == allocations.begin()) {
+        return false;
+    }
+    --next;
+    return address + bytes <= next->first + next->second.bytes;
+}
+
+void* Memory::pin(size_t bytes) {
+    void* address = aligned_alloc(PAGE, roundUp(bytes, PAGE));
+    if (address) {
+        memset(address, 0xff, bytes);
+        std::lock_guard guard(lock);
+        pinned[reinterpret_cast<uint64_t>(address)] = bytes;
+    }
+    return address;
+}
+
+bool Memory::unpin(void* address) {
+    std::lock_guard guard(lock);
+    if (!pinned.erase(reinterpret_cast<uint64_t>(address))) {
+        return false;
+    }
+    ::free(address);
+    return true;
+}
+
+bool Memory::isPinned(const void* address, size_t bytes) {
+    std::lock_guard guard(lock);
+    auto at = reinterpret_cast<uint64_t>(address);
+    auto next = pinned.upper_bound(at);
+    if (next == pinned.begin()) {
+        return false;
+    }
+    --next;
+    return at + bytes <= next->first + next->second;
+}
+
+}  // namespace emulator

@@ -1,0 +1,140 @@
+// The emulated machine: devices with their memory, contexts, streams, events and modules.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "grid.h"
+
+namespace emulator {
+
+// Of CUresult.
+enum Status {
+    SUCCESS = 0,
+    INVALID_VALUE = 1,
+    OUT_OF_MEMORY = 2,
+    NOT_INITIALIZED = 3,
+    DEVICE_UNAVAILABLE = 46,
+    NO_DEVICE = 100,
+    INVALID_DEVICE = 101,
+    INVALID_IMAGE = 200,
+    INVALID_CONTEXT = 201,
+    INVALID_PTX = 218,
+    INVALID_HANDLE = 400,
+    NOT_FOUND = 500,
+    NOT_READY = 600,
+    LAUNCH_FAILED = 719,
+    NOT_SUPPORTED = 801,
+};
+
+// Runs work in the order in which it was given, on a thread of its own.
+class Stream {
+  public:
+    Stream();
+    ~Stream();
+
+    void submit(std::function<void()> work);
+    // Waits for everything given so far.
+    void synchronize();
+    bool idle();
+
+  private:
+    void loop();
+
+    std::mutex lock;
+    std::condition_variable changed;
+    std::deque<std::function<void()>> queue;
+    uint64_t submitted = 0;
+    uint64_t completed = 0;
+    bool ending = false;
+    std::thread worker;
+};
+
+// Of a device; what goes wrong in it stays wrong.
+class Context {
+  public:
+    explicit Context(int device) : device(device) {}
+
+    const int device;
+    std::atomic<int> failed{SUCCESS};
+
+    void add(Stream* stream);
+    void remove(Stream* stream);
+    void synchronize();
+
+    // The status of a launch: SUCCESS, or what the settings want to happen at this one.
+    int countLaunch();
+
+  private:
+    bool isDue(const char* setting, long& seen, std::string& last);
+
+    std::mutex lock;
+    std::set<Stream*> streams;
+    long towardsFailure = 0, towardsLoss = 0;
+    std::string failureSetting, lossSetting;
+};
+
+struct Event {
+    std::mutex lock;
+    std::condition_variable changed;
+    uint64_t recorded = 0;
+    uint64_t reached = 0;
+    std::chrono::steady_clock::time_point at;
+
+    void record(Stream& stream);
+    void await(uint64_t record);
+    uint64_t lastRecord();
+};
+
+struct Function {
+    const Kernel* kernel;
+    size_t dynamicSharedLimit = 48 << 10;
+};
+
+struct Module {
+    std::map<std::string, Function> functions;
+};
+
+// Checks shipped PTX against the kernels that g++ compiled from the sources; a null module says why in the log.
+std::unique_ptr<Module> readPtx(const std::string& text, std::string& problem);
+
+// Memory of all devices and pinned memory of the host.
+class Memory {
+  public:
+    static Memory& ofAll();
+
+    // SUCCESS or OUT_OF_MEMORY. Fresh memory is NaN; a guard page lies behind it.
+    int allocate(int device, size_t bytes, uint64_t& address);
+    int free(uint64_t address);
+    size_t used(int device);
+    bool contains(uint64_t address, size_t bytes);
+
+    void* pin(size_t bytes);
+    bool unpin(void* address);
+    bool isPinned(const void* address, size_t bytes);
+
+  private:
+    struct Allocation {
+        size_t bytes;
+        char* mapping;
+        size_t mappingBytes;
+        int device;
+    };
+    std::mutex lock;
+    std::map<uint64_t, Allocation> allocations;
+    std::map<uint64_t, size_t> pinned;
+    std::map<int, size_t> usedBytes;
+};
+
+size_t memoryOfDevice();
+
+}  // namespace emulator

@@ -1,0 +1,18 @@
+// What tests may set: environment variables PENSTOCK_EMULATOR_<NAME>, or penstockEmulatorSet at run time.
+#pragma once
+#include <string>
+
+namespace emulator {
+
+// DEVICES: how many; MEMORY_MIB: of each; THREAD_ORDER: forward, reverse or shuffled:SEED, one
+// for all devices or one each with commas between;
+// FAIL_LAUNCH: device:n, the n-th launch from now fails; LOSE_DEVICE: device:n, it is lost at that launch;
+// NO_MANAGED: devices whose memory the host cannot use at the same time.
+std::string setting(const char* name, const char* otherwise);
+
+// Of a list with commas between, the one of this device, or the last.
+std::string settingOf(int device, const char* name, const char* otherwise);
+
+long number(const char* name, long otherwise);
+
+}  // namespace emulator

@@ -1,0 +1,100 @@
+package dev.penstock.cuda;
+
+import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.DeviceSettings.Kind;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.SymbolLookup;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Assumptions;
+
+/**
+ * A libcuda.so.1 in which the CPU plays GPUs, built by g++ from {@code src/test/cpp} and loaded
+ * before the first class of JCuda, which cannot tell. The product's kernels run in it, compiled
+ * from the same sources. Without g++ tests are skipped; with {@code -Dpenstock.gpu=real} they run
+ * on the machine's GPU instead.
+ */
+public final class EmulatedGpus {
+    /** Threads of a block run in another order on each GPU. */
+    private static final List<String> THREAD_ORDERS = List.of("forward", "reverse", "shuffled:20");
+
+    private static final boolean REAL = "real".equals(System.getProperty("penstock.gpu"));
+    private static final String PROBLEM = REAL ? "" : load();
+
+    private EmulatedGpus() {}
+
+    private static String load() {
+        Path script = Path.of("../cuda/src/test/cpp/emulator/build.sh").toAbsolutePath();
+        try {
+            Process build =
+                    new ProcessBuilder("bash", script.toString())
+                            .redirectError(ProcessBuilder.Redirect.INHERIT)
+                            .start();
+            String library =
+                    new String(build.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+            int exit = build.waitFor();
+            if (exit != 0) {
+                return exit == 3
+                        ? "the emulator of GPUs needs g++, which is not on the PATH"
+                        : failed("building the emulator of GPUs: exit code " + exit);
+            }
+            System.load(library.strip());
+            set("THREAD_ORDER", String.join(",", THREAD_ORDERS));
+            return "";
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return "building the emulator was interrupted";
+        }
+    }
+
+    private static String failed(String what) {
+        throw new IllegalStateException(what);
+    }
+
+    /** Skips the test where there is no emulator. */
+    public static void require() {
+        if (!PROBLEM.isEmpty()) {
+            System.err.println("skipped: " + PROBLEM);
+        }
+        Assumptions.assumeTrue(PROBLEM.isEmpty(), PROBLEM);
+    }
+
+    /** Skips the test on a real GPU: it would not survive what the test does. */
+    public static void requireEmulated() {
+        require();
+        Assumptions.assumeFalse(REAL, "not on a real GPU");
+    }
+
+    /** A GPU of each order of threads; none where there is no emulator. */
+    static Stream<DeviceSettings> devices() {
+        if (!PROBLEM.isEmpty()) {
+            System.err.println("skipped on GPUs: " + PROBLEM);
+        }
+        int gpus = PROBLEM.isEmpty() ? REAL ? 1 : THREAD_ORDERS.size() : 0;
+        return IntStream.range(0, gpus)
+                .mapToObj(DeviceSettings.DEFAULTS.withKind(Kind.CUDA)::withGpu);
+    }
+
+    /** Changes a setting of the emulator; an empty value changes it back. */
+    public static void set(String name, String value) {
+        try (Arena arena = Arena.ofConfined()) {
+            Linker.nativeLinker()
+                    .downcallHandle(
+                            SymbolLookup.loaderLookup().findOrThrow("penstockEmulatorSet"),
+                            FunctionDescriptor.ofVoid(ValueLayout.ADDRESS, ValueLayout.ADDRESS))
+                    .invoke(arena.allocateFrom(name), arena.allocateFrom(value));
+        } catch (Throwable e) {
+            throw new IllegalStateException("setting " + name + " of the emulator", e);
+        }
+    }
+}
