@@ -6,6 +6,7 @@ import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.gpu.GpuDevice;
+import dev.penstock.cuda.gpu.GpuProbe;
 import dev.penstock.cuda.kernels.ReferenceDevice;
 
 /** Opens devices: the only class that sees every kind. */
@@ -34,5 +35,13 @@ public final class Devices {
     /** Looks for everything that a device could use; loads libraries, opens no device. */
     public static DeviceSurvey survey() {
         return DeviceSurvey.ofThisMachine();
+    }
+
+    /** GPUs that the driver offers. */
+    public static int gpus() {
+        return switch (GpuProbe.run()) {
+            case GpuProbe.Found(var gpus) -> gpus.size();
+            case GpuProbe.None _ -> 0;
+        };
     }
 }

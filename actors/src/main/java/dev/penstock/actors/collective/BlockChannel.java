@@ -108,6 +108,7 @@ final class BlockChannel {
         return Tensor.of(slots.get(slot), like.type(), 1, like.columns());
     }
 
+    /** Gives a slot back that no kernel reads any more. */
     void release(int slot) {
         endpoint().release(inbound.channel(), slot);
     }

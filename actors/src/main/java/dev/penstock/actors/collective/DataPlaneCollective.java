@@ -126,6 +126,7 @@ final class DataPlaneCollective implements SteppedCollective {
         if (adds == me) {
             if (me > 0) {
                 group.kernels().add(group.channel(0).slot(heldSlot, own), own);
+                group.kernels().finish();
                 group.channel(0).release(heldSlot);
             }
         } else {
@@ -139,6 +140,7 @@ final class DataPlaneCollective implements SteppedCollective {
             } else {
                 Tensor sum = adds < me ? group.channel(0).slot(heldSlot, own) : own;
                 group.kernels().add(channel.slot(slot, own), sum);
+                group.kernels().finish();
                 channel.release(slot);
             }
         }
@@ -164,6 +166,7 @@ final class DataPlaneCollective implements SteppedCollective {
             }
             Tensor into = block(member, next);
             group.kernels().copy(channel.slot(slot, into), into);
+            group.kernels().finish();
             channel.release(slot);
             sumsCame[member]++;
         }

@@ -55,6 +55,7 @@ final class DataPlanePass implements SteppedCollective {
         }
         Tensor into = block(received, blocksCame);
         group.kernels().copy(previous.slot(slot, into), into);
+        group.kernels().finish();
         previous.release(slot);
         return true;
     }

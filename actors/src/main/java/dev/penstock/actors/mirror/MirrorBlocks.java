@@ -86,6 +86,8 @@ final class MirrorBlocks {
         for (Piece piece : blocks.get(block)) {
             kernels.copy(part(arrived, piece), piece.tensor());
         }
+        // the next block may come into the same slot
+        kernels.finish();
     }
 
     private int elements(int block) {

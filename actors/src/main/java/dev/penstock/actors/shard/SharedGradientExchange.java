@@ -139,6 +139,7 @@ final class SharedGradientExchange implements GradientExchange {
         }
         Tensor mine = block(received);
         kernels.add(Tensor.of(slots.get(heldSlot), DType.F32, 1, mine.columns()), mine);
+        kernels.finish();
         endpoint.release(inbound.channel(), heldSlot);
         heldSlot = NONE;
         return true;

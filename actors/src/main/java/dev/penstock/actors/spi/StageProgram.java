@@ -11,7 +11,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * The computation of one stage on one device. Owned by one shard actor and called from its thread
  * only, in the order of the rank's program. A unit's boundary tensors are F32 {@code [rows of the
- * slice, width]}; see {@link #boundaryRows} and {@link #boundaryColumns}.
+ * slice, width]}; see {@link #boundaryRows} and {@link #boundaryColumns}. A computation returns
+ * when it is done: the host may use its boundary tensors.
  *
  * <p>A step is: {@link #beginStep}, forwards and backwards, {@link #finishStep}; then, once the
  * supervisor committed, {@link #update}. An evaluation ends with {@code finishStep}.

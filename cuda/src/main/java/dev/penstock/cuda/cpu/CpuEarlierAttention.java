@@ -1,6 +1,7 @@
 package dev.penstock.cuda.cpu;
 
 import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.memory.Scratch;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**

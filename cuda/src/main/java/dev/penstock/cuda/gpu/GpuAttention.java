@@ -45,6 +45,40 @@ final class GpuAttention {
     }
 
     /**
+     * Which queries see which keys, as the kernels take it: query i the keys below {@code
+     * seenByFirst + i}.
+     *
+     * @param goesOn whether y and dq start from what is there
+     */
+    record Span(
+            int sequences,
+            int queries,
+            int keys,
+            int seenByFirst,
+            int context,
+            int headWidth,
+            int heads,
+            boolean goesOn) {
+
+        static Span ofSlice(TokenBlocks blocks, int context, int headWidth, int heads) {
+            int end = blocks.firstToken() + blocks.tokens();
+            return new Span(
+                    blocks.sequences(),
+                    blocks.tokens(),
+                    end,
+                    blocks.firstToken() + 1,
+                    context,
+                    headWidth,
+                    heads,
+                    false);
+        }
+
+        static Span ofEarlier(int queries, int keys, int headWidth, int heads) {
+            return new Span(1, queries, keys, keys, 0, headWidth, heads, true);
+        }
+    }
+
+    /**
      * @param scratch for a number per row and head
      */
     GpuAttention(GpuModule module, Launch launch, Scratch scratch) {
@@ -56,17 +90,19 @@ final class GpuAttention {
 
     void forward(
             Tensor qkv, Tensor y, Tensor logSumExp, int heads, int context, TokenBlocks blocks) {
-        int headWidth = y.columns() / heads;
-        OfWidth kernels = ofWidth(headWidth);
-        launch.begin().view(qkv).view(y).view(logSumExp);
-        launch.slice(context, blocks, headWidth, heads);
-        launch.run(
-                kernels.forward(),
-                Math.ceilDiv(blocks.tokens(), TILE),
-                heads,
-                blocks.sequences(),
-                THREADS,
-                OfWidth.forwardBytes(kernels.width()));
+        Span span = Span.ofSlice(blocks, context, y.columns() / heads, heads);
+        forward(span, queries(qkv, blocks), keys(qkv), values(qkv), y, logSumExp);
+    }
+
+    void forwardToEarlier(Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {
+        Span span = Span.ofEarlier(q.rows(), keyValues.rows(), q.columns() / heads, heads);
+        forward(span, q, half(keyValues, 0), half(keyValues, 1), y, logSumExp);
+    }
+
+    private void forward(Span span, Tensor q, Tensor k, Tensor v, Tensor y, Tensor logSumExp) {
+        OfWidth kernels = ofWidth(span.headWidth());
+        launch.begin().view(q).view(k).view(v).view(y).view(logSumExp).span(span, span.goesOn());
+        overTiles(kernels.forward(), span.queries(), span, OfWidth.forwardBytes(kernels.width()));
     }
 
     void backward(
@@ -78,26 +114,86 @@ final class GpuAttention {
             int heads,
             int context,
             TokenBlocks blocks) {
-        int headWidth = y.columns() / heads;
-        OfWidth kernels = ofWidth(headWidth);
+        Span span = Span.ofSlice(blocks, context, y.columns() / heads, heads);
+        Tensor q = queries(qkv, blocks);
+        Tensor dq = queries(dQkv, blocks);
+        long deltas = deltas(y, dy, heads);
+        backward(q, keys(qkv), values(qkv), logSumExp, deltas, dy);
+        keyValueGradient(span, keys(dQkv), values(dQkv));
+        backward(q, keys(qkv), values(qkv), logSumExp, deltas, dy);
+        queryGradient(span, dq);
+    }
+
+    void backwardToEarlier(
+            Tensor q,
+            Tensor keyValues,
+            Tensor y,
+            Tensor logSumExp,
+            Tensor dy,
+            Tensor dq,
+            Tensor dKeyValues,
+            int heads) {
+        Span span = Span.ofEarlier(q.rows(), keyValues.rows(), q.columns() / heads, heads);
+        long deltas = deltas(y, dy, heads);
+        backward(q, half(keyValues, 0), half(keyValues, 1), logSumExp, deltas, dy);
+        keyValueGradient(span, half(dKeyValues, 0), half(dKeyValues, 1));
+        backward(q, half(keyValues, 0), half(keyValues, 1), logSumExp, deltas, dy);
+        queryGradient(span, dq);
+    }
+
+    /** {@code dy . y} of each row and head. */
+    private long deltas(Tensor y, Tensor dy, int heads) {
         int sums = y.rows() * heads;
         long deltas = scratch.reserve((long) Float.BYTES * sums);
         launch.begin().view(dy).view(y).wide(deltas);
-        launch.integer(y.rows()).integer(heads).integer(headWidth);
+        launch.integer(y.rows()).integer(heads).integer(y.columns() / heads);
         launch.run(delta, Math.ceilDiv(sums, THREADS / 32), THREADS);
-        launch.begin().view(qkv).view(logSumExp).wide(deltas).view(dy).view(dQkv);
-        launch.slice(context, blocks, headWidth, heads);
-        // both take the same parameters
-        int keys = blocks.firstToken() + blocks.tokens();
-        overTiles(kernels.keyValueGradient(), keys, kernels.width(), heads, blocks);
-        overTiles(kernels.queryGradient(), blocks.tokens(), kernels.width(), heads, blocks);
+        return deltas;
     }
 
-    private void overTiles(
-            GpuModule.Function kernel, int rows, int width, int heads, TokenBlocks blocks) {
+    /** The parameters that both kernels of the backward begin with. */
+    private void backward(Tensor q, Tensor k, Tensor v, Tensor logSumExp, long deltas, Tensor dy) {
+        launch.begin().view(q).view(k).view(v).known(dy, logSumExp, deltas);
+    }
+
+    private void keyValueGradient(Span span, Tensor dk, Tensor dv) {
+        OfWidth kernels = ofWidth(span.headWidth());
+        launch.view(dk).view(dv).span(span, true);
+        int bytes = OfWidth.backwardBytes(kernels.width());
+        overTiles(kernels.keyValueGradient(), span.keys(), span, bytes);
+    }
+
+    private void queryGradient(Span span, Tensor dq) {
+        OfWidth kernels = ofWidth(span.headWidth());
+        launch.view(dq).span(span, span.goesOn());
+        int bytes = OfWidth.backwardBytes(kernels.width());
+        overTiles(kernels.queryGradient(), span.queries(), span, bytes);
+    }
+
+    private void overTiles(GpuModule.Function kernel, int rows, Span span, int sharedBytes) {
         int tiles = Math.ceilDiv(rows, TILE);
-        int bytes = OfWidth.backwardBytes(width);
-        launch.run(kernel, tiles, heads, blocks.sequences(), THREADS, bytes);
+        if (tiles == 0) {
+            return;
+        }
+        launch.run(kernel, tiles, span.heads(), span.sequences(), THREADS, sharedBytes);
+    }
+
+    /** From the slice's first row on. */
+    private static Tensor queries(Tensor qkv, TokenBlocks blocks) {
+        return qkv.rows(blocks.firstToken(), qkv.rows() - blocks.firstToken());
+    }
+
+    private static Tensor keys(Tensor qkv) {
+        return qkv.columns(qkv.columns() / 3, qkv.columns() / 3);
+    }
+
+    private static Tensor values(Tensor qkv) {
+        return qkv.columns(2 * (qkv.columns() / 3), qkv.columns() / 3);
+    }
+
+    private static Tensor half(Tensor keyValues, int which) {
+        int width = keyValues.columns() / 2;
+        return keyValues.columns(which * width, width);
     }
 
     private OfWidth ofWidth(int headWidth) {

@@ -161,6 +161,25 @@ final class GpuKernels implements Kernels {
     }
 
     @Override
+    public void attentionToEarlier(
+            Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {
+        attention.forwardToEarlier(q, keyValues, y, logSumExp, heads);
+    }
+
+    @Override
+    public void attentionToEarlierBackward(
+            Tensor q,
+            Tensor keyValues,
+            Tensor y,
+            Tensor logSumExp,
+            Tensor dy,
+            Tensor dq,
+            Tensor dKeyValues,
+            int heads) {
+        attention.backwardToEarlier(q, keyValues, y, logSumExp, dy, dq, dKeyValues, heads);
+    }
+
+    @Override
     public void softmaxPart(
             Tensor logits, Tensor targets, TokenRange range, Tensor part, boolean gradient) {
         IndexRules.inRange("softmaxPart", "targets", targets, range.vocabulary());

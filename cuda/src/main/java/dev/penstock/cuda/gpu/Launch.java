@@ -122,12 +122,25 @@ final class Launch {
         return this;
     }
 
-    /** A {@code Slice} of attention. */
-    Launch slice(int context, TokenBlocks blocks, int headWidth, int heads) {
+    /** A {@code Span} of attention. */
+    Launch span(GpuAttention.Span span, boolean goesOn) {
         int at = slot();
-        values.putInt(at, context).putInt(at + 4, blocks.firstToken());
-        values.putInt(at + 8, blocks.tokens()).putInt(at + 12, headWidth).putInt(at + 16, heads);
-        values.putFloat(at + 20, (float) (1 / Math.sqrt(headWidth)));
+        values.putInt(at, span.queries()).putInt(at + 4, span.keys());
+        values.putInt(at + 8, span.seenByFirst());
+        values.putInt(at + 12, span.context()).putInt(at + 16, span.context());
+        values.putInt(at + 20, span.queries());
+        values.putInt(at + 24, span.headWidth()).putInt(at + 28, span.heads());
+        values.putFloat(at + 32, (float) (1 / Math.sqrt(span.headWidth())));
+        values.putInt(at + 36, goesOn ? 1 : 0);
+        return this;
+    }
+
+    /** What the backward of attention has {@code Known} of each query. */
+    Launch known(Tensor dy, Tensor logSumExp, long deltas) {
+        int at = slot();
+        values.putLong(at, dy.address()).putLong(at + 8, dy.stride());
+        values.putLong(at + 16, logSumExp.address()).putLong(at + 24, logSumExp.stride());
+        values.putLong(at + 32, deltas);
         return this;
     }
 

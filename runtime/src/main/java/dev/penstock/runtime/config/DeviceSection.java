@@ -11,7 +11,12 @@ import java.util.Optional;
  * @param memoryLimit most bytes a rank may hold; empty: no limit
  */
 public record DeviceSection(
-        @Setting(is = "auto", doc = "which device a rank opens") Kind kind,
+        @Setting(
+                        is = "auto",
+                        doc =
+                                "which device a rank opens: cpu, cuda (ranks take GPUs in turn) or"
+                                    + " \"cuda:1\"; auto is the cpu for now")
+                DeviceKind kind,
         @Setting(
                         is = "auto",
                         word = "auto",
@@ -33,12 +38,6 @@ public record DeviceSection(
                         range = "[1 MiB, )",
                         doc = "most memory that a rank may hold")
                 Optional<Bytes> memoryLimit) {
-
-    /** Which device a rank opens. */
-    public enum Kind {
-        AUTO,
-        CPU
-    }
 
     /** Who multiplies matrices. */
     public enum Gemm {

@@ -44,6 +44,7 @@ record ValueType<T>(
             case "java.lang.String" -> TEXT;
             case "java.time.Duration" -> ranged(DURATION, setting);
             case "dev.penstock.runtime.config.Bytes" -> ranged(BYTES, setting);
+            case "dev.penstock.runtime.config.DeviceKind" -> DEVICE;
             case "dev.penstock.runtime.config.SliceLengths" ->
                     ruleOrList(
                             SliceLengths.Rule.values(),
@@ -101,6 +102,11 @@ record ValueType<T>(
                     Bytes::toString);
     private static final ValueType<Duration> DURATION =
             new ValueType<>("a duration such as 5 s", (v, p) -> duration(v), ValueType::seconds);
+    private static final ValueType<DeviceKind> DEVICE =
+            new ValueType<>(
+                    "one of auto, cpu, cuda, or a GPU such as \"cuda:1\"",
+                    (v, p) -> device(v.unwrapped().toString()),
+                    kind -> ConfigUtil.quoteString(kind.word()));
     private static final ValueType<Path> OUTPUT_PATH =
             new ValueType<>(
                     "a path",
@@ -117,6 +123,13 @@ record ValueType<T>(
                         return p.existing(v);
                     },
                     path -> ConfigUtil.quoteString(path.toString()));
+
+    private static DeviceKind device(String word) {
+        if (!DeviceKind.isKind(word)) {
+            throw new Mismatch();
+        }
+        return new DeviceKind(word);
+    }
 
     private static <T extends Comparable<T>> ValueType<T> ranged(
             ValueType<T> type, Setting setting) {

@@ -4,6 +4,7 @@ import dev.penstock.actors.spi.DeviceFactory;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.runtime.config.Bytes;
+import dev.penstock.runtime.config.DeviceKind;
 import dev.penstock.runtime.config.DeviceSection;
 
 /** The devices that a configuration asks for. */
@@ -18,10 +19,7 @@ final class ConfiguredDevices {
         int cores = Runtime.getRuntime().availableProcessors();
         var settings =
                 new DeviceSettings(
-                        switch (section.kind()) {
-                            case AUTO -> DeviceSettings.Kind.AUTO;
-                            case CPU -> DeviceSettings.Kind.CPU;
-                        },
+                        kindOf(section.kind()),
                         section.threads().orElse(Math.max(1, cores / ranks)),
                         switch (section.gemm()) {
                             case AUTO -> DeviceSettings.Gemm.AUTO;
@@ -29,9 +27,20 @@ final class ConfiguredDevices {
                             case JAVA -> DeviceSettings.Gemm.JAVA;
                         },
                         section.vectorBits().bits(),
-                        0,
+                        section.kind().gpu().orElse(0),
                         section.memoryLimit().map(Bytes::bytes).orElse(Long.MAX_VALUE),
                         false);
+        if (section.kind().isCuda() && section.kind().gpu().isEmpty()) {
+            int gpus = Math.max(1, Devices.gpus());
+            return rank -> Devices.open(settings.withGpu(rank % gpus));
+        }
         return _ -> Devices.open(settings);
+    }
+
+    private static DeviceSettings.Kind kindOf(DeviceKind kind) {
+        if (kind.isCuda()) {
+            return DeviceSettings.Kind.CUDA;
+        }
+        return kind.equals(DeviceKind.CPU) ? DeviceSettings.Kind.CPU : DeviceSettings.Kind.AUTO;
     }
 }

@@ -221,6 +221,7 @@ public final class GptStage implements StageProgram {
         if (kind == StepKind.EVALUATE) {
             evaluate(unit, a);
         }
+        kernels.finish();
     }
 
     @Override
@@ -240,6 +241,7 @@ public final class GptStage implements StageProgram {
                 stash.queryKeyValues(unit),
                 batch.sliced(),
                 blocksBySlice.get(unit.slice()));
+        kernels.finish();
     }
 
     private void evaluate(WorkUnit unit, UnitActivations a) {
@@ -324,6 +326,7 @@ public final class GptStage implements StageProgram {
         if (batch.sliced() && unit.slice() == 0) {
             stash.freeGradients(unit);
         }
+        kernels.finish();
     }
 
     @Override
@@ -338,6 +341,7 @@ public final class GptStage implements StageProgram {
             Tensor qkv = stash.queryKeyValues(unit).get(i);
             layers.backwardWeight(i, a, qkv, a.keptOutputGradient(i), work, blocks);
         }
+        kernels.finish();
         free(unit);
     }
 
@@ -442,6 +446,7 @@ public final class GptStage implements StageProgram {
     public void update(long step, double clipFactor) {
         optimizer.update(step, clipFactor);
         gradients.end();
+        kernels.finish();
     }
 
     @Override

@@ -1,0 +1,151 @@
+package dev.penstock.runtime.model;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import dev.penstock.cuda.Devices;
+import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.DeviceSettings.Kind;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Whole training on a GPU, emulated where there is none. */
+class GpuRunTest {
+    private static final DeviceSettings GPU = DeviceSettings.DEFAULTS.withKind(Kind.CUDA);
+    private static final int GOLDEN_STEPS = 8;
+    private static final int STEPS = 2;
+    private static final AdamWSettings OPTIMIZER =
+            new AdamWSettings(LearningRate.constant(0.01), 0.9, 0.95, 1e-8, 0.1, true);
+
+    @BeforeAll
+    static void gpus() {
+        EmulatedGpus.require();
+    }
+
+    @ParameterizedTest(name = "tied {0}, slices of {1}")
+    @CsvSource({"true, 16", "false, 8"})
+    void lossesAndGradientsAreTheGoldenOnes(boolean tied, int slice) {
+        try (Golden golden = new Golden(tied);
+                PipelineDriver pipeline = golden(golden, slice)) {
+            List<Double> expected = golden.numbers("loss_fp64_accum4");
+
+            for (int step = 1; step <= GOLDEN_STEPS; step++) {
+                double loss = pipeline.train(step);
+
+                assertThat(loss)
+                        .as("loss of step " + step)
+                        .isCloseTo(expected.get(step - 1), within(2e-4));
+                if (step == 1) {
+                    assertGradients(golden, pipeline);
+                }
+            }
+        }
+    }
+
+    private static PipelineDriver golden(Golden golden, int slice) {
+        List<Integer> slices = slice == 16 ? List.of(16) : List.of(8, 8);
+        BatchShape batch = new BatchShape(1, 4, slices, 8);
+        return new PipelineDriver(
+                Devices.open(GPU),
+                new GptSettings(
+                        golden.shape(),
+                        StagePartition.byFlops(golden.shape(), 2),
+                        batch,
+                        Precision.FLOAT32,
+                        OPTIMIZER,
+                        42),
+                Orders.oneForwardOneBackward(2, 4, slices.size()),
+                golden.batches(1),
+                golden.initial());
+    }
+
+    private static void assertGradients(Golden golden, PipelineDriver pipeline) {
+        Map<String, float[]> gradients = pipeline.gradients();
+        golden.firstGradients()
+                .forEach(
+                        (name, expected) -> {
+                            assertThat(gradients).containsKey(name);
+                            assertThat(relative(gradients.get(name), expected))
+                                    .as(name)
+                                    .isLessThan(1e-5);
+                        });
+    }
+
+    private static double relative(float[] actual, double[] expected) {
+        double difference = 0;
+        double norm = 0;
+        for (int i = 0; i < expected.length; i++) {
+            difference += Math.pow(actual[i] - expected[i], 2);
+            norm += expected[i] * expected[i];
+        }
+        return Math.sqrt(difference / norm);
+    }
+
+    @Test
+    void slicesStagesAndOrdersOfThreadsDoNotChangeABit() {
+        Map<String, Object> whole = run(GPU, 1, List.of(16));
+
+        assertThat(run(GPU, 1, List.of(8, 8))).isEqualTo(whole);
+        assertThat(run(GPU.withGpu(1), 3, List.of(8, 4, 4))).isEqualTo(whole);
+    }
+
+    private static Map<String, Object> run(
+            DeviceSettings settings, int stages, List<Integer> slices) {
+        BatchShape batch = TinyRuns.batch(slices);
+        try (PipelineDriver pipeline =
+                new PipelineDriver(
+                        Devices.open(settings),
+                        TinyRuns.settings(TinyRuns.TIED, stages, batch),
+                        Orders.oneForwardOneBackward(stages, 3, slices.size()),
+                        TinyRuns.tokens(TinyRuns.TIED.vocabulary()),
+                        TinyRuns.roughWeights())) {
+            Map<String, Object> outcome = new TreeMap<>();
+            for (int step = 1; step <= STEPS; step++) {
+                outcome.put("loss " + step, pipeline.train(step));
+            }
+            pipeline.state().forEach((name, w) -> outcome.put(name, bits(w)));
+            return outcome;
+        }
+    }
+
+    private static List<Integer> bits(float[] values) {
+        Integer[] bits = new Integer[values.length];
+        Arrays.setAll(bits, i -> Float.floatToRawIntBits(values[i]));
+        return List.of(bits);
+    }
+
+    @Test
+    void bf16LossesAreThoseOfTheReferenceDevice() {
+        List<Double> expected = bf16Losses(DeviceSettings.DEFAULTS.withKind(Kind.REFERENCE));
+
+        List<Double> losses = bf16Losses(GPU);
+
+        for (int i = 0; i < expected.size(); i++) {
+            assertThat(losses.get(i)).isCloseTo(expected.get(i), within(1e-3));
+        }
+    }
+
+    private static List<Double> bf16Losses(DeviceSettings settings) {
+        BatchShape batch = TinyRuns.batch(List.of(16));
+        try (PipelineDriver pipeline =
+                new PipelineDriver(
+                        Devices.open(settings),
+                        TinyRuns.settings(TinyRuns.TIED, 2, batch, Precision.BF16),
+                        Orders.oneForwardOneBackward(2, 3, 1),
+                        TinyRuns.tokens(TinyRuns.TIED.vocabulary()),
+                        TinyRuns.roughWeights())) {
+            List<Double> losses = new ArrayList<>();
+            for (int step = 1; step <= STEPS; step++) {
+                losses.add(pipeline.train(step));
+            }
+            return losses;
+        }
+    }
+}
