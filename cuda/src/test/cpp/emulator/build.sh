@@ -7,7 +7,7 @@ kernels=../../../main/cuda
 target=../../../../target/emulator
 command -v g++ > /dev/null || { echo "there is no g++ on the PATH" >&2; exit 3; }
 
-hash=$({ g++ --version; LC_ALL=C; cat build.sh *.cpp *.h $kernels/*.cu $kernels/*.cuh; } | sha256sum | cut -c1-16)
+hash=$({ g++ --version; LC_ALL=C; cat build.sh *.cpp *.h broken.cu $kernels/*.cu $kernels/*.cuh; } | sha256sum | cut -c1-16)
 mkdir -p $target
 target=$(cd $target && pwd)
 if [ ! -f "$target/$hash/libcuda.so.1" ]; then
@@ -15,11 +15,12 @@ if [ ! -f "$target/$hash/libcuda.so.1" ]; then
     trap 'rm -rf "$work"' EXIT
     flags="-std=c++20 -O2 -march=native -fPIC -pthread -fvisibility=hidden -Wall -Wno-unknown-pragmas -I. -I$kernels"
     # the kernels by name, found in the preprocessed sources by the mark that cuda_shim.h puts on them
-    g++ $flags -include cuda_shim.h -x c++ -E -P $kernels/kernels.cu > "$work/preprocessed"
-    names=$(tr '\n' ' ' < "$work/preprocessed" |
+    names=$(for source in $kernels/kernels.cu broken.cu; do g++ $flags -include cuda_shim.h -x c++ -E -P $source; done |
+        tr '\n' ' ' |
         grep -oE 'extern "C" __attribute__\(\(used\)\) void\s+\w+' | grep -oE '\w+$')
     {
         echo '#include "kernels.cu"'
+        echo '#include "broken.cu"'
         for name in $names; do
             echo "static emulator::Enlisted<&$name> enlisted_$name(\"$name\");"
         done

@@ -15,7 +15,7 @@ public record DeviceSection(
                         is = "auto",
                         doc =
                                 "which device a rank opens: cpu, cuda (ranks take GPUs in turn) or"
-                                    + " \"cuda:1\"; auto is the cpu for now")
+                                        + " \"cuda:1\"; auto is the cpu for now")
                 DeviceKind kind,
         @Setting(
                         is = "auto",

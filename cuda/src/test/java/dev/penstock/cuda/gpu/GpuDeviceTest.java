@@ -1,0 +1,233 @@
+package dev.penstock.cuda.gpu;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.penstock.cuda.EmulatedGpus;
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.cuda.device.DeviceException;
+import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.DeviceSettings.Kind;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
+import jcuda.CudaException;
+import jcuda.driver.CUcontext;
+import jcuda.driver.CUdevice;
+import jcuda.driver.JCudaDriver;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Memory, threads and faults of the GPU device. */
+class GpuDeviceTest {
+    private static final DeviceSettings GPU = DeviceSettings.DEFAULTS.withKind(Kind.CUDA);
+    private static final int MIB = 1 << 20;
+
+    @BeforeEach
+    void gpus() {
+        EmulatedGpus.requireEmulated();
+    }
+
+    @AfterEach
+    void noFaults() {
+        EmulatedGpus.set("FAIL_LAUNCH", "");
+        EmulatedGpus.set("LOSE_DEVICE", "");
+        EmulatedGpus.set("MEMORY_MIB", "");
+        EmulatedGpus.set("NO_MANAGED", "");
+    }
+
+    /** The emulator's fresh memory is NaN. */
+    @Test
+    void freshMemoryIsZeroAndAligned() {
+        try (Device device = GpuDevice.open(GPU)) {
+            Tensor tensor = device.memory().tensor("t", DType.F32, 3, 100);
+
+            assertThat(tensor.address() % 64).isZero();
+            assertThat(tensor.segment().toArray(ValueLayout.JAVA_INT)).containsOnly(0);
+        }
+    }
+
+    @Test
+    void closingGivesEverythingBack() {
+        long before = freeBytes(0);
+
+        try (Device device = GpuDevice.open(GPU)) {
+            DeviceScope scope = device.memory().child("model", Long.MAX_VALUE);
+            Tensor x = scope.tensor("x", DType.F32, 100, 100);
+            device.kernels().squaredNorm(x);
+            device.kernels().biasGradient(x, scope.tensor("b", DType.F32, 1, 100), rows(100));
+
+            assertThat(freeBytes(0)).isLessThan(before);
+            assertThatThrownBy(device::close)
+                    .isInstanceOf(DeviceException.class)
+                    .hasMessageContaining("scope 'model'")
+                    .hasMessageContaining("'x' 40,000 bytes");
+            scope.close();
+        }
+
+        assertThat(freeBytes(0)).isEqualTo(before);
+    }
+
+    private static TokenBlocks rows(int rows) {
+        return new TokenBlocks(1, rows, 0, 16);
+    }
+
+    @Test
+    void outOfMemoryIsOneClearErrorAndTheDeviceGoesOn() {
+        EmulatedGpus.set("MEMORY_MIB", "8");
+        try (Device device = GpuDevice.open(GPU)) {
+            assertThatThrownBy(() -> device.memory().allocate("activations", 9 * MIB))
+                    .isInstanceOf(DeviceException.class)
+                    .hasMessageContaining("allocating 'activations' in scope 'gpu 0'")
+                    .hasMessageContaining("no room for 9,437,184 bytes")
+                    .hasMessageContaining("of its 8,388,608 bytes left")
+                    .hasMessageContaining("make the work smaller");
+
+            Tensor small = device.memory().tensor("small", DType.F32, 1, 1000);
+            assertThat(device.kernels().allFinite(small)).isTrue();
+        }
+        assertThat(freeBytes(0)).isEqualTo(8 * MIB);
+    }
+
+    @Test
+    void useAfterFreeThrows() {
+        try (Device device = GpuDevice.open(GPU)) {
+            DeviceScope step = device.memory().child("step", Long.MAX_VALUE);
+            Tensor tensor = step.tensor("t", DType.F32, 2, 2);
+            MemorySegment held = tensor.segment();
+            step.close();
+
+            assertThatThrownBy(() -> device.kernels().zero(tensor))
+                    .hasMessageContaining("use of buffer 't' of scope 'gpu 0/step'");
+            assertThatThrownBy(() -> held.get(ValueLayout.JAVA_FLOAT, 0))
+                    .isInstanceOf(IllegalStateException.class);
+        }
+    }
+
+    /** Contexts belong to threads: the driver refuses those that have none. */
+    @Test
+    void anyThreadMayUseTheDeviceAlthoughContextsBelongToThreads() throws Exception {
+        try (Device device = GpuDevice.open(GPU);
+                ExecutorService threads = Executors.newFixedThreadPool(2)) {
+            Tensor tensor = on(threads, () -> device.memory().tensor("t", DType.F32, 1, 1000));
+
+            assertThat(on(threads, () -> device.kernels().squaredNorm(tensor))).isZero();
+            assertThatThrownBy(
+                            () ->
+                                    on(
+                                            threads,
+                                            () -> {
+                                                JCudaDriver.cuCtxSetCurrent(new CUcontext());
+                                                long[] bytes = new long[2];
+                                                return JCudaDriver.cuMemGetInfo(bytes, bytes);
+                                            }))
+                    .isInstanceOf(ExecutionException.class)
+                    .cause()
+                    .isInstanceOf(CudaException.class)
+                    .hasMessageContaining("CUDA_ERROR_INVALID_CONTEXT");
+        }
+    }
+
+    private static <T> T on(ExecutorService threads, Callable<T> work) throws Exception {
+        return threads.submit(work).get(60, TimeUnit.SECONDS);
+    }
+
+    @Test
+    void fourGpusWorkAtTheSameTime() throws Exception {
+        try (ExecutorService threads = Executors.newFixedThreadPool(4)) {
+            List<Future<Double>> norms =
+                    IntStream.range(0, 4)
+                            .mapToObj(gpu -> threads.submit(() -> normOfOnes(gpu, 1000 + gpu)))
+                            .toList();
+
+            for (int gpu = 0; gpu < 4; gpu++) {
+                assertThat(norms.get(gpu).get(60, TimeUnit.SECONDS)).isEqualTo(1000.0 + gpu);
+            }
+        }
+    }
+
+    private static double normOfOnes(int gpu, int elements) {
+        try (Device device = GpuDevice.open(GPU.withGpu(gpu))) {
+            Tensor x = device.memory().tensor("x", DType.F32, 1, elements);
+            for (int i = 0; i < elements; i++) {
+                x.segment().setAtIndex(ValueLayout.JAVA_FLOAT, i, 1);
+            }
+            return device.kernels().squaredNorm(x);
+        }
+    }
+
+    @Test
+    void aKernelThatFailsBehindItsCallShowsAtTheNextWait() {
+        long before = freeBytes(1);
+        Device device = GpuDevice.open(GPU.withGpu(1));
+        Tensor x = device.memory().tensor("x", DType.F32, 10, 10);
+        EmulatedGpus.set("FAIL_LAUNCH", "1:2");
+
+        device.kernels().add(x, x);
+        device.kernels().add(x, x);
+        assertThatThrownBy(() -> device.kernels().finish())
+                .isInstanceOf(DeviceException.class)
+                .hasMessageContaining("waiting for kernels on GPU 1")
+                .hasMessageContaining("CUDA_ERROR_LAUNCH_FAILED");
+        assertThatThrownBy(() -> device.kernels().add(x, x))
+                .isInstanceOf(DeviceException.class)
+                .hasMessageContaining("starting kernel add on GPU 1");
+
+        device.close();
+        assertThat(freeBytes(1)).isEqualTo(before);
+        assertThat(normOfOnes(1, 10)).isEqualTo(10);
+    }
+
+    @Test
+    void aLostGpuLeavesTheOthersAlone() {
+        Device lost = GpuDevice.open(GPU.withGpu(2));
+        try (Device other = GpuDevice.open(GPU)) {
+            Tensor x = lost.memory().tensor("x", DType.F32, 10, 10);
+            EmulatedGpus.set("LOSE_DEVICE", "2:1");
+
+            assertThatThrownBy(() -> lost.kernels().add(x, x))
+                    .isInstanceOf(DeviceException.class)
+                    .hasMessageContaining("GPU 2")
+                    .hasMessageContaining("CUDA_ERROR_DEVICE_UNAVAILABLE");
+            lost.close();
+
+            assertThat(other.kernels().allFinite(other.memory().tensor("y", DType.F32, 5, 5)))
+                    .isTrue();
+        }
+    }
+
+    @Test
+    void withoutManagedMemoryAGpuIsRefused() {
+        EmulatedGpus.set("NO_MANAGED", "1");
+
+        assertThatThrownBy(() -> GpuDevice.open(GPU))
+                .isInstanceOf(DeviceException.class)
+                .hasMessageContaining("opening GPU 0: expected managed memory");
+    }
+
+    private static long freeBytes(int gpu) {
+        JCudaDriver.setExceptionsEnabled(true);
+        assertThat(GpuProbe.run()).isInstanceOf(GpuProbe.Found.class);
+        CUdevice device = new CUdevice();
+        CUcontext context = new CUcontext();
+        JCudaDriver.cuDeviceGet(device, gpu);
+        JCudaDriver.cuDevicePrimaryCtxRetain(context, device);
+        JCudaDriver.cuCtxSetCurrent(context);
+        long[] free = new long[1];
+        JCudaDriver.cuMemGetInfo(free, new long[1]);
+        JCudaDriver.cuDevicePrimaryCtxRelease(device);
+        return free[0];
+    }
+}
