@@ -25,6 +25,7 @@ final class SharedMemoryCollective implements SteppedCollective {
         this.meeting = group.room().meeting(number, kind, map, whole.type());
         this.copied = new boolean[map.parts()];
         copied[group.index()] = true;
+        group.kernels().finish();
         meeting.open(group.index(), kind, whole);
     }
 
@@ -70,7 +71,7 @@ final class SharedMemoryCollective implements SteppedCollective {
         for (long at = map.from(group.index()); at < to; at += SharedMemoryGroup.BLOCK_ELEMENTS) {
             long from = at;
             long count = Math.min(SharedMemoryGroup.BLOCK_ELEMENTS, to - from);
-            group.room().touch(group.index(), () -> sum(from, count));
+            group.touch(() -> sum(from, count));
         }
     }
 

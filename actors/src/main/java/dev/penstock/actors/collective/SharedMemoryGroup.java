@@ -108,8 +108,18 @@ final class SharedMemoryGroup implements OpenGroup {
         for (long at = first; at < end; at += BLOCK_ELEMENTS) {
             Tensor source = FlatTensor.stretch(from, at, Math.min(BLOCK_ELEMENTS, end - at));
             Tensor target = FlatTensor.stretch(to, at, source.columns());
-            room.touch(index, () -> kernels.copy(source, target));
+            touch(() -> kernels.copy(source, target));
         }
+    }
+
+    /** Kernels over others' tensors: nobody waits for them but this member, here. */
+    void touch(Runnable work) {
+        room.touch(
+                index,
+                () -> {
+                    work.run();
+                    kernels.finish();
+                });
     }
 
     @Override

@@ -20,6 +20,7 @@ final class SharedMemoryPass implements SteppedCollective {
         this.previous = group.previous();
         var map = new ShardMap(sent.elements(), group.size());
         meeting = group.room().meeting(number, CollectiveKind.PASS, map, sent.type());
+        group.kernels().finish();
         meeting.open(group.index(), CollectiveKind.PASS, sent);
     }
 

@@ -11,11 +11,7 @@ import java.util.Optional;
  * @param memoryLimit most bytes a rank may hold; empty: no limit
  */
 public record DeviceSection(
-        @Setting(
-                        is = "auto",
-                        doc =
-                                "which device a rank opens: cpu, cuda (ranks take GPUs in turn) or"
-                                        + " \"cuda:1\"; auto is the cpu for now")
+        @Setting(is = "auto", doc = "auto (the cpu), cpu, cuda (GPUs in turn) or \"cuda:1\"")
                 DeviceKind kind,
         @Setting(
                         is = "auto",

@@ -1,6 +1,11 @@
-package dev.penstock.runtime.model;
+package dev.penstock.runtime.gpu;
 
 import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.SymbolLookup;
+import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Assumptions;
@@ -9,16 +14,16 @@ import org.junit.jupiter.api.Assumptions;
  * The emulated libcuda.so.1 of the device module's tests, in this JVM. Without g++ tests are
  * skipped; with {@code -Dpenstock.gpu=real} they run on the machine's GPUs.
  */
-final class EmulatedGpus {
+public final class EmulatedGpus {
     private static final Path BUILD = Path.of("../cuda/src/test/cpp/emulator/build.sh");
 
-    private static final String PROBLEM =
-            "real".equals(System.getProperty("penstock.gpu")) ? "" : load();
+    private static final boolean REAL = "real".equals(System.getProperty("penstock.gpu"));
+    private static final String PROBLEM = REAL ? "" : load();
 
     private EmulatedGpus() {}
 
     /** Where the library is; built if it is not there. */
-    static String library() throws IOException, InterruptedException {
+    private static String library() throws IOException, InterruptedException {
         Process build =
                 new ProcessBuilder("bash", BUILD.toAbsolutePath().toString())
                         .redirectError(ProcessBuilder.Redirect.INHERIT)
@@ -47,10 +52,30 @@ final class EmulatedGpus {
         }
     }
 
-    static void require() {
+    /** Skips the test on a real GPU: it would not survive what the test does. */
+    public static void requireEmulated() {
+        require();
+        Assumptions.assumeFalse(REAL, "not on a real GPU");
+    }
+
+    /** Skips the test where there is no emulator. */
+    public static void require() {
         if (!PROBLEM.isEmpty()) {
             System.err.println("skipped: " + PROBLEM);
         }
         Assumptions.assumeTrue(PROBLEM.isEmpty(), PROBLEM);
+    }
+
+    /** Changes a setting of the emulator; an empty value changes it back. */
+    public static void set(String name, String value) {
+        try (Arena arena = Arena.ofConfined()) {
+            Linker.nativeLinker()
+                    .downcallHandle(
+                            SymbolLookup.loaderLookup().findOrThrow("penstockEmulatorSet"),
+                            FunctionDescriptor.ofVoid(ValueLayout.ADDRESS, ValueLayout.ADDRESS))
+                    .invoke(arena.allocateFrom(name), arena.allocateFrom(value));
+        } catch (Throwable e) {
+            throw new IllegalStateException("setting " + name + " of the emulator", e);
+        }
     }
 }

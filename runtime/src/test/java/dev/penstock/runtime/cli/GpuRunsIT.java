@@ -1,0 +1,86 @@
+package dev.penstock.runtime.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.runtime.gpu.EmulatedGpus;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The whole program on emulated GPUs, one for each rank. */
+class GpuRunsIT {
+    @TempDir Path folder;
+
+    @BeforeEach
+    void gpus() {
+        EmulatedGpus.require();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"pipeline.stages=2", "parallel.tensor=2"})
+    void ranksOnGpusHavePyTorchsLossesAndFirstGradients(String division) throws IOException {
+        Path gradients = folder.resolve("gradients.safetensors");
+
+        Trained trained =
+                Training.golden(folder, true)
+                        .set("device.kind=cuda", division)
+                        .option("--dump-gradients", "1:" + gradients)
+                        .complete();
+
+        GoldenTruth.expectLosses(trained, true, "loss_fp64_accum4");
+        GoldenTruth.expectFirstGradients(gradients, true);
+    }
+
+    /** A text run evaluates, writes checkpoints and goes on from one. */
+    @Test
+    void aRunOnOneGpuGoesOnFromItsCheckpoint() throws IOException {
+        Training.onText(folder).set("device.kind=\"cuda:1\"", "run.steps=4").complete();
+
+        Trained resumed = Training.onText(folder).set("device.kind=\"cuda:1\"").resume().complete();
+
+        assertThat(Trained.lossBits(resumed.directory())).hasSize(12);
+    }
+
+    @Test
+    void aGpuWithoutRoomEndsTheRunWithOneClearError() {
+        EmulatedGpus.requireEmulated();
+        EmulatedGpus.set("MEMORY_MIB", "1");
+
+        Trained refused = Training.onText(folder).set("device.kind=cuda", "model.width=128").run();
+
+        assertThat(refused.exitCode()).isNotEqualTo(ExitCode.OK);
+        assertThat(refused.out() + refused.err()).contains("no room for", "bytes left");
+    }
+
+    @Test
+    void aKernelThatFailsEndsTheRunAndTheNextRunIsWell() throws IOException {
+        EmulatedGpus.requireEmulated();
+        EmulatedGpus.set("FAIL_LAUNCH", "1:400");
+
+        Trained failed =
+                Training.golden(Files.createDirectory(folder.resolve("failing")), true)
+                        .set("device.kind=cuda", "pipeline.stages=2")
+                        .run();
+        EmulatedGpus.set("FAIL_LAUNCH", "");
+
+        assertThat(failed.exitCode()).isNotEqualTo(ExitCode.OK);
+        assertThat(failed.out() + failed.err()).contains("GPU 1");
+        Trained next =
+                Training.golden(Files.createDirectory(folder.resolve("next")), true)
+                        .set("device.kind=cuda", "pipeline.stages=2")
+                        .complete();
+        GoldenTruth.expectLosses(next, true, "loss_fp64_accum4");
+    }
+
+    @AfterEach
+    void noFaults() {
+        EmulatedGpus.set("FAIL_LAUNCH", "");
+        EmulatedGpus.set("MEMORY_MIB", "");
+    }
+}
