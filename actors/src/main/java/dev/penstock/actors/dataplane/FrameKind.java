@@ -11,7 +11,7 @@ public enum FrameKind {
      */
     SHARED_GRADIENT,
     /**
-     * A block of what a rank's mirror keeps equal: both stages are the rank's lowest; the
+     * A block of what a rank's mirror keeps equal: both stage fields carry the rank; the
      * micro-batch field carries the block, the slice field what it is a part of.
      */
     MIRROR,

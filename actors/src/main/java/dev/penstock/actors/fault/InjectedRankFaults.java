@@ -62,6 +62,11 @@ final class InjectedRankFaults implements RankFaults {
     }
 
     @Override
+    public void amongOps(StepMoment moment) {
+        happenAt(new Place.At(moment), step);
+    }
+
+    @Override
     public void at(StepMoment moment, long ofStep) {
         happenAt(new Place.At(moment), ofStep);
     }

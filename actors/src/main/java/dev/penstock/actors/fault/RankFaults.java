@@ -29,6 +29,9 @@ public interface RankFaults {
     /** A unit has gone forward, leaving this (null on the last stage). */
     default void afterForward(WorkUnit unit, @Nullable Tensor output) {}
 
+    /** A moment among the ops of the pass that began last. */
+    default void amongOps(StepMoment moment) {}
+
     /** A moment of a step that is no op. */
     default void at(StepMoment moment, long step) {}
 }

@@ -4,10 +4,14 @@ package dev.penstock.actors.fault;
  * A moment of a rank's step that is no op of its program, in their order:
  *
  * <pre>
- *   ops .. | READY | (commit) OPTIMIZER | UPDATED | .. CHECKPOINT | SAVED
+ *   ops, GATHERING and REDUCING among them | READY | (commit) OPTIMIZER | UPDATED | .. CHECKPOINT | SAVED
  * </pre>
  */
 public enum StepMoment {
+    /** A gather of parameters has begun here; others may have parts to send or to take. */
+    GATHERING,
+    /** A sum of gradients has begun here; others may have addends to send or sums to take. */
+    REDUCING,
     /** The gradients are complete and the supervisor does not know it yet. */
     READY,
     /** The step is committed and nothing of it is applied here. */

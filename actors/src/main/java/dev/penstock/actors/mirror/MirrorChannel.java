@@ -3,11 +3,9 @@ package dev.penstock.actors.mirror;
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.FrameKey;
 import dev.penstock.actors.dataplane.FrameKind;
-import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.TrainedState;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Kernels;
-import java.util.Collections;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
@@ -28,9 +26,8 @@ final class MirrorChannel {
      * @param rank the mirrored one
      * @param states of its stages or of their mirrors, rising
      */
-    MirrorChannel(int rank, RunPlan plan, List<TrainedState> states, Kernels kernels) {
-        int lowest = Collections.min(plan.stagesOf(rank));
-        this.key = new ChannelKey(FrameKind.MIRROR, lowest, lowest);
+    MirrorChannel(int rank, List<TrainedState> states, Kernels kernels) {
+        this.key = new ChannelKey(FrameKind.MIRROR, rank, rank);
         long elements =
                 states.stream()
                         .flatMap(state -> state.gradients().stream())

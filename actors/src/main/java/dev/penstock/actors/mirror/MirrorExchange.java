@@ -3,7 +3,6 @@ package dev.penstock.actors.mirror;
 import dev.penstock.actors.dataplane.Endpoint;
 import dev.penstock.actors.dataplane.Inbound;
 import dev.penstock.actors.dataplane.Outbound;
-import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.TrainedState;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Kernels;
@@ -30,7 +29,6 @@ public final class MirrorExchange {
      */
     public MirrorExchange(
             int rank,
-            RunPlan plan,
             MirrorLayout layout,
             List<TrainedState> own,
             List<HeldMirror> held,
@@ -43,12 +41,12 @@ public final class MirrorExchange {
                         : Optional.of(
                                 new MirrorSender(
                                         holder,
-                                        new MirrorChannel(rank, plan, own, kernels),
+                                        new MirrorChannel(rank, own, kernels),
                                         layout.fills().contains(rank),
                                         scope));
         List<MirrorReceiver> receiving = new ArrayList<>();
         for (HeldMirror mirror : held) {
-            var channel = new MirrorChannel(mirror.rank(), plan, mirror.states(), kernels);
+            var channel = new MirrorChannel(mirror.rank(), mirror.states(), kernels);
             boolean fill = layout.fills().contains(mirror.rank());
             receiving.add(new MirrorReceiver(mirror, channel, fill, scope));
         }

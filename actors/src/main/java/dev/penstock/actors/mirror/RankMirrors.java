@@ -90,13 +90,7 @@ public final class RankMirrors implements AutoCloseable {
     public MirrorExchange connect(MirrorLayout layout, List<TrainedState> own, DeviceScope scope) {
         var connected =
                 new MirrorExchange(
-                        rank,
-                        plan,
-                        layout,
-                        own,
-                        List.copyOf(held.values()),
-                        scope,
-                        device.kernels());
+                        rank, layout, own, List.copyOf(held.values()), scope, device.kernels());
         exchange = connected;
         return connected;
     }

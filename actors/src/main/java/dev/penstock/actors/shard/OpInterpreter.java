@@ -7,6 +7,7 @@ import dev.penstock.actors.dataplane.Endpoint;
 import dev.penstock.actors.dataplane.FrameKey;
 import dev.penstock.actors.dataplane.OfferResult;
 import dev.penstock.actors.fault.RankFaults;
+import dev.penstock.actors.fault.StepMoment;
 import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.LayerRange;
@@ -139,10 +140,28 @@ final class OpInterpreter {
         return endNanos.clone();
     }
 
-    /** Moves collectives on and tries the op at the program counter. */
-    Progress advance() {
+    /** Moves collectives on. */
+    void moveCollectives() {
         reductions.values().removeIf(Collective::advance);
         gathers.removeIf(Collective::advance);
+    }
+
+    /** Whether the op at the program counter would compute now, not look whether it may go on. */
+    boolean computesNext() {
+        return !isAtEnd()
+                && !program.ops().get(position).computations().isEmpty()
+                && !addsToAnUnfinishedSum(program.ops().get(position));
+    }
+
+    /** What the first collective that is under way waits for; only while {@link #isSumming}. */
+    String describeCollective() {
+        return reductions.isEmpty()
+                ? gathers.getFirst().describe()
+                : reductions.values().iterator().next().describe();
+    }
+
+    /** Tries the op at the program counter; after {@link #moveCollectives}. */
+    Progress advance() {
         if (isAtEnd()) {
             return isSumming() ? Progress.WAITS_FOR_REPLICAS : Progress.DONE;
         }
@@ -336,6 +355,7 @@ final class OpInterpreter {
 
     private Progress gather(int stage, LayerRange layers) {
         Collective gather = stage(stage).gather(layers, forwardIsNext(stage));
+        faults.amongOps(StepMoment.GATHERING);
         if (!gather.advance()) {
             gathers.add(gather);
         }
@@ -356,6 +376,7 @@ final class OpInterpreter {
     private Progress reduce(int stage) {
         if (!reductionBegun) {
             Collective sum = stage(stage).reduceGradients();
+            faults.amongOps(StepMoment.REDUCING);
             if (!sum.advance()) {
                 reductions.put(stage, sum);
             }

@@ -46,6 +46,10 @@ public final class RankRunner implements AutoCloseable {
     private long committedStep;
     private RankOrder.@Nullable BeginPass passUnderWay;
     private RankOrder.@Nullable BeginPass uncommitted;
+
+    /** Whether the op at the program counter was tried and waits. */
+    private boolean waits;
+
     private @Nullable RankStep lastTimings;
     private long[] opStarts = {};
     private long[] opEnds = {};
@@ -269,6 +273,7 @@ public final class RankRunner implements AutoCloseable {
 
     private Next onBeginPass(RankOrder.BeginPass begin) {
         passUnderWay = begin;
+        waits = false;
         uncommitted = null; // of a pass that is run again, if of any
         heapBytesAtBegin = threads.getCurrentThreadAllocatedBytes();
         work.begin(begin.kind(), begin.step(), begin.pass());
@@ -283,8 +288,13 @@ public final class RankRunner implements AutoCloseable {
         if (work.isFinished()) {
             return finish(begin);
         }
-        note(begin, RankActivity.State.COMPUTING);
-        return switch (work.advance()) {
+        work.moveCollectives();
+        if (!waits || work.computesNext()) { // looking again is no progress
+            note(begin, RankActivity.State.COMPUTING);
+        }
+        Progress progress = work.advance();
+        waits = progress != Progress.DONE && progress != Progress.AGAIN;
+        return switch (progress) {
             case DONE, AGAIN -> Next.RUN_OP;
             case WAITS_FOR_FRAME -> {
                 note(begin, RankActivity.State.WAITING_FOR_FRAME);
@@ -294,7 +304,12 @@ public final class RankRunner implements AutoCloseable {
                 note(begin, RankActivity.State.WAITING_FOR_CREDIT);
                 yield work.isSumming() ? Next.RETRY_LINK : Next.WAIT;
             }
-            case WAITS_FOR_REPLICAS, WAITS_FOR_LINK -> {
+            case WAITS_FOR_REPLICAS -> {
+                note(begin, RankActivity.State.WAITING_FOR_MEMBERS);
+                status.explain(work::describeCollective);
+                yield Next.RETRY_LINK;
+            }
+            case WAITS_FOR_LINK -> {
                 note(begin, RankActivity.State.WAITING_FOR_LINK);
                 yield Next.RETRY_LINK;
             }

@@ -2,6 +2,7 @@ package dev.penstock.actors.shard;
 
 import dev.penstock.actors.collective.RankWaits;
 import dev.penstock.actors.spi.StepKind;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -23,6 +24,9 @@ public final class RankStatus {
             long sinceNanoTime) {}
 
     private static final int NONE = -1;
+
+    /** Nobody reads of a shorter wait. */
+    private static final long WORTH_TELLING_NANOS = 50_000_000;
 
     private volatile Moment now =
             new Moment(RankActivity.State.IDLE, StepKind.TRAIN, 0, 0, null, System.nanoTime());
@@ -96,6 +100,13 @@ public final class RankStatus {
                         old.position,
                         collective,
                         same ? old.sinceNanoTime : System.nanoTime());
+    }
+
+    /** Says what the rank waits for if it has waited for long. The shard's thread only. */
+    void explain(Supplier<String> what) {
+        if (System.nanoTime() - now.sinceNanoTime > WORTH_TELLING_NANOS) {
+            inOp(now.state, what.get());
+        }
     }
 
     /** The latest moment; any thread. */

@@ -234,6 +234,16 @@ final class RankWork implements AutoCloseable {
         return links == null ? 0 : interpreter().position();
     }
 
+    /** Moves collectives on that are under way beside the op at the program counter. */
+    void moveCollectives() {
+        interpreter().moveCollectives();
+    }
+
+    /** Whether {@link #advance} would compute, not look whether something came. */
+    boolean computesNext() {
+        return interpreter().isFinished() ? result == null : interpreter().computesNext();
+    }
+
     /** Tries the op at the program counter, or what comes after the last one. */
     Progress advance() {
         if (!interpreter().isFinished()) {
@@ -265,6 +275,11 @@ final class RankWork implements AutoCloseable {
     /** Whether sums or gathers are under way beside the op at the program counter. */
     boolean isSumming() {
         return interpreter().isSumming();
+    }
+
+    /** What they wait for; only while there are any. */
+    String describeCollective() {
+        return interpreter().describeCollective();
     }
 
     /** What the finished pass came to. */

@@ -22,7 +22,7 @@ final class ActivityText {
             case SAVING -> "writes its checkpoint";
             case COMPUTING -> "runs " + text(schedule, op(plan, rank, moment));
             case WAITING_FOR_MEMBERS ->
-                    text(schedule, op(plan, rank, moment)) + ": " + moment.collective();
+                    text(schedule, op(plan, rank, moment)) + ": " + members(moment);
             case WAITING_FOR_FRAME -> {
                 Op op = op(plan, rank, moment);
                 yield text(schedule, op) + " waits for " + source(plan, schedule, rank, op);
@@ -47,8 +47,13 @@ final class ActivityText {
             case WAITING_FOR_FRAME, WAITING_FOR_CREDIT ->
                     "waits for the ranks that it exchanges mirrored gradients with";
             case WAITING_FOR_LINK -> "waits for the link to its mirror";
-            case WAITING_FOR_MEMBERS -> String.valueOf(moment.collective());
+            case WAITING_FOR_MEMBERS -> members(moment);
         };
+    }
+
+    private static String members(RankStatus.Moment moment) {
+        String collective = moment.collective();
+        return collective == null ? "waits for others of its group" : collective;
     }
 
     private static Op op(RunPlan plan, int rank, RankStatus.Moment moment) {

@@ -3,6 +3,7 @@ package dev.penstock.runtime.chaos;
 import dev.penstock.runtime.launch.AuditTrail;
 import dev.penstock.runtime.launch.AuditTrail.Applied;
 import dev.penstock.runtime.launch.AuditTrail.Entry;
+import dev.penstock.runtime.launch.AuditTrail.Holder;
 import dev.penstock.runtime.launch.AuditTrail.Summed;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.WorkUnit;
@@ -17,8 +18,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * The second invariant: each (step, micro-batch, slice) gradient is applied exactly once.
  *
- * <p>The proof is by the stages' books. In an uninterrupted run the states form a chain: what step
- * s left behind is what step s+1 found. Every sum of a step, in either run, has each unit exactly
+ * <p>The proof is by the stages' books, of every rank that holds one: replicas have the same units
+ * by number, but of other sequences. In an uninterrupted run the states form a chain: what step s
+ * left behind is what step s+1 found. Every sum of a step, in either run, has each unit exactly
  * once. Every update of the harmed run, also of a step that is done again, leads from the state
  * that the uninterrupted run had before that step to the one it had after it: so nothing was left
  * out, and nothing was applied twice, for either would be another state. A step whose update is not
@@ -38,22 +40,27 @@ final class AppliedOnce {
     /**
      * What speaks against it; empty if it holds.
      *
+     * @param holders of all stages, each of which keeps a book
      * @param reference books of the uninterrupted run
      * @param harmed books of the run under faults
      */
     static List<String> violations(
-            PipelineShape shape, long steps, AuditTrail reference, AuditTrail harmed) {
+            PipelineShape shape,
+            long steps,
+            List<Holder> holders,
+            AuditTrail reference,
+            AuditTrail harmed) {
         var check = new AppliedOnce(shape, steps);
-        for (int stage = 0; stage < shape.stages(); stage++) {
-            check.stage(stage, reference.of(stage), harmed.of(stage));
+        for (Holder holder : holders) {
+            check.holder(holder, reference.of(holder), harmed.of(holder));
         }
         return check.violations;
     }
 
-    private void stage(int stage, List<Entry> reference, List<Entry> harmed) {
-        Map<Long, Applied> truth = chain(stage, reference);
-        reference.forEach(entry -> sum(stage, entry));
-        harmed.forEach(entry -> sum(stage, entry));
+    private void holder(Holder holder, List<Entry> reference, List<Entry> harmed) {
+        Map<Long, Applied> truth = chain(holder, reference);
+        reference.forEach(entry -> sum(holder, entry));
+        harmed.forEach(entry -> sum(holder, entry));
         Set<Long> summed = new HashSet<>();
         Set<Long> found = new HashSet<>();
         for (Entry entry : harmed) {
@@ -62,7 +69,7 @@ final class AppliedOnce {
                 case Applied applied -> {
                     if (!applied.equals(truth.get(applied.step()))) {
                         wrong(
-                                stage,
+                                holder,
                                 applied.step(),
                                 "an update led from state %08x to %08x; without faults it is %s"
                                         .formatted(
@@ -76,16 +83,16 @@ final class AppliedOnce {
         }
         for (long step = 1; step <= steps; step++) {
             if (!summed.contains(step)) {
-                wrong(stage, step, "its gradients were never complete");
+                wrong(holder, step, "its gradients were never complete");
             }
             if (!found.contains(step) && !found.contains(step + 1)) {
-                wrong(stage, step, "nothing shows that it was applied");
+                wrong(holder, step, "nothing shows that it was applied");
             }
         }
     }
 
     /** The updates of the uninterrupted run, each found the state that the one before left. */
-    private Map<Long, Applied> chain(int stage, List<Entry> reference) {
+    private Map<Long, Applied> chain(Holder holder, List<Entry> reference) {
         Map<Long, Applied> chain = new HashMap<>();
         for (Entry entry : reference) {
             if (entry instanceof Applied applied) {
@@ -93,14 +100,14 @@ final class AppliedOnce {
                 boolean first = applied.step() == 1;
                 boolean follows = before != null && before.after() == applied.before();
                 if (!(first || follows) || chain.put(applied.step(), applied) != null) {
-                    wrong(stage, applied.step(), "the run without faults broke its own chain");
+                    wrong(holder, applied.step(), "the run without faults broke its own chain");
                 }
             }
         }
         return chain;
     }
 
-    private void sum(int stage, Entry entry) {
+    private void sum(Holder holder, Entry entry) {
         if (!(entry instanceof Summed(long step, List<WorkUnit> units))) {
             return;
         }
@@ -108,10 +115,10 @@ final class AppliedOnce {
         units.forEach(unit -> counts.merge(unit, 1, Integer::sum));
         for (int microBatch = 0; microBatch < shape.microBatches(); microBatch++) {
             for (int slice = 0; slice < shape.slices(); slice++) {
-                int count = counts.getOrDefault(new WorkUnit(stage, microBatch, slice), 0);
+                int count = counts.getOrDefault(new WorkUnit(holder.stage(), microBatch, slice), 0);
                 if (count != 1) {
                     wrong(
-                            stage,
+                            holder,
                             step,
                             "the gradient of micro-batch %d, slice %d is in the sum %d times"
                                     .formatted(microBatch, slice, count));
@@ -126,7 +133,7 @@ final class AppliedOnce {
                 : "from %08x to %08x".formatted(truth.before(), truth.after());
     }
 
-    private void wrong(int stage, long step, String what) {
-        violations.add("stage %d, step %d: %s".formatted(stage, step, what));
+    private void wrong(Holder holder, long step, String what) {
+        violations.add("%s, step %d: %s".formatted(holder, step, what));
     }
 }

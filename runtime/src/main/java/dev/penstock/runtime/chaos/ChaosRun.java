@@ -8,6 +8,7 @@ import dev.penstock.runtime.config.ExposedDataPlane;
 import dev.penstock.runtime.config.FaultEntry;
 import dev.penstock.runtime.config.LoadedConfig;
 import dev.penstock.runtime.config.Problem;
+import dev.penstock.runtime.launch.AuditTrail.Holder;
 import dev.penstock.runtime.launch.ConfiguredFaults;
 import dev.penstock.runtime.launch.RunParts;
 import dev.penstock.runtime.launch.RunStart;
@@ -77,7 +78,8 @@ public record ChaosRun(Path configuration, List<String> overrides, long seed, in
                         directory.resolve("faults"),
                         watcher.training("with faults", steps),
                         onInterrupt);
-        return ChaosVerdict.of(this, training.shape(), steps, truth, tried);
+        List<Holder> holders = Holder.all(parts.config().grid(), training.placement());
+        return ChaosVerdict.of(this, training.shape(), steps, holders, truth, tried);
     }
 
     /** More deaths than a run usually bears are the point here; what the user set still holds. */

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.chaos;
 
 import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.runtime.launch.AuditTrail.Holder;
 import dev.penstock.runtime.report.FaultOutcome;
 import dev.penstock.schedules.ir.PipelineShape;
 import java.util.List;
@@ -41,6 +42,7 @@ public record ChaosVerdict(
             ChaosRun run,
             PipelineShape shape,
             long steps,
+            List<Holder> holders,
             HarmedTraining truth,
             HarmedTraining tried) {
         boolean complete = tried.outcome() instanceof RunOutcome.Completed;
@@ -52,7 +54,8 @@ public record ChaosVerdict(
                 complete ? "" : "with faults: " + said(tried.outcome()),
                 complete ? truth.losses().differences(tried.losses()) : List.of(),
                 complete
-                        ? AppliedOnce.violations(shape, steps, truth.books(), tried.books())
+                        ? AppliedOnce.violations(
+                                shape, steps, holders, truth.books(), tried.books())
                         : List.of(),
                 run.command());
     }

@@ -70,12 +70,13 @@ final class FaultDraw {
                 yield new FaultEntry.KillRank(rank, step(), Optional.of(text), Moment.BEGIN);
             }
             case KILL_AT_MOMENT -> {
-                Moment moment = pick(MOMENTS);
+                int rank = rank();
+                Moment moment = pick(moments(rank));
                 boolean inSave = moment == Moment.CHECKPOINT || moment == Moment.SAVED;
                 boolean possible = !inSave || !savedSteps().isEmpty();
                 int step = inSave && possible ? pick(savedSteps()) : step();
                 yield new FaultEntry.KillRank(
-                        rank(), step, Optional.empty(), possible ? moment : Moment.READY);
+                        rank, step, Optional.empty(), possible ? moment : Moment.READY);
             }
             case SHORT_PAUSE -> pause(config.timeouts().lease().dividedBy(5), lease() / 2);
             case LONG_PAUSE -> pause(config.timeouts().lease().plusMillis(lease() / 2), lease());
@@ -109,6 +110,19 @@ final class FaultDraw {
                 yield new FaultEntry.CorruptFrames(rate(), seed(), from, last(from));
             }
         };
+    }
+
+    /** Those that a step of this rank has. */
+    private List<Moment> moments(int rank) {
+        List<Moment> moments = new ArrayList<>(MOMENTS);
+        List<Op> ops = training.program(config.grid().placeOf(rank).pipeline()).ops();
+        if (ops.stream().anyMatch(op -> op instanceof Op.GatherParameters)) {
+            moments.add(Moment.GATHERING);
+        }
+        if (ops.stream().anyMatch(op -> op instanceof Op.ReduceGradients)) {
+            moments.add(Moment.REDUCING);
+        }
+        return moments;
     }
 
     private FaultEntry pause(Duration least, long moreMillis) {

@@ -36,6 +36,8 @@ public sealed interface FaultEntry {
     /** Where in a step something happens, if not at an op. */
     enum Moment {
         BEGIN,
+        GATHERING,
+        REDUCING,
         READY,
         OPTIMIZER,
         UPDATED,

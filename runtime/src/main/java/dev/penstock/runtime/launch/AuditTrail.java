@@ -3,6 +3,10 @@ package dev.penstock.runtime.launch;
 import static java.nio.file.StandardOpenOption.APPEND;
 import static java.nio.file.StandardOpenOption.CREATE;
 
+import dev.penstock.actors.spi.RankGrid;
+import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.runtime.checkpoint.StageFile;
+import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -16,8 +20,8 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * The books of a run's stages, one file each, which a stage goes on with wherever it lives. A run
- * keeps them if their folder exists when it starts. Text:
+ * The books of a run's stages, one file for each rank that holds a stage, which goes on with it
+ * wherever it lives. A run keeps them if their folder exists when it starts. Text:
  *
  * <pre>
  *   summed 7 0.0 1.0 2.0        gradients of these (micro-batch.slice) are in the sum of step 7
@@ -30,6 +34,30 @@ public record AuditTrail(Path folder) {
     private static final Pattern SUMMED = Pattern.compile("summed (\\d+)((?: \\d+\\.\\d+)*)");
     private static final Pattern APPLIED =
             Pattern.compile("applied (\\d+) ([0-9a-f]{8}) ([0-9a-f]{8})");
+
+    /**
+     * Whose book it is.
+     *
+     * @param place of one of the ranks that hold the stage
+     */
+    public record Holder(int stage, RankPlace place) {
+        /** Everybody who holds a stage. */
+        public static List<Holder> all(RankGrid grid, Placement placement) {
+            List<Holder> all = new ArrayList<>();
+            for (int rank = 0; rank < grid.ranks(); rank++) {
+                RankPlace place = grid.placeOf(rank);
+                for (int stage : placement.stagesOf(place.pipeline())) {
+                    all.add(new Holder(stage, place));
+                }
+            }
+            return all;
+        }
+
+        @Override
+        public String toString() {
+            return StageFile.name(stage, place).replace('-', ' ');
+        }
+    }
 
     /** One line of a stage's book. */
     public sealed interface Entry {
@@ -70,29 +98,29 @@ public record AuditTrail(Path folder) {
     }
 
     /** One write, so that the death of a process leaves whole lines. */
-    void add(int stage, Entry entry) {
+    void add(Holder holder, Entry entry) {
         try {
-            Files.writeString(file(stage), print(entry) + "\n", CREATE, APPEND);
+            Files.writeString(file(holder), print(entry) + "\n", CREATE, APPEND);
         } catch (IOException e) {
-            throw new UncheckedIOException("cannot write " + file(stage), e);
+            throw new UncheckedIOException("cannot write " + file(holder), e);
         }
     }
 
-    /** Everything that a stage did, in order. */
-    public List<Entry> of(int stage) {
+    /** Everything that a stage did at a place, in order. */
+    public List<Entry> of(Holder holder) {
         List<Entry> entries = new ArrayList<>();
         try {
-            for (String line : Files.readAllLines(file(stage))) {
-                entries.add(parse(line, stage));
+            for (String line : Files.readAllLines(file(holder))) {
+                entries.add(parse(line, holder));
             }
         } catch (IOException e) {
-            throw new UncheckedIOException("cannot read " + file(stage), e);
+            throw new UncheckedIOException("cannot read " + file(holder), e);
         }
         return entries;
     }
 
-    private Path file(int stage) {
-        return folder.resolve("stage-%d.txt".formatted(stage));
+    private Path file(Holder holder) {
+        return folder.resolve(StageFile.name(holder.stage(), holder.place()) + ".txt");
     }
 
     private static String print(Entry entry) {
@@ -106,7 +134,7 @@ public record AuditTrail(Path folder) {
         };
     }
 
-    private static Entry parse(String line, int stage) {
+    private static Entry parse(String line, Holder holder) {
         Matcher summed = SUMMED.matcher(line);
         if (summed.matches()) {
             List<WorkUnit> units =
@@ -116,7 +144,7 @@ public record AuditTrail(Path folder) {
                             .map(
                                     parts ->
                                             new WorkUnit(
-                                                    stage,
+                                                    holder.stage(),
                                                     Integer.parseInt(parts[0]),
                                                     Integer.parseInt(parts[1])))
                             .toList();
@@ -130,7 +158,7 @@ public record AuditTrail(Path folder) {
                     Long.parseLong(applied.group(3), 16));
         }
         throw new IllegalArgumentException(
-                "book of stage %d: expected a summed or applied line, got \"%s\""
-                        .formatted(stage, line));
+                "book of %s: expected a summed or applied line, got \"%s\""
+                        .formatted(holder, line));
     }
 }

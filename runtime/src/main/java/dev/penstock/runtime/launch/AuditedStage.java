@@ -2,6 +2,7 @@ package dev.penstock.runtime.launch;
 
 import dev.penstock.actors.spi.ForwardingStage;
 import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepResult;
@@ -18,13 +19,15 @@ import org.jspecify.annotations.Nullable;
  */
 final class AuditedStage extends ForwardingStage {
     private final AuditTrail trail;
+    private final AuditTrail.Holder holder;
     private final List<WorkUnit> units = new ArrayList<>();
     private StepKind kind = StepKind.EVALUATE;
     private long step;
 
-    AuditedStage(StageProgram stage, AuditTrail trail) {
+    AuditedStage(StageProgram stage, RankPlace place, AuditTrail trail) {
         super(stage);
         this.trail = trail;
+        this.holder = new AuditTrail.Holder(stage.stage(), place);
     }
 
     @Override
@@ -55,7 +58,7 @@ final class AuditedStage extends ForwardingStage {
     public StepResult finishStep() {
         StepResult result = super.finishStep();
         if (kind == StepKind.TRAIN) {
-            trail.add(stage(), new AuditTrail.Summed(step, units));
+            trail.add(holder, new AuditTrail.Summed(step, units));
         }
         return result;
     }
@@ -64,12 +67,12 @@ final class AuditedStage extends ForwardingStage {
     public void update(long committedStep, double clipFactor) {
         long before = checksum();
         super.update(committedStep, clipFactor);
-        trail.add(stage(), new AuditTrail.Applied(committedStep, before, checksum()));
+        trail.add(holder, new AuditTrail.Applied(committedStep, before, checksum()));
     }
 
     private long checksum() {
         var crc = new CRC32C();
-        for (NamedTensor tensor : state()) {
+        for (NamedTensor tensor : trained().tensors()) { // also what others count
             crc.update(tensor.tensor().segment().asByteBuffer());
         }
         return crc.getValue();

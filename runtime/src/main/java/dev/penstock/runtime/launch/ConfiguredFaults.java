@@ -24,6 +24,7 @@ import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 import java.util.stream.Stream;
 
@@ -79,22 +80,17 @@ public final class ConfiguredFaults {
                                 });
     }
 
-    /** Faults at ops that their rank does not have. */
+    /** Faults at ops and moments that their rank does not have. */
     static List<Problem> problems(LoadedConfig loaded, Schedule training) {
         List<FaultEntry> entries = loaded.config().fault();
         List<Problem> problems = new ArrayList<>();
         for (int i = 0; i < entries.size(); i++) {
-            String key = "fault[%d].op".formatted(i);
+            String at = "fault[%d].".formatted(i);
             switch (entries.get(i)) {
-                case FaultEntry.KillRank kill ->
-                        kill.op()
-                                .flatMap(op -> problem(loaded, key, op, kill.killRank(), training))
-                                .ifPresent(problems::add);
-                case FaultEntry.PauseRank pause ->
-                        pause.op()
-                                .flatMap(
-                                        op -> problem(loaded, key, op, pause.pauseRank(), training))
-                                .ifPresent(problems::add);
+                case FaultEntry.KillRank(int rank, _, var op, var moment) ->
+                        problem(loaded, at, op, moment, rank, training).ifPresent(problems::add);
+                case FaultEntry.PauseRank(int rank, _, _, var op, var moment) ->
+                        problem(loaded, at, op, moment, rank, training).ifPresent(problems::add);
                 case FaultEntry.DropFrames _,
                         FaultEntry.DelayFrames _,
                         FaultEntry.DuplicateFrames _,
@@ -109,10 +105,27 @@ public final class ConfiguredFaults {
     }
 
     private static Optional<Problem> problem(
-            LoadedConfig loaded, String key, String text, int rank, Schedule training) {
-        Op op = OpText.parse(text).orElseThrow();
+            LoadedConfig loaded,
+            String at,
+            Optional<String> text,
+            FaultEntry.Moment moment,
+            int rank,
+            Schedule training) {
         int pipeline = loaded.config().grid().placeOf(rank).pipeline();
         RankProgram program = training.program(pipeline);
+        if (text.isEmpty()) {
+            return has(program, moment)
+                    ? Optional.empty()
+                    : Optional.of(
+                            loaded.problem(
+                                    at + "at",
+                                    "a moment that a step of rank %d has".formatted(rank),
+                                    moment.name().toLowerCase(Locale.ROOT),
+                                    "parameters are gathered with parallel.zero.stage of 1 or more,"
+                                        + " gradients summed among replicas; see the order with"
+                                        + " penstock schedule show"));
+        }
+        Op op = OpText.parse(text.get()).orElseThrow();
         boolean has =
                 program.ops().stream()
                         .flatMap(each -> Stream.concat(Stream.of(each), parts(each)))
@@ -122,13 +135,23 @@ public final class ConfiguredFaults {
         }
         return Optional.of(
                 loaded.problem(
-                        key,
+                        at + "op",
                         "an op of rank %d, which holds stages %s"
                                 .formatted(rank, training.placement().stagesOf(pipeline)),
-                        "\"" + text + "\"",
+                        "\"" + text.get() + "\"",
                         "its first is %s; see all with penstock schedule show"
                                 .formatted(
                                         OpText.print(program.ops().getFirst(), training.shape()))));
+    }
+
+    private static boolean has(RankProgram program, FaultEntry.Moment moment) {
+        return switch (moment) {
+            case GATHERING ->
+                    program.ops().stream().anyMatch(op -> op instanceof Op.GatherParameters);
+            case REDUCING ->
+                    program.ops().stream().anyMatch(op -> op instanceof Op.ReduceGradients);
+            case BEGIN, READY, OPTIMIZER, UPDATED, CHECKPOINT, SAVED -> true;
+        };
     }
 
     private static Stream<Op> parts(Op op) {

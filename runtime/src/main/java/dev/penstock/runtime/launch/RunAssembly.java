@@ -273,7 +273,9 @@ public final class RunAssembly implements AutoCloseable {
         }
         AuditTrail books = AuditTrail.of(options.directory());
         if (books.isKept()) {
-            programs = new DecoratedStages(programs, (stage, _) -> new AuditedStage(stage, books));
+            programs =
+                    new DecoratedStages(
+                            programs, (stage, place) -> new AuditedStage(stage, place, books));
         }
         return programs;
     }

@@ -2,8 +2,11 @@ package dev.penstock.runtime.chaos;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.runtime.launch.AuditTrail;
+import dev.penstock.runtime.launch.AuditTrail.Holder;
 import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.Placement;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -14,6 +17,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 class AppliedOnceTest {
     private static final PipelineShape ONE_STAGE = PipelineShape.of(1, 2, 1);
+    private static final Placement ONE_RANK = Placement.loop(1, 1);
     private static final String TRUTH =
             """
             summed 1 0.0 1.0
@@ -82,8 +86,10 @@ class AppliedOnceTest {
                                 applied 3 000000c1 000000d1
                                 """))
                 .containsExactly(
-                        "stage 0, step 2: an update led from state 000000cc to 000000c1; without faults it is from 000000bb to 000000cc",
-                        "stage 0, step 3: an update led from state 000000c1 to 000000d1; without faults it is from 000000cc to 000000dd");
+                        "stage 0, step 2: an update led from state 000000cc to 000000c1; without"
+                            + " faults it is from 000000bb to 000000cc",
+                        "stage 0, step 3: an update led from state 000000c1 to 000000d1; without"
+                            + " faults it is from 000000cc to 000000dd");
     }
 
     @Test
@@ -107,8 +113,10 @@ class AppliedOnceTest {
     void aGradientThatIsMissingOrTwiceInTheSumIsFound() throws IOException {
         assertThat(violations(TRUTH.replace("summed 2 0.0 1.0", "summed 2 0.0 0.0")))
                 .containsExactly(
-                        "stage 0, step 2: the gradient of micro-batch 0, slice 0 is in the sum 2 times",
-                        "stage 0, step 2: the gradient of micro-batch 1, slice 0 is in the sum 0 times");
+                        "stage 0, step 2: the gradient of micro-batch 0, slice 0 is in the sum 2"
+                            + " times",
+                        "stage 0, step 2: the gradient of micro-batch 1, slice 0 is in the sum 0"
+                            + " times");
     }
 
     @Test
@@ -124,13 +132,46 @@ class AppliedOnceTest {
         assertThat(violations(TRUTH)).first().asString().contains("broke its own chain");
     }
 
+    @Test
+    void everyReplicaAndShardKeepsItsOwnBook() throws IOException {
+        RankGrid grid = new RankGrid(1, 2, 1, 2);
+        List<String> others =
+                List.of("stage-0-tensor-1", "stage-0-data-1", "stage-0-tensor-1-data-1");
+        for (String holder : others) {
+            write(reference, holder, TRUTH.replace("000000", "11111f"));
+            write(harmed, holder, TRUTH.replace("000000", "11111f"));
+        }
+        write(harmed, TRUTH);
+        assertThat(violations(grid)).isEmpty();
+
+        String twice = TRUTH.replace("summed 3", "applied 2 000000cc 000000c1\nsummed 3");
+        write(harmed, "stage-0-data-1", twice.replace("000000", "11111f"));
+
+        assertThat(violations(grid))
+                .containsExactly(
+                        "stage 0 data 1, step 2: an update led from state 11111fcc to 11111fc1;"
+                            + " without faults it is from 11111fbb to 11111fcc");
+    }
+
     private List<String> violations(String books) throws IOException {
         write(harmed, books);
+        return violations(new RankGrid(1, 1, 1, 1));
+    }
+
+    private List<String> violations(RankGrid grid) {
         return AppliedOnce.violations(
-                ONE_STAGE, 3, new AuditTrail(reference), new AuditTrail(harmed));
+                ONE_STAGE,
+                3,
+                Holder.all(grid, ONE_RANK),
+                new AuditTrail(reference),
+                new AuditTrail(harmed));
     }
 
     private static void write(Path folder, String books) throws IOException {
-        Files.writeString(folder.resolve("stage-0.txt"), books);
+        write(folder, "stage-0", books);
+    }
+
+    private static void write(Path folder, String holder, String books) throws IOException {
+        Files.writeString(folder.resolve(holder + ".txt"), books);
     }
 }

@@ -9,6 +9,8 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A whole chaos run in one process: pauses, slow stages, full disks. */
@@ -30,6 +32,37 @@ class ChaosCommandIT {
                 .allSatisfy(fault -> assertThat(fault.get("outcome").asText()).isEqualTo("borne"));
         assertThat(answer.get("command").asText()).contains("--seed " + SEED, "--faults 8");
         assertThat(Files.list(folder.resolve("chaos/faults/audit"))).hasSize(2);
+    }
+
+    /** Two replicas of two stages: every rank keeps a book, of its own sequences' gradients. */
+    @Test
+    void bothInvariantsHoldForEveryReplica() throws Exception {
+        Cli cli = chaos("--faults", "6", "--set", "parallel={data=2, zero.stage=2}");
+
+        assertThat(cli.exitCode()).as("seed %s: %s", SEED, cli.err()).isEqualTo(ExitCode.OK);
+        assertThat(Files.list(folder.resolve("chaos/faults/audit"))).hasSize(4);
+    }
+
+    /** Among the faults are deaths, also in the middle of gathers and sums. */
+    @Test
+    @EnabledOnOs(OS.LINUX)
+    void bothInvariantsHoldForReplicasInProcessesThatDie() throws Exception {
+        Cli cli =
+                chaos(
+                        "--faults",
+                        "5",
+                        "--json",
+                        "--set",
+                        "pipeline={stages=1, processes=per-stage}",
+                        "--set",
+                        "parallel={data=2, zero.stage=3}",
+                        "--set",
+                        "recovery.mirror=on");
+
+        assertThat(cli.exitCode()).as("seed %s: %s", SEED, cli.err()).isEqualTo(ExitCode.OK);
+        JsonNode faults = new ObjectMapper().readTree(cli.out()).get("faults");
+        assertThat(faults)
+                .anySatisfy(fault -> assertThat(fault.get("fault").asText()).contains("kill"));
     }
 
     @Test

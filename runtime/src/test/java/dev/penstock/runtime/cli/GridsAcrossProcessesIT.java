@@ -59,8 +59,7 @@ class GridsAcrossProcessesIT {
     void aClusterTrainsAGridWithTheBitsOfOneProcess() throws Exception {
         String[] grid = {"run.steps=4", "parallel={tensor=2, data=2, zero.stage=3}"};
         Trained alone = Training.onText(folder.resolve("alone")).set(grid).complete();
-        Path configuration =
-                Training.onText(folder.resolve("text")).configuration();
+        Path configuration = Training.onText(folder.resolve("text")).configuration();
         var cluster = new ForkedCluster(folder, PATIENCE);
         try (ForkedCli seed = cluster.seed();
                 ForkedCli _ = worker(seed);

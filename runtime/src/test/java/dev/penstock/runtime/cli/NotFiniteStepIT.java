@@ -3,6 +3,7 @@ package dev.penstock.runtime.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.runtime.launch.AuditTrail;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -115,7 +116,8 @@ class NotFiniteStepIT {
 
     private static List<AuditTrail.Applied> applied(AuditTrail books, int stage) {
         List<AuditTrail.Applied> applied = new ArrayList<>();
-        for (AuditTrail.Entry entry : books.of(stage)) {
+        for (AuditTrail.Entry entry :
+                books.of(new AuditTrail.Holder(stage, RankPlace.single(stage)))) {
             if (entry instanceof AuditTrail.Applied update) {
                 applied.add(update);
             }

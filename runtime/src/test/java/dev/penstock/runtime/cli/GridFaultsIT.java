@@ -1,0 +1,128 @@
+package dev.penstock.runtime.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/**
+ * Ranks with replicas and shards die, stand still or compute nonsense in the middle of gathers,
+ * sums and commits: the run goes on to the same losses, bit for bit.
+ */
+@EnabledOnOs(OS.LINUX)
+@Timeout(value = 5, unit = TimeUnit.MINUTES)
+class GridFaultsIT {
+    @TempDir Path folder;
+
+    /** Two deaths in every run; after a mirror took over, the second one takes both ranks along. */
+    @ParameterizedTest(name = "{0}: {2}, then {3}; mirrors {1}")
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "data=2, zero.stage=2          | on  | at=reducing          | at=gathering",
+                "data=2, zero.stage=3          | on  | op=\"0REDUCE_GRAD\"  | at=optimizer",
+                "data=2, zero.stage=3          | off | at=gathering         | at=updated",
+                "tensor=2                      | on  | op=\"0F1\"           | op=\"0B2\"",
+                "tensor=2                      | off | op=\"0B1\"           | at=ready"
+            })
+    void deathsChangeNoBit(String parallel, String mirror, String first, String second) {
+        List<String> bits = training("calm", parallel).complete().lossBits();
+
+        Trained ended =
+                processes("harmed", parallel)
+                        .set("recovery.mirror=" + mirror)
+                        .set(
+                                "fault=[{kill-rank=1, step=3, %s}, {kill-rank=0, step=6, %s}]"
+                                        .formatted(first, second))
+                        .complete();
+
+        assertThat(ended.lossBits()).isEqualTo(bits);
+        assertThat(ended.recoveries())
+                .extracting(recovery -> recovery.get("restart").asText())
+                .containsExactly(mirror.equals("on") ? "mirror" : "checkpoint", "checkpoint");
+        if (mirror.equals("on")) {
+            assertThat(ended.recoveries().getFirst().get("stepsLost").asLong()).isZero();
+        }
+    }
+
+    /** Four ranks, so that a holder has mirrors of two shards of one stage after a death. */
+    @Test
+    void stagesOfShardsSurviveTwoDeaths() {
+        String parallel = "tensor=2";
+        List<String> bits =
+                training("calm", parallel).set("pipeline.stages=2").complete().lossBits();
+
+        Trained ended =
+                training("harmed", parallel)
+                        .set("pipeline={stages=2, processes=per-stage}", "recovery.mirror=on")
+                        .set(
+                                "fault=[{kill-rank=1, step=3, op=\"0B1\"}, {kill-rank=2, step=6,"
+                                    + " at=optimizer}]")
+                        .complete();
+
+        assertThat(ended.lossBits()).isEqualTo(bits);
+        assertThat(ended.recoveries())
+                .hasSize(2)
+                .allSatisfy(
+                        recovery ->
+                                assertThat(recovery.get("restart").asText()).isEqualTo("mirror"));
+    }
+
+    /** For longer than it takes to explain a stall, and shorter than the lease. */
+    @Test
+    void aPauseInAGatherIsExplainedAndBorne() {
+        String parallel = "data=2, zero.stage=3";
+        List<String> bits = training("calm", parallel).complete().lossBits();
+
+        Trained ended =
+                processes("harmed", parallel)
+                        .set("timeouts={lease=6 s, stall-report=1 s}")
+                        .set("fault=[{pause-rank=1, for=2 s, step=4, at=gathering}]")
+                        .complete();
+
+        assertThat(ended.lossBits()).isEqualTo(bits);
+        assertThat(ended.recoveries()).isEmpty();
+        assertThat(ended.directory().resolve("log.txt"))
+                .content()
+                .containsPattern("rank 0: .*all-gather .* of ranks \\[0, 1] waits for rank 1");
+    }
+
+    @Test
+    void aNanOfOneReplicaIsAppliedByNobody() {
+        String parallel = "data=2, zero.stage=2";
+        Training training = training("harmed", parallel).set("pipeline.stages=2");
+        List<String> bits =
+                training("calm", parallel).set("pipeline.stages=2").complete().lossBits();
+
+        Trained ended =
+                training.set("pipeline.processes=per-stage", "recovery.non-finite=rollback")
+                        .set("fault=[{inject-nan=1, micro-batch=1, step=6}]")
+                        .complete();
+
+        assertThat(ended.lossBits()).isEqualTo(bits);
+        assertThat(ended.recoveries())
+                .singleElement()
+                .satisfies(
+                        recovery ->
+                                assertThat(recovery.get("cause").asText())
+                                        .contains("step 6", "stage 1", "not finite"));
+    }
+
+    private Training processes(String name, String parallel) {
+        return training(name, parallel).set("pipeline.processes=per-stage");
+    }
+
+    private Training training(String name, String parallel) {
+        return Training.onText(folder.resolve(name))
+                .set("run.steps=8", "evaluation.every=0", "checkpoint.every=2")
+                .set("pipeline.stages=1", "parallel={" + parallel + "}");
+    }
+}
