@@ -9,6 +9,7 @@ import dev.penstock.actors.dataplane.Outbound;
 import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.fault.RankFaults;
 import dev.penstock.actors.mirror.MirrorExchange;
+import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.SharedGradient;
 import dev.penstock.actors.spi.StageProgram;
@@ -33,7 +34,9 @@ final class RankLinks implements AutoCloseable {
     private final Device device;
     private final Map<Integer, StageProgram> stages;
     private final RankGroups groups;
+    private final DeviceScope blocks;
     private final DeviceScope boundary;
+    private final DeviceScope mirrorBlocks;
     private final Endpoint endpoint;
     private final Map<StepKind, OpInterpreter> interpreters = new EnumMap<>(StepKind.class);
 
@@ -57,15 +60,17 @@ final class RankLinks implements AutoCloseable {
         this.plan = plan;
         this.device = device;
         this.stages = stages;
-        this.boundary = device.memory().child("boundary", Long.MAX_VALUE);
-        this.groups = groupsIn.apply(boundary);
+        this.blocks = device.memory().child(MemoryUse.COLLECTIVES, Long.MAX_VALUE);
+        this.boundary = device.memory().child(MemoryUse.BUFFERS, Long.MAX_VALUE);
+        this.mirrorBlocks = device.memory().child(MemoryUse.MIRRORS, Long.MAX_VALUE);
+        this.groups = groupsIn.apply(blocks);
         try {
             var buffers =
                     new BoundaryBuffers(rank, plan, stages, boundary, dataPlane.keepsSentTensors());
             List<Inbound> inbound = new ArrayList<>(buffers.inbound());
             List<Outbound> outbound = new ArrayList<>(buffers.outbound());
             Map<Integer, List<GradientExchange>> exchanges = exchanges(inbound, outbound);
-            MirrorExchange exchange = mirrors.apply(boundary);
+            MirrorExchange exchange = mirrors.apply(mirrorBlocks);
             inbound.addAll(exchange.inbound());
             outbound.addAll(exchange.outbound());
             groups.inbound().forEach(inbound::add);
@@ -89,7 +94,7 @@ final class RankLinks implements AutoCloseable {
             stages.values().forEach(stage -> stage.connect(groups.ofStages()));
         } catch (RuntimeException e) {
             groups.close();
-            boundary.close();
+            closeScopes();
             throw e;
         }
     }
@@ -162,9 +167,16 @@ final class RankLinks implements AutoCloseable {
     /** The endpoint first: the poller writes into the slots until it is closed. */
     @Override
     public void close() {
-        try (boundary;
-                groups) {
+        try (groups) {
             endpoint.close();
+        } finally {
+            closeScopes();
         }
+    }
+
+    private void closeScopes() {
+        mirrorBlocks.close();
+        boundary.close();
+        blocks.close();
     }
 }

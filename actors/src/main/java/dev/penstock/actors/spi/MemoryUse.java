@@ -8,9 +8,57 @@ import java.util.Map;
 /**
  * What a rank holds device memory for, and how much it ever held for that.
  *
- * @param use the name of the scopes, such as {@code parameters} or {@code boundary}
+ * @param use the name of the scopes
  */
 public record MemoryUse(String use, long peakBytes) {
+    /** What a stage's parameters take, own parts of sharded ones too. */
+    public static final String PARAMETERS = "parameters";
+
+    /** Gradients that the optimizer reads. */
+    public static final String GRADIENTS = "gradients";
+
+    /** Moments. */
+    public static final String OPTIMIZER = "optimizer";
+
+    /** What units in flight keep. */
+    public static final String ACTIVATIONS = "activations";
+
+    /** Queries, keys and values. */
+    public static final String KEY_VALUES = "key/value slices";
+
+    /** What every op uses again. */
+    public static final String SCRATCH = "scratch";
+
+    /** Whole parameters of shards, while they are here. */
+    public static final String GATHERED = "gathers";
+
+    /** Gradients on their way to being shards. */
+    public static final String ACCUMULATORS = "accumulators";
+
+    /** Tensors between stages. */
+    public static final String BUFFERS = "buffers";
+
+    /** Blocks of sums and gathers between processes. */
+    public static final String COLLECTIVES = "collectives";
+
+    /** Other ranks' state, and blocks on their way to it. */
+    public static final String MIRRORS = "mirrors";
+
+    /** All of them, as they are shown. */
+    public static final List<String> ALL =
+            List.of(
+                    PARAMETERS,
+                    GRADIENTS,
+                    OPTIMIZER,
+                    ACTIVATIONS,
+                    KEY_VALUES,
+                    SCRATCH,
+                    GATHERED,
+                    ACCUMULATORS,
+                    BUFFERS,
+                    COLLECTIVES,
+                    MIRRORS);
+
     private static final String MIRROR = "mirror";
 
     /**
@@ -28,7 +76,7 @@ public record MemoryUse(String use, long peakBytes) {
     private static void add(DeviceScope scope, Map<String, Long> peaks) {
         List<DeviceScope> children = scope.children();
         if (scope.name().startsWith(MIRROR)) {
-            peaks.merge("mirrors", scope.peakBytes(), Long::sum);
+            peaks.merge(MIRRORS, scope.peakBytes(), Long::sum);
         } else if (children.isEmpty()) {
             peaks.merge(scope.name(), scope.peakBytes(), Long::sum);
         } else {

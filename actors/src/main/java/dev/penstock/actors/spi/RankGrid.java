@@ -58,6 +58,14 @@ public record RankGrid(int pipeline, int tensor, int context, int data) {
         return rankAt(new RankPlace(otherPipeline, place.tensor(), place.context(), place.data()));
     }
 
+    /** The first rank of every pipeline, rising: all that share a pipeline share one of these. */
+    public List<Integer> pipelines() {
+        return IntStream.range(0, ranks())
+                .filter(rank -> placeOf(rank).pipeline() == 0)
+                .boxed()
+                .toList();
+    }
+
     /** The tensor shards of this rank's stage, in order. */
     public List<Integer> tensorGroup(int rank) {
         RankPlace p = placeOf(rank);

@@ -31,6 +31,11 @@ public record StepReport(
      * of every stage, in one replica.
      */
     public StepReport ofFirstPipeline(RankGrid grid) {
+        return ofPipelineOf(grid, 0);
+    }
+
+    /** The same of the pipeline alone that a rank belongs to, numbered as in the schedule. */
+    public StepReport ofPipelineOf(RankGrid grid, int rank) {
         if (grid.isPipelineAlone()) {
             return this;
         }
@@ -42,7 +47,7 @@ public record StepReport(
                 startNanos,
                 endNanos,
                 IntStream.range(0, grid.pipeline())
-                        .mapToObj(p -> ranks.get(grid.rankAt(RankPlace.single(p))).as(p))
+                        .mapToObj(p -> ranks.get(grid.sibling(rank, p)).as(p))
                         .toList());
     }
 }

@@ -13,6 +13,7 @@ import dev.penstock.runtime.launch.EarlierStarts;
 import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.launch.RunRecord;
 import dev.penstock.runtime.metrics.RunDirectory;
+import dev.penstock.runtime.report.MemoryPlan;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
@@ -42,7 +43,7 @@ final class SubmittedRun implements ClusterRun {
         this.assembly = assembly;
         this.lock = lock;
         this.beginning = EarlierStarts.in(directory.path()).next();
-        this.record = new RunRecord(assembly, directory, assembly.plannedBytesBetweenHosts());
+        this.record = new RunRecord(assembly, directory, assembly.plannedMemoryBetweenHosts());
     }
 
     /** A run that a seed kept which is gone, as its journal says. */
@@ -52,7 +53,7 @@ final class SubmittedRun implements ClusterRun {
         this.assembly = assembly;
         this.lock = lock;
         this.beginning = new RunBeginning.TakenUp(known);
-        List<Long> planned = assembly.plannedBytesBetweenHosts();
+        List<MemoryPlan> planned = assembly.plannedMemoryBetweenHosts();
         this.record = new RunRecord(assembly, directory, planned, known.completed());
     }
 
@@ -73,7 +74,7 @@ final class SubmittedRun implements ClusterRun {
 
     @Override
     public List<Long> plannedBytes() {
-        return assembly.plannedBytesBetweenHosts();
+        return assembly.plannedMemoryBetweenHosts().stream().map(MemoryPlan::total).toList();
     }
 
     @Override

@@ -32,6 +32,7 @@ final class ActorSystems {
               remote.artery {
                 transport = tcp
                 canonical { hostname = "127.0.0.1", port = 0 }
+                bind.bind-timeout = 20 s # many processes that start on few cores
               }
               cluster {
                 # all members live on this host and start together

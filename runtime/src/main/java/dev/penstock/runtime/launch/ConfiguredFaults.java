@@ -122,8 +122,8 @@ public final class ConfiguredFaults {
                                     "a moment that a step of rank %d has".formatted(rank),
                                     moment.name().toLowerCase(Locale.ROOT),
                                     "parameters are gathered with parallel.zero.stage of 1 or more,"
-                                        + " gradients summed among replicas; see the order with"
-                                        + " penstock schedule show"));
+                                            + " gradients summed among replicas; see the order with"
+                                            + " penstock schedule show"));
         }
         Op op = OpText.parse(text.get()).orElseThrow();
         boolean has =

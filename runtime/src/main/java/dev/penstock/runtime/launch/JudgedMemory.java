@@ -10,6 +10,7 @@ import dev.penstock.runtime.config.Problem;
 import dev.penstock.runtime.config.Recompute;
 import dev.penstock.runtime.config.RunConfig;
 import dev.penstock.runtime.model.StageBytes;
+import dev.penstock.runtime.report.MemoryPlan;
 import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.PassKind;
 import dev.penstock.schedules.ir.Schedule;
@@ -98,7 +99,7 @@ record JudgedMemory(LoadedConfig loaded, ProvedSchedule proved, PlannedMemory pl
     private List<Most> mostOfPrograms() {
         RankGrid grid = config().grid();
         boolean mayDie = ConfiguredRecovery.replacesDeadProcesses(config());
-        List<Long> calm = planned.ofAllRanks();
+        List<Long> calm = planned.ofAllRanks().stream().map(MemoryPlan::total).toList();
         List<Most> most = new ArrayList<>();
         for (int rank = 0; rank < calm.size(); rank++) {
             long bytes = mayDie ? planned.afterADeath(rank) : calm.get(rank);

@@ -4,6 +4,7 @@ import dev.penstock.runtime.checkpoint.CheckpointException;
 import dev.penstock.runtime.config.ConfigException;
 import dev.penstock.runtime.config.DraftConfig;
 import dev.penstock.runtime.config.LoadedConfig;
+import dev.penstock.runtime.config.PipelineSection;
 import dev.penstock.runtime.config.Problem;
 import dev.penstock.runtime.config.RunConfig;
 import dev.penstock.runtime.config.ScheduleFaults;
@@ -178,7 +179,8 @@ final class PartChecks {
                 ConfiguredPlan.forMemory(config, proved, asked.evaluateOnly()),
                 settings,
                 stages,
-                keepsSent);
+                keepsSent,
+                config.pipeline().processes() == PipelineSection.Processes.PER_STAGE);
     }
 
     private void requireHeldOut() {

@@ -3,12 +3,15 @@ package dev.penstock.runtime.launch;
 import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.mirror.MirrorMemory;
 import dev.penstock.actors.shard.BoundaryMemory;
+import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.runtime.model.GptSettings;
 import dev.penstock.runtime.model.GptStageFactory;
 import dev.penstock.runtime.model.StageMemory;
+import dev.penstock.runtime.report.MemoryPlan;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
@@ -16,20 +19,34 @@ import java.util.function.ToLongFunction;
 import java.util.stream.IntStream;
 
 /**
- * Device memory that the ranks of a run hold: stages, boundary tensors, and mirrors with the blocks
- * in which gradients travel to them. Nothing is allocated.
+ * Device memory that the ranks of a run hold: stages, boundary tensors, blocks of collectives, and
+ * mirrors with the blocks in which gradients travel to them. Nothing is allocated.
  *
  * @param plan of which only programs, numbers in flight and mirrors matter
  * @param keepsSent whether sent tensors are kept until they are verified
+ * @param acrossProcesses whether ranks that sum and gather may live in different processes
  */
-record PlannedMemory(RunPlan plan, GptSettings model, GptStageFactory stages, boolean keepsSent) {
+record PlannedMemory(
+        RunPlan plan,
+        GptSettings model,
+        GptStageFactory stages,
+        boolean keepsSent,
+        boolean acrossProcesses) {
 
-    /** Bytes as the run begins; entry r is rank r's. */
-    List<Long> ofAllRanks() {
+    /** As the run begins; entry r is rank r's. */
+    List<MemoryPlan> ofAllRanks() {
         MirrorLayout layout = MirrorLayout.of(plan);
-        return IntStream.range(0, plan.ranks())
-                .mapToObj(rank -> bytes(rank, layout, layout.heldBy(rank)))
-                .toList();
+        return IntStream.range(0, plan.ranks()).mapToObj(rank -> of(rank, layout)).toList();
+    }
+
+    private MemoryPlan of(int rank, MirrorLayout layout) {
+        RankPlace place = plan.grid().placeOf(rank);
+        List<Integer> own = plan.stagesOf(rank);
+        long parameters = own.stream().mapToLong(stage -> stages.parameters(stage, place)).sum();
+        return new MemoryPlan(
+                stages.formula(parameters),
+                uses(rank, layout, layout.heldBy(rank)),
+                stages.predictedMemory(own, place).offloaded());
     }
 
     /**
@@ -59,25 +76,36 @@ record PlannedMemory(RunPlan plan, GptSettings model, GptStageFactory stages, bo
         return most;
     }
 
-    private long bytes(int rank, MirrorLayout layout, Iterable<Integer> mirrored) {
+    private long bytes(int rank, MirrorLayout layout, Collection<Integer> mirrored) {
+        return uses(rank, layout, mirrored).stream().mapToLong(MemoryUse::peakBytes).sum();
+    }
+
+    private List<MemoryUse> uses(int rank, MirrorLayout layout, Collection<Integer> mirrored) {
         RankPlace place = plan.grid().placeOf(rank);
-        long bytes =
+        List<MemoryUse> uses =
+                new ArrayList<>(stages.predictedMemory(plan.stagesOf(rank), place).uses());
+        long buffers =
                 BoundaryMemory.bytes(
                         rank,
                         plan,
                         model.boundaryBytes(),
                         model.sharedGradientElements(place),
                         keepsSent);
-        bytes += stages.predictedMemory(plan.stagesOf(rank), place).total();
-        bytes +=
+        long mirrors =
                 MirrorMemory.blockBytes(
                         rank,
                         layout,
                         other -> mirrorBytes(other, StageMemory::gradients) / Float.BYTES);
         for (int other : mirrored) {
-            bytes += mirrorBytes(other, StageMemory::total);
+            mirrors += mirrorBytes(other, StageMemory::total);
         }
-        return bytes;
+        uses.add(new MemoryUse(MemoryUse.BUFFERS, buffers));
+        uses.add(
+                new MemoryUse(
+                        MemoryUse.COLLECTIVES,
+                        BoundaryMemory.collectiveBytes(plan.grid(), acrossProcesses)));
+        uses.add(new MemoryUse(MemoryUse.MIRRORS, mirrors));
+        return uses;
     }
 
     private long mirrorBytes(int rank, ToLongFunction<StageMemory> use) {

@@ -15,10 +15,12 @@ import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.CheckpointIdentity;
 import dev.penstock.runtime.config.DataSection;
 import dev.penstock.runtime.config.LoadedConfig;
+import dev.penstock.runtime.config.PipelineSection;
 import dev.penstock.runtime.config.RunConfig;
 import dev.penstock.runtime.data.TrainingData;
 import dev.penstock.runtime.model.GptSettings;
 import dev.penstock.runtime.model.GptStageFactory;
+import dev.penstock.runtime.report.MemoryPlan;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -116,24 +118,27 @@ public final class RunAssembly implements AutoCloseable {
         return parts.data();
     }
 
-    /**
-     * Device memory that each rank will hold: its stages, and the boundary tensors of its programs.
-     * Entry r is rank r's.
-     */
-    public List<Long> plannedBytes() {
-        return plannedBytes(false);
+    /** Device memory that each rank will hold; entry r is rank r's. */
+    public List<MemoryPlan> plannedMemory() {
+        boolean apart = config().pipeline().processes() == PipelineSection.Processes.PER_STAGE;
+        return plannedMemory(false, apart);
     }
 
     /**
-     * As {@link #plannedBytes()}, of a run on several hosts: what is sent to another is kept until
-     * it has arrived.
+     * As {@link #plannedMemory()}, of a run on several nodes: what is sent to another host is kept
+     * until it has arrived.
      */
-    public List<Long> plannedBytesBetweenHosts() {
-        return plannedBytes(mayCrossHosts());
+    public List<MemoryPlan> plannedMemoryBetweenHosts() {
+        return plannedMemory(mayCrossHosts(), true);
     }
 
-    private List<Long> plannedBytes(boolean betweenHosts) {
-        return new PlannedMemory(plan, model(), stages, dataPlane.keepsSentTensors(betweenHosts))
+    private List<MemoryPlan> plannedMemory(boolean betweenHosts, boolean acrossProcesses) {
+        return new PlannedMemory(
+                        plan,
+                        model(),
+                        stages,
+                        dataPlane.keepsSentTensors(betweenHosts),
+                        acrossProcesses)
                 .ofAllRanks();
     }
 

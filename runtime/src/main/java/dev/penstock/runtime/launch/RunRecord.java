@@ -14,6 +14,7 @@ import dev.penstock.runtime.metrics.Quantities;
 import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.metrics.StragglerWatch;
 import dev.penstock.runtime.report.FaultOutcome;
+import dev.penstock.runtime.report.MemoryPlan;
 import dev.penstock.runtime.report.RecoveryBook;
 import dev.penstock.runtime.report.RunEnding;
 import dev.penstock.runtime.report.RunFacts;
@@ -41,7 +42,7 @@ public final class RunRecord implements AutoCloseable {
 
     private final RunDirectory directory;
     private final RunAssembly assembly;
-    private final List<Long> plannedBytes;
+    private final List<MemoryPlan> memory;
     private final RunConfig config;
     private final PipelineMeter meter;
     private final RunRecorder recorder;
@@ -54,10 +55,10 @@ public final class RunRecord implements AutoCloseable {
      * Opens the metrics file.
      *
      * @param assembly stays the caller's
-     * @param plannedBytes device memory that each rank will hold, where this run runs
+     * @param memory that each rank will hold, where this run runs
      */
-    public RunRecord(RunAssembly assembly, RunDirectory directory, List<Long> plannedBytes) {
-        this(assembly, directory, plannedBytes, assembly.plan().steps().completed());
+    public RunRecord(RunAssembly assembly, RunDirectory directory, List<MemoryPlan> memory) {
+        this(assembly, directory, memory, assembly.plan().steps().completed());
     }
 
     /**
@@ -66,10 +67,10 @@ public final class RunRecord implements AutoCloseable {
      * @param recorded the newest step whose line may stay
      */
     public RunRecord(
-            RunAssembly assembly, RunDirectory directory, List<Long> plannedBytes, long recorded) {
+            RunAssembly assembly, RunDirectory directory, List<MemoryPlan> memory, long recorded) {
         this.directory = directory;
         this.assembly = assembly;
-        this.plannedBytes = List.copyOf(plannedBytes);
+        this.memory = List.copyOf(memory);
         this.config = assembly.config();
         this.meter = new PipelineMeter(assembly.plan().training(), assembly.plan().grid());
         var steps = assembly.plan().steps();
@@ -205,7 +206,7 @@ public final class RunRecord implements AutoCloseable {
                 assembly.model().shape().parameters(),
                 ScheduleText.print(assembly.plan().training()),
                 assembly.plan().grid(),
-                plannedBytes,
+                memory.stream().map(MemoryPlan::total).toList(),
                 config.resolved(),
                 environment());
     }
@@ -233,7 +234,7 @@ public final class RunRecord implements AutoCloseable {
                 assembly.plan().steps().last(),
                 tokensPerStep(),
                 assembly.model().shape().parameters(),
-                plannedBytes,
+                memory,
                 this::faults,
                 environment());
     }

@@ -101,7 +101,8 @@ public record GptSettings(
     /** Elements of a tied matrix' gradient, of which the first and the last stage have one each. */
     public long sharedGradientElements(RankPlace place) {
         var own = new ShardShape(shape, place.tensor(), grid.tensor(), sequence);
-        return shape.tied() ? (long) own.tokens() * own.width() : 0;
+        long matrix = shape.tied() ? (long) own.tokens() * own.width() : 0;
+        return Sharding.of(this, place).held(matrix).count();
     }
 
     /** What a rank holds of the batch of its replica: some tokens of every slice. */

@@ -1,8 +1,10 @@
 package dev.penstock.runtime.model;
 
+import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.StageBuilder;
 import dev.penstock.actors.spi.StageMirror;
+import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.runtime.data.BatchSource;
 import dev.penstock.schedules.ir.RankProgram;
@@ -136,6 +138,40 @@ public final class GptStageFactory implements StageBuilder {
                 settings.role(stage, place),
                 Sharding.of(settings, place),
                 budgets.get(stage));
+    }
+
+    /** Elements of the parameters that a rank computes with in a stage, sharded or not. */
+    public long parameters(int stage, RankPlace place) {
+        StageRole role = settings.role(stage, place);
+        StageScopes scopes = StageScopes.counting(settings, "stage " + stage);
+        return GptMirror.allocate(scopes, settings, role, Sharding.of(settings, place))
+                .all()
+                .stream()
+                .mapToLong(parameter -> parameter.spec().piece().elements())
+                .sum();
+    }
+
+    /**
+     * Bytes of parameters, gradients and moments by the general formula (Rajbhandari et al., arXiv
+     * 1910.02054, section 5.4): each divided by the replicas where ZeRO shards it. Masters of BF16
+     * runs are sharded with the moments and counted as parameters, as they lie.
+     *
+     * @param parameters elements
+     */
+    public List<MemoryUse> formula(long parameters) {
+        int replicas = settings.grid().data() * settings.grid().context();
+        long shard = Math.ceilDiv(parameters, (long) replicas);
+        int zero = settings.zero().stage();
+        long moments = zero >= 1 ? shard : parameters;
+        boolean rounds = settings.precision() == Precision.BF16;
+        long copies = rounds ? DType.BF16.bytes() * (zero >= 3 ? shard : parameters) : 0;
+        long masters =
+                DType.F32.bytes() * (zero >= 3 || (rounds && zero >= 1) ? shard : parameters);
+        return List.of(
+                new MemoryUse(MemoryUse.PARAMETERS, copies + masters),
+                new MemoryUse(
+                        MemoryUse.GRADIENTS, DType.F32.bytes() * (zero >= 2 ? shard : parameters)),
+                new MemoryUse(MemoryUse.OPTIMIZER, 2L * DType.F32.bytes() * moments));
     }
 
     /** Device memory that a mirror of a stage will hold; nothing is allocated. */

@@ -52,7 +52,7 @@ record StageBuffers(
                         role);
         RecomputedBlocks recomputed =
                 RecomputedBlocks.allocate(scopes.scratch(), settings, role, budget);
-        StageStash stash = new StageStash(scopes.activations(), settings, role, budget, recomputed);
+        StageStash stash = new StageStash(scopes, settings, role, budget, recomputed);
         Tensor dQueryKeyValue =
                 batch.sliced()
                         ? null

@@ -1,5 +1,8 @@
 package dev.penstock.runtime.model;
 
+import dev.penstock.actors.spi.MemoryUse;
+import java.util.List;
+
 /**
  * Bytes of device memory of a stage, or of all stages of a rank, by use.
  *
@@ -7,6 +10,7 @@ package dev.penstock.runtime.model;
  * @param gradients accumulated gradients
  * @param optimizer both moments
  * @param activations what the units in flight keep, and the step's tokens
+ * @param keyValues queries, keys and values of the micro-batches in flight, and their gradients
  * @param scratch reused by every op
  * @param gathered whole parameters of shards, while they are here
  * @param accumulators gradients on their way to being shards
@@ -17,11 +21,12 @@ public record StageMemory(
         long gradients,
         long optimizer,
         long activations,
+        long keyValues,
         long scratch,
         long gathered,
         long accumulators,
         long offloaded) {
-    static final StageMemory NOTHING = new StageMemory(0, 0, 0, 0, 0, 0, 0, 0);
+    static final StageMemory NOTHING = new StageMemory(0, 0, 0, 0, 0, 0, 0, 0, 0);
 
     /** Of both together. */
     StageMemory plus(StageMemory other) {
@@ -30,6 +35,7 @@ public record StageMemory(
                 gradients + other.gradients,
                 optimizer + other.optimizer,
                 activations + other.activations,
+                keyValues + other.keyValues,
                 scratch + other.scratch,
                 gathered + other.gathered,
                 accumulators + other.accumulators,
@@ -37,6 +43,19 @@ public record StageMemory(
     }
 
     public long total() {
-        return parameters + gradients + optimizer + activations + scratch + gathered + accumulators;
+        return uses().stream().mapToLong(MemoryUse::peakBytes).sum();
+    }
+
+    /** Each by the name of its scope. */
+    public List<MemoryUse> uses() {
+        return List.of(
+                new MemoryUse(MemoryUse.PARAMETERS, parameters),
+                new MemoryUse(MemoryUse.GRADIENTS, gradients),
+                new MemoryUse(MemoryUse.OPTIMIZER, optimizer),
+                new MemoryUse(MemoryUse.ACTIVATIONS, activations),
+                new MemoryUse(MemoryUse.KEY_VALUES, keyValues),
+                new MemoryUse(MemoryUse.SCRATCH, scratch),
+                new MemoryUse(MemoryUse.GATHERED, gathered),
+                new MemoryUse(MemoryUse.ACCUMULATORS, accumulators));
     }
 }

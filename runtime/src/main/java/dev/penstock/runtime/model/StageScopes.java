@@ -1,5 +1,6 @@
 package dev.penstock.runtime.model;
 
+import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.cuda.device.DeviceScope;
 import org.jspecify.annotations.Nullable;
 
@@ -10,6 +11,7 @@ final class StageScopes implements AutoCloseable {
     private final DeviceScope gradients;
     private final DeviceScope optimizer;
     private final DeviceScope activations;
+    private final DeviceScope keyValues;
     private final DeviceScope scratch;
     private final DeviceScope gathered;
     private final DeviceScope accumulators;
@@ -46,13 +48,14 @@ final class StageScopes implements AutoCloseable {
     StageScopes(DeviceScope parent, String name, @Nullable DeviceScope offloaded) {
         this.offloaded = offloaded;
         whole = parent.child(name, Long.MAX_VALUE);
-        parameters = whole.child("parameters", Long.MAX_VALUE);
-        gradients = whole.child("gradients", Long.MAX_VALUE);
-        optimizer = whole.child("optimizer", Long.MAX_VALUE);
-        activations = whole.child("activations", Long.MAX_VALUE);
-        scratch = whole.child("scratch", Long.MAX_VALUE);
-        gathered = whole.child("gathered parameters", Long.MAX_VALUE);
-        accumulators = whole.child("accumulators", Long.MAX_VALUE);
+        parameters = whole.child(MemoryUse.PARAMETERS, Long.MAX_VALUE);
+        gradients = whole.child(MemoryUse.GRADIENTS, Long.MAX_VALUE);
+        optimizer = whole.child(MemoryUse.OPTIMIZER, Long.MAX_VALUE);
+        activations = whole.child(MemoryUse.ACTIVATIONS, Long.MAX_VALUE);
+        keyValues = whole.child(MemoryUse.KEY_VALUES, Long.MAX_VALUE);
+        scratch = whole.child(MemoryUse.SCRATCH, Long.MAX_VALUE);
+        gathered = whole.child(MemoryUse.GATHERED, Long.MAX_VALUE);
+        accumulators = whole.child(MemoryUse.ACCUMULATORS, Long.MAX_VALUE);
     }
 
     DeviceScope parameters() {
@@ -76,6 +79,11 @@ final class StageScopes implements AutoCloseable {
         return activations;
     }
 
+    /** For queries, keys and values. */
+    DeviceScope keyValues() {
+        return keyValues;
+    }
+
     DeviceScope scratch() {
         return scratch;
     }
@@ -94,6 +102,7 @@ final class StageScopes implements AutoCloseable {
                 gradients.liveBytes(),
                 optimizer.liveBytes(),
                 activations.liveBytes(),
+                keyValues.liveBytes(),
                 scratch.liveBytes(),
                 gathered.liveBytes(),
                 accumulators.liveBytes(),
@@ -105,6 +114,7 @@ final class StageScopes implements AutoCloseable {
         accumulators.close();
         gathered.close();
         scratch.close();
+        keyValues.close();
         activations.close();
         optimizer.close();
         gradients.close();

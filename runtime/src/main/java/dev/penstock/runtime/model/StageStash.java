@@ -25,18 +25,18 @@ final class StageStash {
 
     /** Allocates all slots of a stage's budget. */
     StageStash(
-            DeviceScope scope,
+            StageScopes scopes,
             GptSettings settings,
             StageRole role,
             StageBudget budget,
             RecomputedBlocks recomputed) {
         batch = settings.batchOfPart();
         units = new int[batch.microBatches()];
-        unitsBySlice = unitPools(scope, settings, role, budget, recomputed);
+        unitsBySlice = unitPools(scopes.activations(), settings, role, budget, recomputed);
         int columns = 3 * settings.shape(role).headColumns();
         queryKeyValues =
                 microBatchPool(
-                        scope,
+                        scopes.keyValues(),
                         "queries, keys and values",
                         role,
                         batch.sliced() ? budget.microBatches() : budget.units(),
@@ -44,7 +44,7 @@ final class StageStash {
                         recomputed);
         gradients =
                 microBatchPool(
-                        scope,
+                        scopes.keyValues(),
                         "gradients of queries, keys and values",
                         role,
                         batch.sliced() ? budget.backwardMicroBatches() : 0,

@@ -74,7 +74,7 @@ final class ReportPage {
                                                         Quantities.count(
                                                                 findings.facts().parameters()),
                                                         findings.facts().schedule().name(),
-                                                        findings.facts().schedule().shape().ranks(),
+                                                        findings.facts().grid().ranks(),
                                                         findings.facts()
                                                                 .schedule()
                                                                 .shape()
@@ -171,15 +171,19 @@ final class ReportPage {
         page.append(
                 "<p class=\"note\">Mean over all steps of the run, per rank. All but the optimizer"
                     + " add up to the span from the step's first op to its last; the bubble is what"
-                    + " is neither forward nor backward.</p>\n");
-        page.append(ReportTables.times(curves)).append("\n</section>\n");
+                    + " is neither forward nor backward."
+                        + (findings.facts().grid().isPipelineAlone()
+                                ? ""
+                                : " Of several pipelines, the first is shown.")
+                        + "</p>\n");
+        page.append(ReportTables.times(curves, findings.facts().grid())).append("\n</section>\n");
     }
 
     private void appendMemory(StringBuilder page) {
         page.append("<section>\n<h2>Device memory</h2>\n");
         page.append(ReportTables.memory(findings));
         if (!curves.usesOfMemory().isEmpty()) {
-            page.append(ReportTables.uses(curves));
+            page.append(MemoryTable.of(findings));
         }
         page.append("\n</section>\n");
     }
@@ -250,8 +254,7 @@ final class ReportPage {
     }
 
     private String planned() {
-        long most =
-                findings.facts().plannedBytes().stream().mapToLong(Long::longValue).max().orElse(0);
+        long most = findings.facts().memory().stream().mapToLong(MemoryPlan::total).max().orElse(0);
         return most == 0 ? "not planned" : "planned " + Quantities.bytes(most);
     }
 

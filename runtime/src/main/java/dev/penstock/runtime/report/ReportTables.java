@@ -1,13 +1,11 @@
 package dev.penstock.runtime.report;
 
-import dev.penstock.actors.spi.MemoryUse;
+import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.runtime.metrics.Activity;
 import dev.penstock.runtime.metrics.Quantities;
 import java.util.Arrays;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 
 /** The tables of the page. */
 final class ReportTables {
@@ -16,8 +14,8 @@ final class ReportTables {
 
     private ReportTables() {}
 
-    /** Where the time of a step went: a row per rank, means over the run. */
-    static String times(RunCurves curves) {
+    /** Where the time of a step went: a row per rank of the first pipeline, means over the run. */
+    static String times(RunCurves curves, RankGrid grid) {
         int ranks = curves.meanNanos(Activity.FORWARD).length;
         StringBuilder table = new StringBuilder("<div class=\"scroll\"><table><tr><th>rank</th>");
         for (Activity activity : Activity.values()) {
@@ -25,7 +23,8 @@ final class ReportTables {
         }
         table.append("<th>shares of the span</th></tr>");
         for (int rank = 0; rank < ranks; rank++) {
-            table.append("<tr><td>%d</td>".formatted(rank));
+            boolean known = rank < grid.pipeline();
+            table.append("<tr><td>%d</td>".formatted(known ? grid.sibling(0, rank) : rank));
             for (Activity activity : Activity.values()) {
                 table.append(cell(Quantities.nanos(nanos(curves, activity, rank))));
             }
@@ -36,7 +35,7 @@ final class ReportTables {
 
     /** Device memory per rank, planned beside measured. */
     static String memory(RunFindings findings) {
-        List<Long> plans = findings.facts().plannedBytes();
+        List<MemoryPlan> plans = findings.facts().memory();
         List<String> devices = findings.recorder().devices();
         RunCurves curves = findings.curves();
         long[] peaks = curves.peakBytes();
@@ -44,10 +43,10 @@ final class ReportTables {
         StringBuilder table =
                 new StringBuilder(
                         "<div class=\"scroll\"><table><tr><th>rank</th><th>device</th><th>planned</th><th>measured"
-                                + " peak</th><th>difference</th><th>heap per op</th></tr>");
+                            + " peak</th><th>difference</th><th>heap per op</th></tr>");
         for (int rank = 0; rank < peaks.length; rank++) {
             boolean planned = rank < plans.size();
-            long plan = planned ? plans.get(rank) : 0;
+            long plan = planned ? plans.get(rank).total() : 0;
             table.append("<tr><td>%d</td>".formatted(rank))
                     .append(cell(rank < devices.size() ? devices.get(rank) : "-"))
                     .append(cell(planned ? Quantities.bytes(plan) : "-"))
@@ -64,35 +63,12 @@ final class ReportTables {
         return table.append("</table></div>").toString();
     }
 
-    /** What the ranks held device memory for: a column per use, each at its own most. */
-    static String uses(RunCurves curves) {
-        List<List<MemoryUse>> ranks = curves.usesOfMemory();
-        Set<String> names = new LinkedHashSet<>();
-        ranks.forEach(uses -> uses.forEach(use -> names.add(use.use())));
-        StringBuilder table = new StringBuilder("<div class=\"scroll\"><table><tr><th>rank</th>");
-        names.forEach(name -> table.append("<th>").append(Markup.escape(name)).append("</th>"));
-        table.append("</tr>");
-        for (int rank = 0; rank < ranks.size(); rank++) {
-            table.append("<tr><td>%d</td>".formatted(rank));
-            for (String name : names) {
-                long bytes =
-                        ranks.get(rank).stream()
-                                .filter(use -> use.use().equals(name))
-                                .mapToLong(MemoryUse::peakBytes)
-                                .sum();
-                table.append(cell(Quantities.bytes(bytes)));
-            }
-            table.append("</tr>");
-        }
-        return table.append("</table></div>").toString();
-    }
-
     /** A row per fault. */
     static String faults(List<FaultOutcome> faults) {
         StringBuilder table =
                 new StringBuilder(
                         "<div class=\"scroll\"><table><tr><th>fault</th><th>happened</th><th>outcome</th><th>detected</th><th>resumed</th><th>steps"
-                                + " lost</th></tr>");
+                            + " lost</th></tr>");
         for (FaultOutcome fault : faults) {
             var recovery = fault.recovery();
             table.append("<tr>")
@@ -143,7 +119,7 @@ final class ReportTables {
         return rank < ranks.length ? ranks[rank] : 0;
     }
 
-    private static String cell(String text) {
+    static String cell(String text) {
         return "<td>" + Markup.escape(text) + "</td>";
     }
 }

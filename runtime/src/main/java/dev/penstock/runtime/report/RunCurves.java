@@ -26,6 +26,10 @@ final class RunCurves {
     private final Map<Curve, double[]> curves = new EnumMap<>(Curve.class);
     private final Map<Activity, double[]> rankMillis = new EnumMap<>(Activity.class);
     private long[] peakBytes = {};
+
+    /** Steps since the run has had as many ranks as now. */
+    private int stepsOfLayout;
+
     private List<List<MemoryUse>> usesOfMemory = List.of();
     private double[] heapBytesPerOp = {};
     private double tokens;
@@ -121,7 +125,7 @@ final class RunCurves {
         return usesOfMemory;
     }
 
-    /** Per rank, the most device memory ever held. */
+    /** Per rank that the run ended with, the most device memory ever held. */
     long[] peakBytes() {
         return peakBytes.clone();
     }
@@ -131,10 +135,13 @@ final class RunCurves {
         return heapBytesPerOp.clone();
     }
 
-    /** Per rank, the mean time of a step spent on an activity, in nanoseconds. */
+    /**
+     * Per rank, the mean time of a step spent on an activity, in nanoseconds; of the ranks that the
+     * run ended with.
+     */
     double[] meanNanos(Activity activity) {
         double[] sums = rankMillis.getOrDefault(activity, new double[0]);
-        return Arrays.stream(sums).map(millis -> millis * 1e6 / steps()).toArray();
+        return Arrays.stream(sums).map(millis -> millis * 1e6 / stepsOfLayout).toArray();
     }
 
     private void add(MetricsLine line) {
@@ -169,8 +176,13 @@ final class RunCurves {
         add(Curve.EFFICIENCY, step.pipelineEfficiency());
         tokens += step.tokens();
         stepMillis += step.stepMillis();
+        if (step.peakBytes().size() != peakBytes.length) { // laid out anew: other ranks
+            peakBytes = new long[step.peakBytes().size()];
+            rankMillis.clear();
+            stepsOfLayout = 0;
+        }
+        stepsOfLayout++;
         step.rankMillis().forEach(this::addMillis);
-        peakBytes = Arrays.copyOf(peakBytes, Math.max(peakBytes.length, step.peakBytes().size()));
         for (int rank = 0; rank < step.peakBytes().size(); rank++) {
             peakBytes[rank] = Math.max(peakBytes[rank], step.peakBytes().get(rank));
         }

@@ -18,7 +18,7 @@ import java.util.function.Supplier;
  * @param steps the step that the run ends with
  * @param tokensPerStep tokens that one step trains on
  * @param parameters of the model, shared ones counted once
- * @param plannedBytes entry r is the judge's device memory of rank r; empty where not planned
+ * @param memory entry r is what rank r is to hold; empty where not planned
  * @param faults what became of the faults on purpose, asked for when the run has ended
  * @param environment further facts in the order in which they are shown, such as the host and the
  *     version
@@ -31,7 +31,7 @@ public record RunFacts(
         long steps,
         long tokensPerStep,
         long parameters,
-        List<Long> plannedBytes,
+        List<MemoryPlan> memory,
         Supplier<List<FaultOutcome>> faults,
         Map<String, String> environment) {
 
@@ -43,7 +43,7 @@ public record RunFacts(
             long steps,
             long tokensPerStep,
             long parameters,
-            List<Long> plannedBytes,
+            List<MemoryPlan> memory,
             Map<String, String> environment) {
         this(
                 name,
@@ -53,13 +53,13 @@ public record RunFacts(
                 steps,
                 tokensPerStep,
                 parameters,
-                plannedBytes,
+                memory,
                 List::of,
                 environment);
     }
 
     public RunFacts {
-        plannedBytes = List.copyOf(plannedBytes);
+        memory = List.copyOf(memory);
         environment = Collections.unmodifiableMap(new LinkedHashMap<>(environment));
     }
 }

@@ -32,6 +32,8 @@ final class RunSummary {
             lines.add(line("pipeline", pipeline(curves)));
             lines.add(line("time per step", times(curves)));
             lines.add(line("peak memory", memory(findings)));
+            MemoryTable.ofLargestRank(findings)
+                    .ifPresent(uses -> lines.add(line("memory by use", uses)));
         }
         return String.join("", lines);
     }
@@ -100,7 +102,7 @@ final class RunSummary {
 
     private static String memory(RunFindings findings) {
         long[] peaks = findings.curves().peakBytes();
-        List<Long> planned = findings.facts().plannedBytes();
+        List<MemoryPlan> planned = findings.facts().memory();
         return IntStream.range(0, peaks.length)
                 .mapToObj(
                         rank ->
@@ -111,7 +113,7 @@ final class RunSummary {
                                                 rank < planned.size()
                                                         ? " (planned "
                                                                 + Quantities.bytes(
-                                                                        planned.get(rank))
+                                                                        planned.get(rank).total())
                                                                 + ")"
                                                         : ""))
                 .collect(Collectors.joining(", "));

@@ -36,16 +36,29 @@ final class StepGantt {
      *
      * @param heading what it is
      * @param updates the ranks whose optimizer is shown, with its times
+     * @param numbers entry p is what the rank of program p is called
      */
-    record Panel(String heading, Timeline timeline, List<RankStep> updates) {
+    record Panel(String heading, Timeline timeline, List<RankStep> updates, List<Integer> numbers) {
         Panel {
             updates = List.copyOf(updates);
+            numbers = List.copyOf(numbers);
+        }
+
+        /** Of a pipeline alone. */
+        Panel(String heading, Timeline timeline, List<RankStep> updates) {
+            this(
+                    heading,
+                    timeline,
+                    updates,
+                    timeline.schedule().programs().stream().map(RankProgram::rank).toList());
         }
     }
 
     StepGantt(List<Panel> panels) {
         this.panels = List.copyOf(panels);
-        int ranks = panels.stream().mapToInt(StepGantt::ranks).max().orElse(1);
+        int most = panels.stream().mapToInt(StepGantt::ranks).max().orElse(1);
+        int all = panels.stream().mapToInt(StepGantt::ranks).sum();
+        int ranks = Math.max(most, all / 2); // two panels are usual
         this.laneHeight = ranks <= 8 ? 26 : ranks <= 20 ? 16 : ranks <= 40 ? 10 : 6;
         this.laneGap = laneHeight >= 16 ? 4 : 1;
         this.longestNanos = panels.stream().mapToLong(StepGantt::nanos).max().orElse(1);
@@ -91,7 +104,7 @@ final class StepGantt {
         Timeline timeline = panel.timeline();
         for (RankProgram program : timeline.schedule().programs()) {
             GanttLane lane = lane(timeline, program.rank(), lanesTop);
-            appendLaneFrame(svg, program.rank(), lane.top());
+            appendLaneFrame(svg, program.rank(), panel.numbers().get(program.rank()), lane.top());
             if (named) {
                 lane.appendNamed(svg);
             } else {
@@ -113,11 +126,11 @@ final class StepGantt {
         return new GanttLane(timeline, rank, scale(), LEFT, top, laneHeight);
     }
 
-    private void appendLaneFrame(StringBuilder svg, int rank, int top) {
+    private void appendLaneFrame(StringBuilder svg, int lane, int rank, int top) {
         svg.append(
                 "<rect class=\"lane\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>"
                         .formatted(LEFT, top, WIDTH - LEFT - RIGHT, laneHeight));
-        if (laneHeight >= 10 || rank % 8 == 0) {
+        if (laneHeight >= 10 || lane % 8 == 0) {
             svg.append(
                     "<text class=\"tick\" text-anchor=\"end\" x=\"%d\" y=\"%d\">rank %d</text>"
                             .formatted(LEFT - 8, top + laneHeight / 2 + 4, rank));
@@ -134,7 +147,8 @@ final class StepGantt {
                             x, x, height - AXIS_HEIGHT - 2, height - AXIS_HEIGHT + 4));
             svg.append(
                     Quantities.format(
-                            "<text class=\"tick\" text-anchor=\"middle\" x=\"%.1f\" y=\"%d\">%s</text>",
+                            "<text class=\"tick\" text-anchor=\"middle\" x=\"%.1f\""
+                                    + " y=\"%d\">%s</text>",
                             x, height - AXIS_HEIGHT + 18, ticks.labels().get(i)));
         }
         svg.append(

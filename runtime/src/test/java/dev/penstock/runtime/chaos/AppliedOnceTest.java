@@ -87,9 +87,9 @@ class AppliedOnceTest {
                                 """))
                 .containsExactly(
                         "stage 0, step 2: an update led from state 000000cc to 000000c1; without"
-                            + " faults it is from 000000bb to 000000cc",
+                                + " faults it is from 000000bb to 000000cc",
                         "stage 0, step 3: an update led from state 000000c1 to 000000d1; without"
-                            + " faults it is from 000000cc to 000000dd");
+                                + " faults it is from 000000cc to 000000dd");
     }
 
     @Test
@@ -114,9 +114,9 @@ class AppliedOnceTest {
         assertThat(violations(TRUTH.replace("summed 2 0.0 1.0", "summed 2 0.0 0.0")))
                 .containsExactly(
                         "stage 0, step 2: the gradient of micro-batch 0, slice 0 is in the sum 2"
-                            + " times",
+                                + " times",
                         "stage 0, step 2: the gradient of micro-batch 1, slice 0 is in the sum 0"
-                            + " times");
+                                + " times");
     }
 
     @Test
@@ -150,7 +150,7 @@ class AppliedOnceTest {
         assertThat(violations(grid))
                 .containsExactly(
                         "stage 0 data 1, step 2: an update led from state 11111fcc to 11111fc1;"
-                            + " without faults it is from 11111fbb to 11111fcc");
+                                + " without faults it is from 11111fbb to 11111fcc");
     }
 
     private List<String> violations(String books) throws IOException {

@@ -65,7 +65,7 @@ class GridFaultsIT {
                         .set("pipeline={stages=2, processes=per-stage}", "recovery.mirror=on")
                         .set(
                                 "fault=[{kill-rank=1, step=3, op=\"0B1\"}, {kill-rank=2, step=6,"
-                                    + " at=optimizer}]")
+                                        + " at=optimizer}]")
                         .complete();
 
         assertThat(ended.lossBits()).isEqualTo(bits);
@@ -76,23 +76,37 @@ class GridFaultsIT {
                                 assertThat(recovery.get("restart").asText()).isEqualTo("mirror"));
     }
 
-    /** For longer than it takes to explain a stall, and shorter than the lease. */
+    /** The others look on, for as long as nothing else is wrong. */
     @Test
-    void aPauseInAGatherIsExplainedAndBorne() {
+    void aProcessThatPausesInAGatherIsBorne() {
         String parallel = "data=2, zero.stage=3";
         List<String> bits = training("calm", parallel).complete().lossBits();
 
         Trained ended =
                 processes("harmed", parallel)
-                        .set("timeouts={lease=6 s, stall-report=1 s}")
+                        .set("timeouts.lease=6 s")
                         .set("fault=[{pause-rank=1, for=2 s, step=4, at=gathering}]")
                         .complete();
 
         assertThat(ended.lossBits()).isEqualTo(bits);
         assertThat(ended.recoveries()).isEmpty();
-        assertThat(ended.directory().resolve("log.txt"))
+    }
+
+    /** A rank's thread alone stands still, for longer than three of the slowest ops took. */
+    @Test
+    void whoWaitsForWhomInASumIsSaidWhileItStands() {
+        Trained ended =
+                training("harmed", "data=2, zero.stage=2")
+                        .set("timeouts.stall-report=1 s")
+                        .set("fault=[{pause-rank=1, for=10 s, step=7, op=\"0REDUCE_GRAD\"}]")
+                        .complete();
+
+        assertThat(ended.recoveries()).isEmpty();
+        assertThat(ended.directory().resolve("report.html"))
                 .content()
-                .containsPattern("rank 0: .*all-gather .* of ranks \\[0, 1] waits for rank 1");
+                .contains("nothing has moved for")
+                .containsPattern(
+                        "rank 0: reduce-scatter .* of ranks \\[0, 1] waits for rank" + " 1, since");
     }
 
     @Test

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.penstock.runtime.config.ConfigLoader;
 import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.launch.RunOptions;
+import dev.penstock.runtime.report.MemoryPlan;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -63,6 +64,43 @@ class PlannedMemoryIT {
                     .as("peak bytes of rank %d", rank)
                     .isCloseTo(planned.get(rank), TOLERANCE);
         }
+    }
+
+    /** Also what collectives between processes take, and each use for itself. */
+    @ParameterizedTest(name = "{0}, {1} stages, {2}")
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "data=2, zero.stage=3 | 1 | per-stage",
+                "data=2, zero.stage=1 | 2 | single",
+                "tensor=2             | 1 | per-stage",
+                "context=2            | 2 | single"
+            })
+    void gridsArePlannedAsWell(String parallel, int stages, String processes) throws Exception {
+        Training training =
+                Training.onText(folder)
+                        .set("run.steps=3", "model.layers=3", "model.width=64")
+                        .set("parallel={" + parallel + "}", "evaluation.every=0")
+                        .set("pipeline={stages=%d, processes=%s}".formatted(stages, processes));
+
+        Trained trained = training.complete();
+
+        List<Long> planned = planned(training);
+        assertThat(trained.peakBytes()).hasSize(2 * stages);
+        for (int rank = 0; rank < planned.size(); rank++) {
+            assertThat(trained.peakBytes().get(rank))
+                    .as("peak bytes of rank %d", rank)
+                    .isCloseTo(planned.get(rank), Percentage.withPercentage(5));
+        }
+        assertThat(trained.directory().resolve("report.html"))
+                .content()
+                .containsPattern(
+                        "<td>0</td><td>parameters</td><td>[0-9.]+ KiB</td>.*?<td>[+-]0.0 %")
+                .contains("<td>key/value slices</td>")
+                .matches(
+                        page ->
+                                page.contains("<td>collectives</td>")
+                                        == processes.equals("per-stage"));
     }
 
     /** The mirror of the previous rank, blocks on their way, and a rank of two stages. */
@@ -223,7 +261,7 @@ class PlannedMemoryIT {
                                 Optional.empty(),
                                 Optional.empty(),
                                 false))) {
-            return assembly.plannedBytes();
+            return assembly.plannedMemory().stream().map(MemoryPlan::total).toList();
         }
     }
 }

@@ -112,7 +112,7 @@ fault = [{ pause-rank = 2, for = 1 s, step = 3 }]      | fault[0].pause-rank    
 fault = [{ pause-rank = 1, for = 1 s, step = 1001 }]   | fault[0].step          | at most run.steps = 1000              | 1001                   | raise run.steps
 fault = [{ pause-rank = 1, for = 1 s, step = 3, op = "1G3" }] | fault[0].op     | an op such as 1F3                     | "1G3"                  | schedule show
 fault = [{ pause-rank = 1, for = 1 s, step = 3, op = "1F3", at = ready }] | fault[0].at | one place                      | op = 1F3 and at = ready | leave one out
-fault = [{ pause-rank = 1, for = 1 s, step = 3, at = redy }] | fault[0].at      | one of begin, ready                   | "redy"                 | did you mean ready?
+fault = [{ pause-rank = 1, for = 1 s, step = 3, at = redy }] | fault[0].at      | one of begin, gathering, reducing, ready                   | "redy"                 | did you mean ready?
 fault = [{ pause-rank = 1, for = 1 s, step = 3, at = saved }] | fault[0].step   | a checkpoint is saved                 | 3                      | try 100
 fault = [{ kill-rank = 1, step = 3 }]                  | fault[0].kill-rank     | a process of its own                  | ends the whole run     | pipeline.processes = per-stage
 fault = [{ drop-frames = 1.5 }]                        | fault[0].drop-frames   | above 0 and at most 1                 | 1.5                    | share of the frames

@@ -79,9 +79,10 @@ class StageMemoryTest {
         assertThat(first.parameters()).isEqualTo(4 * parameters);
         assertThat(first.gradients()).isEqualTo(4 * parameters);
         assertThat(first.optimizer()).isEqualTo(8 * parameters);
-        long row = 8 * (3 + 4 + 8 + 1) * 768 + 8 * (4 + 12); // qkv, norms, MLP, stream; moments
+        long row = 8 * (4 + 8 + 1) * 768 + 8 * (4 + 12); // norms, MLP, stream; moments
         long tokens = 16L * 1024;
         assertThat(first.activations()).isEqualTo(4 * (2 * 1024 * row + tokens));
+        assertThat(first.keyValues()).isEqualTo(4L * 2 * 1024 * 8 * 3 * 768);
         assertThat(first.scratch()).isEqualTo(4 * 1024 * 768 * (3 + 4 + 1));
     }
 
@@ -123,7 +124,12 @@ class StageMemoryTest {
     }
 
     private static long activations(PipelineDriver pipeline, int stage) {
-        return pipeline.stages().get(stage).memory().activations();
+        return activations(pipeline.stages().get(stage).memory());
+    }
+
+    /** With queries, keys and values. */
+    private static long activations(StageMemory memory) {
+        return memory.activations() + memory.keyValues();
     }
 
     @Test
@@ -169,10 +175,10 @@ class StageMemoryTest {
     }
 
     private static long activations(GptSettings settings, StageBudget budget) {
-        return new GptStageFactory(
-                        settings, List.of(budget), TinyRuns.tokens(37), ParameterSource.none())
-                .predictedMemory(0, RankPlace.single(0))
-                .activations();
+        var factory =
+                new GptStageFactory(
+                        settings, List.of(budget), TinyRuns.tokens(37), ParameterSource.none());
+        return activations(factory.predictedMemory(0, RankPlace.single(0)));
     }
 
     private static GptStageFactory factory(GptSettings settings) {

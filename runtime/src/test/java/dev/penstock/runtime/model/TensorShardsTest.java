@@ -397,7 +397,7 @@ class TensorShardsTest {
                 assertThat(memory.gradients()).isEqualTo(4 * (parameters + tokens * d));
                 // qkv, attention, hidden twice; x, norms, middle; moments and log sums
                 long row = 12 * ((3 + 1 + 8) * d / shards + 4 * d + 4 + 12 / shards) + 2 * d + 2;
-                assertThat(memory.activations())
+                assertThat(memory.activations() + memory.keyValues())
                         .isBetween(4 * 1024 * row, 4 * 1024 * (row + 16 + 3 * shards));
             }
             assertThat(rows).isEqualTo(50257);

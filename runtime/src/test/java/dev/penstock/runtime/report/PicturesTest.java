@@ -3,11 +3,13 @@ package dev.penstock.runtime.report;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.actors.spi.RankGrid;
+import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.runtime.metrics.SimulatedRun;
 import dev.penstock.runtime.report.LineChart.Look;
 import dev.penstock.runtime.report.LineChart.Series;
 import dev.penstock.schedules.ir.PipelineShape;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
@@ -118,5 +120,34 @@ class PicturesTest {
     private static StepReport lasting(StepReport report, long nanos) {
         long start = report.startNanos();
         return new StepReport(report.step(), 1, 1, 1, start, start + nanos, report.ranks());
+    }
+
+    /** The Gantt chart has every pipeline of a grid, under the numbers of its ranks. */
+    @Test
+    void everyPipelineIsDrawn() {
+        SimulatedRun run = SimulatedRun.of("1f1b", PipelineShape.of(2, 2, 1));
+        RankGrid grid = new RankGrid(2, 1, 1, 2);
+        RunRecorder recorder = new RunRecorder(List.of());
+        List<RankStep> ranks = new ArrayList<>();
+        for (long replica = 1; replica <= 2; replica++) {
+            for (RankStep rank : run.noisy(replica).ranks()) {
+                ranks.add(
+                        new RankStep(
+                                ranks.size(),
+                                rank.opStartNanos(),
+                                rank.opEndNanos(),
+                                rank.updateStartNanos(),
+                                rank.updateEndNanos(),
+                                rank.peakBytes(),
+                                rank.allocatedHeapBytes()));
+            }
+        }
+        recorder.onStep(new StepReport(1, 2.5, 1, 1, 0, 1, ranks));
+
+        String gantt = TypicalStep.of(run.schedule(), grid, recorder).orElseThrow().gantt().file();
+
+        assertThat(gantt)
+                .contains("measured: step 1, replica 0, ", "measured: step 1, replica 1, ")
+                .contains(">rank 0<", ">rank 1<", ">rank 2<", ">rank 3<");
     }
 }

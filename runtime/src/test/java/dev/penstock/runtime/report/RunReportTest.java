@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.within;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.runtime.metrics.ListenerFanOut;
 import dev.penstock.runtime.metrics.MetricsWriter;
@@ -222,7 +223,8 @@ class RunReportTest {
     }
 
     private RunFacts facts(String name) {
-        long planned = 280L << 20;
+        MemoryPlan planned =
+                new MemoryPlan(List.of(), List.of(new MemoryUse("parameters", 280L << 20)), 0);
         return new RunFacts(
                 name,
                 "run { name = " + name + " }",

@@ -1,0 +1,129 @@
+package dev.penstock.benchmarks;
+
+import dev.penstock.actors.spi.RunListener;
+import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.actors.spi.StepReport;
+import dev.penstock.runtime.checkpoint.SafetensorsWriter;
+import dev.penstock.runtime.checkpoint.StoredTensor;
+import dev.penstock.runtime.config.ConfigLoader;
+import dev.penstock.runtime.config.LoadedConfig;
+import dev.penstock.runtime.launch.PipelineRun;
+import dev.penstock.runtime.launch.RunAssembly;
+import dev.penstock.runtime.launch.RunOptions;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.SplittableRandom;
+import java.util.function.BiFunction;
+import java.util.stream.Stream;
+
+/**
+ * A few steps of training on random tokens, in this process and in a folder that is removed again:
+ * what is learnt does not matter, only how fast and in how much memory.
+ */
+final class ShortRun {
+    private ShortRun() {}
+
+    /**
+     * Trains to the end.
+     *
+     * @param summary is made of the run and all its steps while the run is still there
+     */
+    static <T> T of(
+            TrainingMeasurement.Setup setup, BiFunction<RunAssembly, List<StepReport>, T> summary) {
+        try {
+            Path directory = Files.createTempDirectory("penstock-benchmark-");
+            try {
+                return train(setup, directory, summary);
+            } finally {
+                delete(directory);
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static <T> T train(
+            TrainingMeasurement.Setup setup,
+            Path directory,
+            BiFunction<RunAssembly, List<StepReport>, T> summary)
+            throws IOException {
+        LoadedConfig loaded =
+                ConfigLoader.loadWithOrigins(configuration(setup, directory), setup.settings());
+        var options =
+                new RunOptions(
+                        RunOptions.newRunId("benchmark"),
+                        directory,
+                        Optional.empty(),
+                        Optional.empty(),
+                        Optional.empty(),
+                        false);
+        var steps = new Steps();
+        try (RunAssembly assembly = RunAssembly.of(loaded, options)) {
+            RunOutcome outcome = new PipelineRun(assembly, steps, _ -> {}).run();
+            if (!(outcome instanceof RunOutcome.Completed)) {
+                throw new IllegalStateException(setup.name() + ": " + outcome);
+            }
+            return summary.apply(assembly, steps.reports);
+        }
+    }
+
+    private static Path configuration(TrainingMeasurement.Setup setup, Path directory)
+            throws IOException {
+        TrainingShape shape = setup.shape();
+        var random = new SplittableRandom(7);
+        long[] tokens = new long[setup.steps() * setup.sequences() * (shape.context() + 1)];
+        for (int i = 0; i < tokens.length; i++) {
+            tokens[i] = random.nextInt(shape.vocabulary());
+        }
+        List<Integer> dimensions = List.of(setup.steps(), setup.sequences(), shape.context() + 1);
+        SafetensorsWriter.write(
+                directory.resolve("tokens.safetensors"),
+                Map.of(),
+                List.of(StoredTensor.ofLongs("tokens", dimensions, tokens)));
+        String text =
+                """
+                run { name = benchmark, steps = %d, directory = runs }
+                model { context = %d, width = %d, layers = %d, heads = %d, vocabulary = %d }
+                data { source = "tokens.safetensors", format = tokens }
+                batch { sequences = %d, micro-batches = %d }
+                pipeline { stages = 1 }
+                optimizer { learning-rate = 1e-4, warmup-steps = 0 }
+                checkpoint { every = 0 }
+                """
+                        .formatted(
+                                setup.steps(),
+                                shape.context(),
+                                shape.width(),
+                                shape.layers(),
+                                shape.heads(),
+                                shape.vocabulary(),
+                                setup.sequences(),
+                                setup.microBatches());
+        return Files.writeString(directory.resolve("benchmark.conf"), text);
+    }
+
+    private static void delete(Path directory) throws IOException {
+        try (Stream<Path> files = Files.walk(directory)) {
+            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+                Files.delete(file);
+            }
+        }
+    }
+
+    /** Keeps all steps. */
+    private static final class Steps implements RunListener {
+        private final List<StepReport> reports = new ArrayList<>();
+
+        @Override
+        public void onStep(StepReport report) {
+            reports.add(report);
+        }
+    }
+}

@@ -1,0 +1,32 @@
+package dev.penstock.runtime.report;
+
+import dev.penstock.actors.spi.MemoryUse;
+import java.util.List;
+
+/**
+ * Device memory that a rank is to hold, by use.
+ *
+ * @param planned by the general formula alone: bytes per parameter, gradient and optimizer state,
+ *     each divided where it is sharded; uses without a formula are not in it
+ * @param proved what the rank's programs need, as the judge proved them
+ * @param offloaded bytes on disk instead, in neither of them
+ */
+public record MemoryPlan(List<MemoryUse> planned, List<MemoryUse> proved, long offloaded) {
+    public MemoryPlan {
+        planned = List.copyOf(planned);
+        proved = List.copyOf(proved);
+    }
+
+    /** Proved bytes of all uses. */
+    public long total() {
+        return proved.stream().mapToLong(MemoryUse::peakBytes).sum();
+    }
+
+    /** Bytes of a use, 0 if there is none. */
+    static long of(List<MemoryUse> uses, String use) {
+        return uses.stream()
+                .filter(each -> each.use().equals(use))
+                .mapToLong(MemoryUse::peakBytes)
+                .sum();
+    }
+}

@@ -1,0 +1,136 @@
+package dev.penstock.runtime.report;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.actors.spi.MemoryUse;
+import dev.penstock.actors.spi.RankStep;
+import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.actors.spi.StepReport;
+import dev.penstock.runtime.metrics.MetricsWriter;
+import dev.penstock.runtime.metrics.PipelineMeter;
+import dev.penstock.runtime.metrics.RunDirectory;
+import dev.penstock.runtime.metrics.SimulatedRun;
+import dev.penstock.schedules.ir.PipelineShape;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class MemoryTableTest {
+    private static final long MIB = 1 << 20;
+
+    @TempDir Path folder;
+
+    @Test
+    void everyUseIsShownPlannedProvedAndMeasured() throws IOException {
+        RunDirectory directory = RunDirectory.createUnder(folder, "uses");
+        SimulatedRun run = SimulatedRun.of("1f1b", PipelineShape.of(2, 2, 1));
+        train(directory, run, 1, 0);
+        MemoryPlan plan =
+                new MemoryPlan(
+                        List.of(new MemoryUse("parameters", 39 * MIB)),
+                        List.of(
+                                new MemoryUse("parameters", 30 * MIB),
+                                new MemoryUse("activations", 20 * MIB),
+                                new MemoryUse("parameters", 10 * MIB),
+                                new MemoryUse("mirrors", 0)),
+                        7 * MIB);
+
+        String summary = report(directory, run, List.of(plan, plan));
+
+        assertThat(summary)
+                .contains(
+                        "rank 1, measured (proved): parameters 42.0 MiB (40.0 MiB), activations"
+                                + " 19.0 MiB (20.0 MiB), kernels 1.0 MiB (0 B); 7.0 MiB on disk"
+                                + " instead")
+                .contains("rank 1 286.1 MiB (planned 60.0 MiB)");
+        assertThat(Files.readString(directory.report()))
+                .contains(
+                        row("0", "parameters", "39.0 MiB", "40.0 MiB", "42.0 MiB", "+5.0 %"),
+                        row("0", "activations", "-", "20.0 MiB", "19.0 MiB", "-5.0 %"),
+                        row("1", "kernels", "-", "0 B", "1.0 MiB", "-"),
+                        row("1", "on disk instead (offloaded)", "-", "7.0 MiB", "-", "-"))
+                .doesNotContain("mirrors");
+    }
+
+    /** Four ranks at first, two after it was laid out anew. */
+    @Test
+    void aResumedRunTellsOfTheRanksItHasNow() throws IOException {
+        RunDirectory directory = RunDirectory.createUnder(folder, "resumed");
+        train(directory, SimulatedRun.of("1f1b", PipelineShape.of(4, 4, 1)), 1, 0);
+        SimulatedRun now = SimulatedRun.of("1f1b", PipelineShape.of(2, 2, 1));
+        train(directory, now, 3, 2);
+
+        String summary = report(directory, now, List.of());
+
+        assertThat(summary)
+                .contains(
+                        "peak memory    rank 0 286.1 MiB, rank 1 286.1 MiB"
+                                + System.lineSeparator());
+        assertThat(RunCurves.read(directory.metrics()).steps()).isEqualTo(4);
+    }
+
+    private static String row(String... cells) {
+        return "<tr><td>" + String.join("</td><td>", cells) + "</td></tr>";
+    }
+
+    /** Two steps. */
+    private static void train(RunDirectory directory, SimulatedRun run, long first, long recorded) {
+        try (MetricsWriter writer =
+                new MetricsWriter(
+                        directory.metrics(),
+                        recorded,
+                        new PipelineMeter(run.schedule()),
+                        2048,
+                        _ -> 3e-4,
+                        InstantSource.system())) {
+            writer.onStep(withUses(run.noisy(first)));
+            writer.onStep(withUses(run.noisy(first + 1)));
+        }
+    }
+
+    private static StepReport withUses(StepReport report) {
+        List<MemoryUse> uses =
+                List.of(
+                        new MemoryUse("odd", MIB),
+                        new MemoryUse("parameters", 42 * MIB),
+                        new MemoryUse("activations", 19 * MIB));
+        return new StepReport(
+                report.step(),
+                report.loss(),
+                report.gradientNorm(),
+                report.clipFactor(),
+                report.startNanos(),
+                report.endNanos(),
+                report.ranks().stream()
+                        .map(
+                                rank ->
+                                        new RankStep(
+                                                rank.rank(),
+                                                rank.opStartNanos(),
+                                                rank.opEndNanos(),
+                                                rank.updateStartNanos(),
+                                                rank.updateEndNanos(),
+                                                rank.peakBytes(),
+                                                uses,
+                                                rank.allocatedHeapBytes()))
+                        .toList());
+    }
+
+    private static String report(RunDirectory directory, SimulatedRun run, List<MemoryPlan> plans) {
+        RunFacts facts =
+                new RunFacts("run", "run {}", run.schedule(), 4, 2048, 3_200_000, plans, Map.of());
+        return new RunReport(directory, facts, new RunRecorder(List.of()))
+                .write(
+                        new RunEnding(
+                                new RunOutcome.Completed(4),
+                                Duration.ofSeconds(1),
+                                Optional.empty()));
+    }
+}
