@@ -195,7 +195,7 @@ class TensorShardsTest {
 
             // Korthikanti et al., table 2: everything is divided
             long row = 12 * ((3 + 1 + 8) * d + 4 * d + 4 + 12) + 2 * d + 2;
-            assertThat(memory.activations())
+            assertThat(memory.activations() + memory.keyValues())
                     .isBetween(
                             4 * 1024 * row / shards, 4 * 1024 * (row / shards + 16 + 3 * shards));
             try (Device device = Devices.open(REFERENCE);
