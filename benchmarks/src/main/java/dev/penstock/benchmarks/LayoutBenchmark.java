@@ -51,7 +51,7 @@ public final class LayoutBenchmark {
         PrintStream out = System.out;
         out.printf(
                 "medium (8 layers, width 512, context 512), %d sequences in %d micro-batches,"
-                    + " float32%n%n",
+                        + " float32%n%n",
                 MICRO_BATCHES, MICRO_BATCHES);
         out.printf(
                 "%-38s %9s %10s %14s %12s %14s%n",
@@ -90,7 +90,7 @@ public final class LayoutBenchmark {
         }
         out.printf(
                 "%nof: speed over that of the row; one thread per rank, two for one device; median"
-                    + " of the second half of %d steps%n",
+                        + " of the second half of %d steps%n",
                 STEPS);
     }
 
