@@ -37,7 +37,9 @@ class KilledSupervisorIT {
             List<ProcessHandle> family = run.family();
             Set<Integer> ports = Leftovers.listeningPorts(family);
             assertThat(family).as("the run, a media driver and two stages").hasSize(4);
-            assertThat(ports).as("of three members of the run's cluster").hasSize(3);
+            assertThat(ports)
+                    .as("of three members of the run's cluster, and of the dashboard")
+                    .hasSize(4);
 
             run.signal("KILL");
 
