@@ -34,11 +34,10 @@ class KilledSeedIT {
     @Test
     void theNextOldestSeedTakesTheRunUpWhetherOneLeavesOrDies() throws Exception {
         try (ForkedCli first = seed("one", freePort());
-                ForkedCli second = seed("two", freePort(), address(first));
+                ForkedCli second = joined(seed("two", freePort(), address(first)));
                 ForkedCli third = seed("three", freePort(), address(first));
                 ForkedCli worker =
                         worker(List.of(address(first), address(second), address(third)))) {
-            second.awaitOutput("joined");
             third.awaitOutput("joined");
             worker.awaitOutput("joined");
             try (ForkedCli train =
@@ -74,6 +73,12 @@ class KilledSeedIT {
             }
         }
         cluster.expectTheBitsOfACalmRun();
+    }
+
+    /** Who joins first is the older one, and the older one takes over. */
+    private static ForkedCli joined(ForkedCli seed) throws Exception {
+        seed.awaitOutput("joined");
+        return seed;
     }
 
     private void awaitTakeOver() {
