@@ -62,6 +62,7 @@ final class Followers {
                     RunNews.Recovering _,
                     RunNews.Recovery _,
                     RunNews.Straggler _,
+                    RunNews.Members _, // told again soon
                     RunNews.Stall _ ->
                     Optional.empty();
         };

@@ -3,6 +3,7 @@ package dev.penstock.actors.cluster;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
+import dev.penstock.actors.spi.RunMember;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.StepReport;
 import java.util.ArrayList;
@@ -52,6 +53,7 @@ public final class NewsReader {
             case RunNews.Recovery(RecoveryReport report) -> listener.onRecovery(report);
             case RunNews.Straggler(int rank, long after, double factor) ->
                     listener.onStraggler(rank, after, factor);
+            case RunNews.Members(List<RunMember> members) -> listener.onMembers(members);
             case RunNews.Stall(String report) -> listener.onStall(report);
             case RunNews.Ended(RunOutcome outcome, String summary) ->
                     reader.onEnded(outcome, summary);

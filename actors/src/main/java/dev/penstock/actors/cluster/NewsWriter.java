@@ -3,6 +3,7 @@ package dev.penstock.actors.cluster;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
+import dev.penstock.actors.spi.RunMember;
 import dev.penstock.actors.spi.StepReport;
 import java.util.List;
 import java.util.function.Consumer;
@@ -67,6 +68,11 @@ public final class NewsWriter implements RunListener {
     @Override
     public void onStraggler(int rank, long step, double factor) {
         news.accept(new RunNews.Straggler(rank, step, factor));
+    }
+
+    @Override
+    public void onMembers(List<RunMember> members) {
+        news.accept(new RunNews.Members(members));
     }
 
     @Override

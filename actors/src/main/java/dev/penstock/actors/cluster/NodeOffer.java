@@ -9,6 +9,7 @@ import java.util.List;
  * @param name for people
  * @param address of its actor system, {@code akka://penstock@host:port}; unique in the cluster
  * @param host whose shared memory it sees: nodes with equal ones exchange tensors through it
+ * @param version of the program that it runs, for people
  * @param devices what a rank would open there, for people
  * @param memoryBytes what ranks may hold there together
  * @param cores that ranks share there
@@ -18,6 +19,7 @@ public record NodeOffer(
         String address,
         String host,
         long pid,
+        String version,
         List<String> devices,
         long memoryBytes,
         int cores)

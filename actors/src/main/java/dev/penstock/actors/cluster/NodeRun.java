@@ -167,6 +167,7 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
                         new NodeInfo(
                                 offer.name(),
                                 offer.pid(),
+                                offer.version(),
                                 Optional.of(rank),
                                 false,
                                 Optional.of(shared.dataPlane().address()));

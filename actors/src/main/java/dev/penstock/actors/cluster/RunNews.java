@@ -3,6 +3,7 @@ package dev.penstock.actors.cluster;
 import dev.penstock.actors.serialization.WireMessage;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.RecoveryReport;
+import dev.penstock.actors.spi.RunMember;
 import dev.penstock.actors.spi.RunOutcome;
 import java.util.List;
 
@@ -49,6 +50,13 @@ public sealed interface RunNews extends WireMessage {
 
     /** See {@link dev.penstock.actors.spi.RunListener#onStraggler}. */
     record Straggler(int rank, long step, double factor) implements RunNews {}
+
+    /** See {@link dev.penstock.actors.spi.RunListener#onMembers}. */
+    record Members(List<RunMember> members) implements RunNews {
+        public Members {
+            members = List.copyOf(members);
+        }
+    }
 
     /** See {@link dev.penstock.actors.spi.RunListener#onStall}. */
     record Stall(String report) implements RunNews {}

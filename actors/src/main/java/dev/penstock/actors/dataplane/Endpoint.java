@@ -1,6 +1,7 @@
 package dev.penstock.actors.dataplane;
 
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 
 /**
  * A rank's place in the data plane. {@link #offer}, {@link #take} and {@link #release} are called
@@ -43,6 +44,11 @@ public interface Endpoint extends AutoCloseable {
 
     /** Gives a slot back for later arrivals. */
     void release(ChannelKey channel, int slot);
+
+    /** What every link carried so far, by rising peer; empty if nobody counts. From any thread. */
+    default List<LinkTraffic> traffic() {
+        return List.of();
+    }
 
     /**
      * What lies here, what is under way and what was refused, for stall reports: one line per

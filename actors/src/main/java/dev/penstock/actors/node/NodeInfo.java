@@ -8,14 +8,30 @@ import java.util.Optional;
  * What a node says of itself.
  *
  * @param name for people
+ * @param version of the program that the process runs, for people
  * @param rank the only rank that this node was started for; empty if it takes any
  * @param spare whether it waits, warm, for a rank whose process dies
  * @param address where its data plane is reached; empty in a run whose processes all use one media
  *     driver
  */
 public record NodeInfo(
-        String name, long pid, Optional<Integer> rank, boolean spare, Optional<PeerAddress> address)
+        String name,
+        long pid,
+        String version,
+        Optional<Integer> rank,
+        boolean spare,
+        Optional<PeerAddress> address)
         implements WireMessage {
+    /** A node that does not say what it runs. */
+    public NodeInfo(
+            String name,
+            long pid,
+            Optional<Integer> rank,
+            boolean spare,
+            Optional<PeerAddress> address) {
+        this(name, pid, "", rank, spare, address);
+    }
+
     /** A node of a run whose processes all use one media driver. */
     public NodeInfo(String name, long pid, Optional<Integer> rank, boolean spare) {
         this(name, pid, rank, spare, Optional.empty());

@@ -357,7 +357,8 @@ public final class RankRunner implements AutoCloseable {
                         end,
                         work.peakBytes(),
                         work.memoryUses(),
-                        heapBytesOfPass);
+                        heapBytesOfPass,
+                        work.traffic());
         tell(new RankEvent.StepDone(rank, epoch, committedStep, lastTimings));
         return Next.WAIT;
     }

@@ -3,6 +3,7 @@ package dev.penstock.actors.shard;
 import dev.penstock.actors.collective.RankWaits;
 import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.actors.dataplane.FrameListener;
+import dev.penstock.actors.dataplane.LinkTraffic;
 import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.fault.RankFaults;
 import dev.penstock.actors.fault.StepMoment;
@@ -200,6 +201,11 @@ final class RankWork implements AutoCloseable {
             throw new DataPlaneException("rank %d has no links".formatted(rank));
         }
         return links;
+    }
+
+    /** What the links carried since they were opened. */
+    List<LinkTraffic> traffic() {
+        return links().endpoint().traffic();
     }
 
     private OpInterpreter interpreter() {

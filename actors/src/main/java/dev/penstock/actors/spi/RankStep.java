@@ -1,5 +1,6 @@
 package dev.penstock.actors.spi;
 
+import dev.penstock.actors.dataplane.LinkTraffic;
 import java.util.List;
 
 /**
@@ -12,6 +13,7 @@ import java.util.List;
  * @param peakBytes most device memory ever held by this rank
  * @param uses what it held memory for; each with its own most
  * @param allocatedHeapBytes heap bytes allocated by the rank's thread during the step's ops
+ * @param links what went to and came from every peer, rising; since the links were opened
  */
 @SuppressWarnings("ArrayRecordComponent") // a value on its way to reports; nobody compares it
 public record RankStep(
@@ -22,9 +24,33 @@ public record RankStep(
         long updateEndNanos,
         long peakBytes,
         List<MemoryUse> uses,
-        long allocatedHeapBytes) {
+        long allocatedHeapBytes,
+        List<LinkTraffic> links) {
     public RankStep {
         uses = List.copyOf(uses);
+        links = List.copyOf(links);
+    }
+
+    /** Of a rank that does not count what its links carry. */
+    public RankStep(
+            int rank,
+            long[] opStartNanos,
+            long[] opEndNanos,
+            long updateStartNanos,
+            long updateEndNanos,
+            long peakBytes,
+            List<MemoryUse> uses,
+            long allocatedHeapBytes) {
+        this(
+                rank,
+                opStartNanos,
+                opEndNanos,
+                updateStartNanos,
+                updateEndNanos,
+                peakBytes,
+                uses,
+                allocatedHeapBytes,
+                List.of());
     }
 
     /** Of a rank that does not say what it holds memory for. */
@@ -57,6 +83,7 @@ public record RankStep(
                 updateEndNanos,
                 peakBytes,
                 uses,
-                allocatedHeapBytes);
+                allocatedHeapBytes,
+                links);
     }
 }

@@ -33,6 +33,13 @@ public interface RunListener {
     /** The run came back from a death or a broken link; steps after its {@code fromStep} follow. */
     default void onRecovery(RecoveryReport report) {}
 
+    /**
+     * Who takes part: when that changes, and every few seconds with the age of the leases.
+     *
+     * @param members ranks that live somewhere, rising, then spares
+     */
+    default void onMembers(List<RunMember> members) {}
+
     /** Nothing moved for a while: who waits for what, from whom, since when. */
     default void onStall(String report) {}
 

@@ -50,6 +50,11 @@ final class Placer {
                 .or(() -> nodeFor(rank));
     }
 
+    /** Processes that wait for a rank. */
+    List<NodeInfo> spares() {
+        return nodes.stream().filter(node -> node.spare() && ranks.on(node).isEmpty()).toList();
+    }
+
     /**
      * Whether nodes say where their data planes are: then a rank opens its links only when all
      * ranks have a node.

@@ -39,6 +39,7 @@ public final class RunCoordinator {
     private final RunCourse course;
     private final Losses losses;
     private final Deadlines deadlines;
+    private final Roster roster;
 
     /** A run that has no nodes yet; the clock of the world is that of {@code now}. */
     public RunCoordinator(RunPlan plan, RecoveryPolicy policy, long now) {
@@ -127,6 +128,7 @@ public final class RunCoordinator {
         this.losses = new Losses(plan, ranks, placer, driver, causes, course);
         this.deadlines =
                 new Deadlines(plan, ranks, out, stalls, driver, recovery, causes, course, now);
+        this.roster = new Roster(ranks, placer, out, now);
     }
 
     /** The run's epoch. */
@@ -210,6 +212,9 @@ public final class RunCoordinator {
             case RankEvent.Stopped _ -> losses.onStopped(rank, now);
             case RankEvent.Opened opened -> {
                 ranks.opened(opened);
+                if (ranks.allOpen()) {
+                    roster.look(now); // a short run may be over before the next tick
+                }
                 course.startWhenAllOpen(now);
                 ifRecovering(event, () -> recovery.onBack(rank, now), now);
             }
@@ -345,6 +350,7 @@ public final class RunCoordinator {
     /** Time passed; to be told several times a lease. */
     public List<Effect> onTick(long now) {
         deadlines.onTick(now);
+        roster.look(now);
         return out.drain();
     }
 }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
+import dev.penstock.actors.spi.RunMember;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.StepReport;
 import java.lang.reflect.Method;
@@ -13,6 +14,7 @@ import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
 /** What a listener is told here is what a listener is told there. */
@@ -27,6 +29,9 @@ class NewsTest {
     private static final RecoveryReport RECOVERY =
             new RecoveryReport(
                     "rank 1 died", 2, List.of(1), RecoveryReport.Restart.MIRROR, 5, 6, 0, 3);
+
+    private static final RunMember SPARE =
+            new RunMember(Optional.empty(), "worker-1", 4711, "0.1", 0);
 
     private final List<String> heard = new ArrayList<>();
     private final RunListener listener =
@@ -63,6 +68,7 @@ class NewsTest {
         writer.onRecovering(2, "rank 1 died");
         writer.onRecovery(RECOVERY);
         writer.onStraggler(1, 20, 1.75);
+        writer.onMembers(List.of(SPARE));
         writer.onStall("rank 0 waits");
 
         assertThat(heard)
@@ -75,6 +81,7 @@ class NewsTest {
                         "onRecovering[2, rank 1 died]",
                         "onRecovery[" + RECOVERY + "]",
                         "onStraggler[1, 20, 1.75]",
+                        "onMembers[[" + SPARE + "]]",
                         "onStall[rank 0 waits]");
     }
 

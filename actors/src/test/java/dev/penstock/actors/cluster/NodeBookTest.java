@@ -224,7 +224,14 @@ class NodeBookTest {
         book.add(
                 new NodeBook.Entry(
                         new NodeOffer(
-                                name, address(name), host, 7, List.of("cpu"), mebibytes * MIB, 2),
+                                name,
+                                address(name),
+                                host,
+                                7,
+                                "0.1",
+                                List.of("cpu"),
+                                mebibytes * MIB,
+                                2),
                         kit.<ClusterNode.Command>createTestProbe().ref()));
     }
 }

@@ -13,6 +13,7 @@ import dev.penstock.actors.spi.CheckpointStore.ShardFile;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
+import dev.penstock.actors.spi.RunMember;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.RunSteps;
@@ -41,6 +42,7 @@ final class CoordinatedRun implements RunListener {
     private final List<RankOrder> told = new ArrayList<>();
     private final List<Long> committed = new ArrayList<>();
     private final List<String> stalls = new ArrayList<>();
+    private List<RunMember> members = List.of();
     private final List<RecoveryReport> recoveries = new ArrayList<>();
     private final Map<Integer, Integer> births = new HashMap<>();
     private final Map<Integer, Long> pids = new HashMap<>();
@@ -325,6 +327,16 @@ final class CoordinatedRun implements RunListener {
 
     @Nullable RunOutcome outcome() {
         return outcome;
+    }
+
+    @Override
+    public void onMembers(List<RunMember> present) {
+        members = present;
+    }
+
+    /** Who takes part, as told last. */
+    List<RunMember> members() {
+        return members;
     }
 
     @Override

@@ -8,6 +8,7 @@ import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.shard.RankOrder;
 import dev.penstock.actors.shard.RankStart;
 import dev.penstock.actors.spi.RecoveryReport;
+import dev.penstock.actors.spi.RunMember;
 import dev.penstock.actors.spi.RunOutcome;
 import java.time.Duration;
 import java.util.List;
@@ -51,6 +52,28 @@ class RunCoordinatorTest {
         assertThat(run.recovery().stepsLost()).isEqualTo(2);
         assertThat(run.passUnderWay().step()).isEqualTo(1);
         assertThat(run.passUnderWay().epoch()).isEqualTo(2);
+    }
+
+    @Test
+    void theListenerHearsWhoTakesPartAndHowOldTheLeasesAre() {
+        run.withLongLeases().open();
+        assertThat(run.members())
+                .extracting(RunMember::pid)
+                .containsExactly(100L, 101L, 102L, 103L);
+
+        run.step().now += Duration.ofSeconds(3).toNanos();
+        run.lease(1, 1).take(run.coordinator.onTick(run.now));
+        assertThat(run.members())
+                .extracting(member -> member.leaseMillis() / 100)
+                .containsExactly(30L, 0L, 30L, 30L);
+
+        run.dies(2).take(run.coordinator.onTick(run.now));
+        assertThat(run.members()).extracting(RunMember::pid).containsExactly(100L, 101L, 103L);
+
+        run.prepared(0, 1, 3).joins(2).take(run.coordinator.onTick(run.now));
+        assertThat(run.members())
+                .extracting(RunMember::pid)
+                .containsExactly(100L, 101L, 104L, 103L);
     }
 
     @Test

@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -36,6 +37,7 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
     private final CheckpointIdentity identity;
     private final int retained;
     private final SaveFaults faults;
+    private volatile VerificationListener listener = (_, _, _) -> {};
     private final ExecutorService housekeeper =
             Executors.newSingleThreadExecutor(
                     Thread.ofPlatform().name("checkpoint-housekeeper").daemon().factory());
@@ -59,6 +61,22 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
         this.identity = identity;
         this.retained = retained;
         this.faults = faults;
+    }
+
+    /** Told of every published checkpoint that was read back, on the housekeeper's thread. */
+    @FunctionalInterface
+    public interface VerificationListener {
+        /**
+         * A checkpoint was read back.
+         *
+         * @param problem what is wrong with it; empty if it is whole
+         */
+        void onVerified(long step, long nanos, String problem);
+    }
+
+    /** Who hears of checkpoints that were read back, from now on; it must not throw. */
+    public void tellOfVerification(VerificationListener toldFromNow) {
+        listener = toldFromNow;
     }
 
     /**
@@ -190,7 +208,10 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
     }
 
     private void keepHouse(long step) {
-        if (!isWhole(CheckpointFolders.of(root, step))) {
+        long start = System.nanoTime();
+        Optional<String> problem = problemOf(CheckpointFolders.of(root, step));
+        listener.onVerified(step, System.nanoTime() - start, problem.orElse(""));
+        if (problem.isPresent()) {
             LOG.warn("{}: older checkpoints are kept", CheckpointFolders.of(root, step));
             return;
         }
@@ -210,13 +231,17 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
     }
 
     private static boolean isWhole(Path folder) {
+        return problemOf(folder).isEmpty();
+    }
+
+    private static Optional<String> problemOf(Path folder) {
         try {
             List<CheckpointException> problems = SavedCheckpoint.open(folder).verify();
             problems.forEach(problem -> LOG.warn("{}", problem.getMessage()));
-            return problems.isEmpty();
+            return problems.stream().map(each -> String.valueOf(each.getMessage())).findFirst();
         } catch (CheckpointException e) {
             LOG.warn("{}", e.getMessage());
-            return false;
+            return Optional.of(String.valueOf(e.getMessage()));
         }
     }
 

@@ -4,6 +4,7 @@ import com.sun.management.OperatingSystemMXBean;
 import dev.penstock.cuda.DeviceSurvey;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.gpu.GpuProbe;
+import dev.penstock.runtime.launch.BuiltVersion;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
@@ -67,7 +68,7 @@ record MachineReport(
     static MachineReport ofThisMachine() {
         DeviceSurvey survey = Devices.survey();
         return new MachineReport(
-                VersionProvider.version(),
+                BuiltVersion.text(),
                 thisJava(),
                 thisCpu(),
                 survey.products(),
@@ -136,15 +137,15 @@ record MachineReport(
     /** For people: one line per topic. */
     String text() {
         return """
-                Penstock  %s
-                Java      %s, %s, %s
-                CPU       %s (%s), %d cores, vectors of %d bits
-                Products  %s
-                GPUs      %s
-                Device    %s
-                Memory    %s, %s of it free; Java heap up to %s
-                /dev/shm  %s
-                """
+        Penstock  %s
+        Java      %s, %s, %s
+        CPU       %s (%s), %d cores, vectors of %d bits
+        Products  %s
+        GPUs      %s
+        Device    %s
+        Memory    %s, %s of it free; Java heap up to %s
+        /dev/shm  %s
+        """
                 .formatted(
                         penstock,
                         java.version,

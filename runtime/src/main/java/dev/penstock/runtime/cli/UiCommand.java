@@ -34,10 +34,9 @@ final class UiCommand extends PenstockCommand {
     public Integer call() throws InterruptedException {
         checkPort();
         RunDirectory directory = run.withEvents();
-        Interrupts interrupts = Interrupts.install();
-        var end = new CountDownLatch(1);
-        interrupts.onInterrupt(end::countDown);
         try (DashboardServer dashboard = DashboardServer.start(directory, port)) {
+            var end = new CountDownLatch(1);
+            Interrupts.install().onInterrupt(end::countDown);
             out().println("dashboard: " + dashboard.url());
             out().flush();
             end.await();

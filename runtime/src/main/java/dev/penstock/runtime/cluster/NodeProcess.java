@@ -31,6 +31,7 @@ import dev.penstock.runtime.certificates.NodeFiles;
 import dev.penstock.runtime.config.Bytes;
 import dev.penstock.runtime.config.ClusterSection;
 import dev.penstock.runtime.config.NodeConfig;
+import dev.penstock.runtime.launch.BuiltVersion;
 import dev.penstock.runtime.launch.NodeInterface;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -294,6 +295,7 @@ public final class NodeProcess {
                 cluster.selfMember().address().toString(),
                 hostId(),
                 ProcessHandle.current().pid(),
+                BuiltVersion.text(),
                 List.of(Devices.survey().automatic()),
                 memory,
                 Runtime.getRuntime().availableProcessors());

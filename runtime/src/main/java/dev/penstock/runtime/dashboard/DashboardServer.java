@@ -31,6 +31,7 @@ import org.slf4j.LoggerFactory;
  *   /                     the page, and beside it its script, style and plotter
  *   /api/facts            what does not change while a process trains
  *   /api/curves           all steps
+ *   /api/standing         members, what the data plane carried, checkpoints
  *   /api/program          what the ops of each rank's program are
  *   /api/step?step=N      when they ran in step N, or in the last one before it that was sampled
  *   /metrics              for Prometheus
@@ -121,6 +122,7 @@ public final class DashboardServer implements AutoCloseable {
         switch (path) {
             case "/api/facts" -> json(exchange, feed.view(PATIENCE).facts());
             case "/api/curves" -> json(exchange, Optional.of(feed.view(PATIENCE).curves()));
+            case "/api/standing" -> json(exchange, Optional.of(feed.view(PATIENCE).standing()));
             case "/api/program" ->
                     json(exchange, feed.view(PATIENCE).schedule().map(ProgramPicture::of));
             case "/api/step" -> json(exchange, picture(exchange.getRequestURI().getQuery()));

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.dashboard;
 
+import dev.penstock.runtime.events.RunEvent.Links.Link;
 import io.prometheus.metrics.expositionformats.PrometheusTextFormatWriter;
 import io.prometheus.metrics.model.snapshots.CounterSnapshot;
 import io.prometheus.metrics.model.snapshots.CounterSnapshot.CounterDataPointSnapshot;
@@ -13,6 +14,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.function.ToLongFunction;
 
 /** How a run stands, in the text format that Prometheus reads. */
 final class PrometheusText {
@@ -26,7 +28,12 @@ final class PrometheusText {
         run = Labels.of("run", name);
     }
 
-    static byte[] of(RunHead head, StepSeries.Row last, Map<String, Long> happened)
+    static byte[] of(
+            RunHead head,
+            StepSeries.Row last,
+            List<Long> plannedBytes,
+            RunStanding standing,
+            Map<String, Long> happened)
             throws IOException {
         var text = new PrometheusText(head.name());
         text.gauge("step", "committed training steps", head.step());
@@ -46,7 +53,14 @@ final class PrometheusText {
                 last.bubbleMeasured());
         text.gauge(
                 "predicted_bubble_ratio", "the same of the simulated step", last.bubblePredicted());
+        text.gauge("eta_seconds", "until the last step at the pace of now", head.etaSeconds());
+        text.gauge("healthy", "1 while nothing is wrong", head.health().equals("good") ? 1 : 0);
         text.perRank(head);
+        text.bytesOfRanks("planned_memory", "device memory as planned", plannedBytes);
+        text.bytesOfRanks("peak_memory", "most device memory ever held", head.peakBytes());
+        text.leases(standing);
+        text.links(standing.links());
+        text.checkpoint(standing.checkpoints());
         happened.forEach(text::counter);
         var out = new ByteArrayOutputStream();
         PrometheusTextFormatWriter.create().write(out, new MetricSnapshots(text.metrics));
@@ -86,14 +100,65 @@ final class PrometheusText {
                             }
                         });
         metrics.add(seconds.build());
-        var bytes =
-                GaugeSnapshot.builder()
-                        .name("penstock_rank_peak_memory_bytes")
-                        .help("most device memory ever held");
-        for (int rank = 0; rank < head.peakBytes().size(); rank++) {
-            bytes.dataPoint(point(rank(rank), head.peakBytes().get(rank)));
+    }
+
+    private void bytesOfRanks(String what, String help, List<Long> bytes) {
+        var gauge = GaugeSnapshot.builder().name("penstock_rank_" + what + "_bytes").help(help);
+        for (int rank = 0; rank < bytes.size(); rank++) {
+            gauge.dataPoint(point(rank(rank), bytes.get(rank)));
         }
-        metrics.add(bytes.build());
+        metrics.add(gauge.build());
+    }
+
+    private void leases(RunStanding standing) {
+        var seconds =
+                GaugeSnapshot.builder()
+                        .name("penstock_rank_lease_seconds")
+                        .help("since the rank was last heard of, when that was last told");
+        int known = Math.min(standing.members().size(), standing.leaseMillis().size());
+        for (int i = 0; i < known; i++) {
+            int rank = standing.members().get(i).rank();
+            if (rank >= 0) {
+                seconds.dataPoint(point(rank(rank), standing.leaseMillis().get(i) / 1e3));
+            }
+        }
+        metrics.add(seconds.build());
+    }
+
+    private void links(List<Link> links) {
+        link(links, "sent_bytes", "bytes of tensors sent", Link::sentBytes);
+        link(links, "received_bytes", "bytes of tensors received", Link::receivedBytes);
+        link(links, "back_pressured_tensors", "met a full log and waited", Link::backPressured);
+        link(links, "out_of_credit_tensors", "waited for a free slot", Link::outOfCredit);
+        link(links, "resent_frames", "frames sent again", Link::resentFrames);
+        link(links, "corrupt_frames", "frames with a wrong checksum", Link::corruptFrames);
+    }
+
+    private void link(List<Link> links, String name, String help, ToLongFunction<Link> value) {
+        var counter = CounterSnapshot.builder().name("penstock_link_" + name).help(help);
+        for (Link link : links) {
+            counter.dataPoint(
+                    CounterDataPointSnapshot.builder()
+                            .labels(
+                                    rank(link.rank())
+                                            .merge(Labels.of("peer", String.valueOf(link.peer()))))
+                            .value(value.applyAsLong(link))
+                            .build());
+        }
+        metrics.add(counter.build());
+    }
+
+    private void checkpoint(List<RunStanding.Checkpoint> checkpoints) {
+        if (!checkpoints.isEmpty()) {
+            RunStanding.Checkpoint last = checkpoints.getLast();
+            gauge("checkpoint_step", "of the newest checkpoint", last.step());
+            gauge("checkpoint_bytes", "size of the newest checkpoint", last.bytes());
+            gauge("checkpoint_seconds", "taken by the newest checkpoint", last.micros() / MICROS);
+            gauge(
+                    "checkpoint_verified",
+                    "1 once the newest checkpoint was read back whole",
+                    last.verified().equals("whole") ? 1 : 0);
+        }
     }
 
     private Labels rank(int rank) {

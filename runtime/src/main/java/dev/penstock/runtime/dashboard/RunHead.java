@@ -9,6 +9,7 @@ import java.util.Map;
  * @param state running, completed, interrupted or failed
  * @param told a sentence to it, or nothing
  * @param recovering whether something died and the run is not back yet
+ * @param health {@code good}, or what is not
  * @param etaSeconds until the last step at the pace of the last ones; NaN where unknown
  * @param lastSign when the log last grew
  * @param rankMicros of the last step, per activity one entry per rank of the first pipeline
@@ -21,6 +22,7 @@ record RunHead(
         String state,
         String told,
         boolean recovering,
+        String health,
         long step,
         long lastStep,
         double loss,

@@ -42,10 +42,11 @@ public final class RunTop {
         StepSeries.Row last = view.lastRow();
         List<String> lines = new ArrayList<>();
         lines.add(
-                "%s  %s  step %d of %d  loss %s  %s tokens/s  bubble %s (predicted %s)  last sign %s ago"
+                "%s  %s, health %s  step %d of %d  loss %s  %s tokens/s  bubble %s (predicted %s)  last sign %s ago"
                         .formatted(
                                 plain(head.name()),
-                                head.recovering() ? "recovering" : head.state(),
+                                head.state(),
+                                head.health(),
                                 head.step(),
                                 head.lastStep(),
                                 Quantities.loss(head.loss()),
@@ -56,7 +57,7 @@ public final class RunTop {
                                         Duration.ofMillis(Math.max(0, now - head.lastSign())))));
         lines.add("");
         lines.add(
-                "%4s  %6s %6s %6s %6s  %-26s %10s %10s"
+                "%4s  %6s %6s %6s %6s  %-26s %10s %10s %7s"
                         .formatted(
                                 "rank",
                                 "busy",
@@ -65,11 +66,12 @@ public final class RunTop {
                                 "idle",
                                 "f forward  b backward",
                                 "memory",
-                                "planned"));
+                                "planned",
+                                "lease"));
         int ranks = head.rankMicros().values().stream().mapToInt(List::size).max().orElse(0);
         List<Long> planned = view.facts().map(RunView.Facts::plannedBytes).orElse(List.of());
         for (int rank = 0; rank < Math.max(ranks, head.peakBytes().size()); rank++) {
-            lines.add(line(head, planned, rank));
+            lines.add(line(head, planned, lease(rank), rank));
         }
         view.curves().happenings().reversed().stream()
                 .limit(5)
@@ -77,7 +79,18 @@ public final class RunTop {
         return lines;
     }
 
-    private static String line(RunHead head, List<Long> planned, int rank) {
+    /** Since the rank was last heard of, as told last. */
+    private String lease(int rank) {
+        RunStanding standing = view.standing();
+        for (int i = 0; i < standing.leaseMillis().size(); i++) {
+            if (i < standing.members().size() && standing.members().get(i).rank() == rank) {
+                return Quantities.format("%.1f s", standing.leaseMillis().get(i) / 1e3);
+            }
+        }
+        return "-";
+    }
+
+    private static String line(RunHead head, List<Long> planned, String lease, int rank) {
         double forward = micros(head, Activity.FORWARD, rank);
         double backward = micros(head, Activity.BACKWARD, rank);
         double send = micros(head, Activity.SEND, rank);
@@ -86,7 +99,7 @@ public final class RunTop {
         double all = Math.max(1, forward + backward + send + wait + idle);
         int f = (int) Math.round(forward / all * BAR);
         int b = (int) Math.round(backward / all * BAR);
-        return "%4d  %6s %6s %6s %6s  [%-24s] %10s %10s"
+        return "%4d  %6s %6s %6s %6s  [%-24s] %10s %10s %7s"
                 .formatted(
                         rank,
                         share(forward + backward, all),
@@ -97,7 +110,8 @@ public final class RunTop {
                         rank < head.peakBytes().size()
                                 ? Quantities.bytes(head.peakBytes().get(rank))
                                 : "-",
-                        rank < planned.size() ? Quantities.bytes(planned.get(rank)) : "-");
+                        rank < planned.size() ? Quantities.bytes(planned.get(rank)) : "-",
+                        lease);
     }
 
     private static double micros(RunHead head, Activity activity, int rank) {

@@ -15,13 +15,13 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /** What an event log says about a run so far, and what of it is new. Thread-safe. */
 final class RunView {
     private static final int POINTS = 8_000;
     private static final int UPDATE_ROWS = 500;
-    private static final int PACE_STEPS = 30;
     private static final int HAPPENINGS = 2_000;
     private static final long SAMPLED_OPS = 8_000_000;
 
@@ -37,7 +37,8 @@ final class RunView {
     private Map<String, List<Long>> rankMicros = Map.of();
     private List<Long> peakBytes = List.of();
     private final Map<String, Long> counts = new TreeMap<>();
-    private boolean recovering;
+    private final Health health = new Health();
+    private final StandingBook standing = new StandingBook();
     private long beganAt;
     private long lastSign;
     private int toldRows;
@@ -58,18 +59,24 @@ final class RunView {
      *
      * @param reload whether steps are gone, so that the page has to ask for everything again
      * @param rows new steps, by {@link Column}
+     * @param standing null if nothing of it is new
      */
     record Update(
             RunHead head,
             boolean reload,
             List<double[]> rows,
             List<double[]> evaluations,
-            List<Happening> happenings) {}
+            List<Happening> happenings,
+            @Nullable RunStanding standing) {}
 
     /** Curves as a whole. */
     record Curves(double[][] columns, List<double[]> evaluations, List<Happening> happenings) {}
 
-    /** What does not change while a process trains. */
+    /**
+     * What does not change while a process trains.
+     *
+     * @param stages that each rank holds; empty if the program cannot be read
+     */
     record Facts(
             String name,
             String configuration,
@@ -78,12 +85,18 @@ final class RunView {
             String fingerprint,
             RankGrid grid,
             List<Long> plannedBytes,
+            List<List<Integer>> stages,
             long parameters,
             long tokensPerStep,
             String schedule) {}
 
     RunView(Path directory) {
         this.directory = directory;
+        counts.put("checkpoint", 0L);
+        counts.put("recovery", 0L);
+        for (RunEvent.Noted.Kind kind : RunEvent.Noted.Kind.values()) {
+            counts.put(words(kind), 0L);
+        }
     }
 
     synchronized void apply(RunEvent event) {
@@ -95,25 +108,47 @@ final class RunView {
             case RunEvent.OpTimes times -> sample(times);
             case RunEvent.Evaluated evaluated ->
                     evaluations.add(new double[] {evaluated.step(), evaluated.loss()});
-            case RunEvent.Saved saved ->
-                    happened(
-                            saved.time(),
-                            "checkpoint",
-                            "checkpoint of step %d: %,d bytes in %,d ms"
-                                    .formatted(saved.step(), saved.bytes(), saved.micros() / 1000));
+            case RunEvent.Members members -> standing.on(members);
+            case RunEvent.Leases leases -> standing.on(leases);
+            case RunEvent.Links links -> standing.on(links);
+            case RunEvent.Verified verified -> verify(verified);
+            case RunEvent.Saved saved -> save(saved);
             case RunEvent.Recovered recovered -> {
-                recovering = false;
+                health.settled();
                 happened(recovered.time(), "recovery", recovered.told());
                 cutAfter(recovered.fromStep());
             }
             case RunEvent.Noted noted -> {
-                recovering |= noted.kind() == RunEvent.Noted.Kind.RECOVERING;
-                happened(
-                        noted.time(),
-                        noted.kind().name().toLowerCase(Locale.ROOT).replace('_', ' '),
-                        noted.text());
+                health.on(noted, lastStep());
+                happened(noted.time(), words(noted.kind()), noted.text());
             }
             case RunEvent.Ended end -> end(end);
+        }
+    }
+
+    private static String words(RunEvent.Noted.Kind kind) {
+        return kind.name().toLowerCase(Locale.ROOT).replace('_', ' ');
+    }
+
+    private void save(RunEvent.Saved saved) {
+        health.saved();
+        standing.on(saved);
+        happened(
+                saved.time(),
+                "checkpoint",
+                "checkpoint of step %d: %,d bytes in %,d ms"
+                        .formatted(saved.step(), saved.bytes(), saved.micros() / 1000));
+    }
+
+    private void verify(RunEvent.Verified verified) {
+        health.verified(verified.whole());
+        standing.on(verified);
+        if (!verified.whole()) {
+            happened(
+                    verified.time(),
+                    "damaged checkpoint",
+                    "checkpoint of step %d is not whole: %s"
+                            .formatted(verified.step(), verified.problem()));
         }
     }
 
@@ -135,7 +170,8 @@ final class RunView {
                                 : List.copyOf(
                                         happenings.subList(
                                                 happenings.size() - (int) unheard,
-                                                happenings.size())));
+                                                happenings.size())),
+                        standing.takeNews() ? standing.now() : null);
         toldRows = series.rows();
         toldEvaluations = evaluations.size();
         toldHappenings = allHappenings;
@@ -145,7 +181,12 @@ final class RunView {
 
     /** How the run stands, and nothing new. */
     synchronized Update quiet() {
-        return new Update(head(), false, List.of(), List.of(), List.of());
+        return new Update(head(), false, List.of(), List.of(), List.of(), null);
+    }
+
+    /** Members, links and checkpoints. */
+    synchronized RunStanding standing() {
+        return standing.now();
     }
 
     synchronized Curves curves() {
@@ -169,9 +210,20 @@ final class RunView {
                         open == null ? "" : open.fingerprint(),
                         begin.grid(),
                         begin.plannedBytes(),
+                        stages(begin.grid()),
                         begin.parameters(),
                         begin.tokensPerStep(),
                         schedule == null ? "" : schedule.name()));
+    }
+
+    private List<List<Integer>> stages(RankGrid grid) {
+        Schedule program = schedule;
+        if (program == null || program.programs().size() != grid.pipeline()) {
+            return List.of();
+        }
+        return IntStream.range(0, grid.ranks())
+                .mapToObj(rank -> program.placement().stagesOf(grid.placeOf(rank).pipeline()))
+                .toList();
     }
 
     /** The last step; NaN throughout before the first. */
@@ -181,7 +233,9 @@ final class RunView {
 
     /** For Prometheus. */
     synchronized byte[] prometheus() throws IOException {
-        return PrometheusText.of(head(), series.lastRow(), counts);
+        RunEvent.Began begin = began;
+        List<Long> planned = begin == null ? List.of() : begin.plannedBytes();
+        return PrometheusText.of(head(), series.lastRow(), planned, standing.now(), counts);
     }
 
     /** The program of the ranks, if it can be read. */
@@ -213,17 +267,22 @@ final class RunView {
                 directory.toString(),
                 end == null ? "running" : end.outcome().name().toLowerCase(Locale.ROOT),
                 end == null ? "" : end.reason(),
-                recovering,
-                series.rows() == 0 ? resumedStep() : (long) series.last(Column.STEP),
+                health.isRecovering(),
+                health.told(lastStep()),
+                lastStep(),
                 begin == null ? 0 : begin.lastStep(),
                 series.last(Column.LOSS),
-                tokensPerSecond(),
+                series.tokensPerSecond(),
                 end == null ? etaSeconds() : Double.NaN,
                 beganAt,
                 lastSign,
                 rankMicros,
                 peakBytes,
                 List.copyOf(samples.keySet()));
+    }
+
+    private long lastStep() {
+        return series.rows() == 0 ? resumedStep() : (long) series.last(Column.STEP);
     }
 
     private long resumedStep() {
@@ -236,7 +295,8 @@ final class RunView {
         began = begin;
         opened = null;
         ended = null;
-        recovering = false;
+        health.settled();
+        standing.begin();
         mustReload = true;
         beganAt = again ? beganAt : begin.time();
         samples.clear(); // of another program, perhaps
@@ -270,6 +330,7 @@ final class RunView {
                 step.bubbleMeasured(),
                 step.bubblePredicted(),
                 step.time());
+        health.stepped();
         rankMicros = step.rankMicros();
         if (!step.peakBytes().isEmpty()) {
             peakBytes = step.peakBytes();
@@ -286,7 +347,7 @@ final class RunView {
 
     private void end(RunEvent.Ended end) {
         ended = end;
-        recovering = false;
+        health.settled();
         happened(
                 end.time(),
                 end.outcome().name().toLowerCase(Locale.ROOT),
@@ -294,8 +355,7 @@ final class RunView {
     }
 
     private void happened(long time, String kind, String text) {
-        double last = series.last(Column.STEP);
-        happenings.add(new Happening(time, Double.isNaN(last) ? 0 : (long) last, kind, text));
+        happenings.add(new Happening(time, lastStep(), kind, text));
         allHappenings++;
         counts.merge(kind, 1L, Long::sum);
         if (happenings.size() > HAPPENINGS) {
@@ -311,27 +371,10 @@ final class RunView {
         mustReload |= fewer || series.rows() < rows;
     }
 
-    private double tokensPerSecond() {
-        int from = Math.max(0, series.rows() - PACE_STEPS);
-        double tokens = 0;
-        double millis = 0;
-        for (int row = from; row < series.rows(); row++) {
-            double took = series.value(Column.STEP_MILLIS, row);
-            tokens += series.value(Column.TOKENS_PER_SECOND, row) * took / 1e3;
-            millis += took;
-        }
-        return tokens / millis * 1e3;
-    }
-
     private double etaSeconds() {
         RunEvent.Began begin = began;
-        int last = series.rows() - 1;
-        int from = Math.max(0, last - PACE_STEPS);
-        if (begin == null || last <= from) {
-            return Double.NaN;
-        }
-        double millis = series.value(Column.TIME, last) - series.value(Column.TIME, from);
-        double steps = series.value(Column.STEP, last) - series.value(Column.STEP, from);
-        return (begin.lastStep() - series.last(Column.STEP)) * millis / steps / 1e3;
+        return begin == null
+                ? Double.NaN
+                : (begin.lastStep() - series.last(Column.STEP)) * series.secondsPerStep();
     }
 }

@@ -27,6 +27,7 @@ final class StepSeries {
             double bubbleMeasured,
             double bubblePredicted) {}
 
+    private static final int PACE_STEPS = 30;
     private static final int COLUMNS = Column.values().length;
 
     private double[][] columns = new double[COLUMNS][1024];
@@ -64,6 +65,30 @@ final class StepSeries {
             columns[c][rows] = row[c];
         }
         rows++;
+    }
+
+    /** Mean of the last steps; NaN before the first. */
+    double tokensPerSecond() {
+        int from = Math.max(0, rows - PACE_STEPS);
+        double tokens = 0;
+        double millis = 0;
+        for (int row = from; row < rows; row++) {
+            double took = value(Column.STEP_MILLIS, row);
+            tokens += value(Column.TOKENS_PER_SECOND, row) * took / 1e3;
+            millis += took;
+        }
+        return tokens / millis * 1e3;
+    }
+
+    /** Of the last steps, with what lies between them; NaN before the second. */
+    double secondsPerStep() {
+        int last = rows - 1;
+        int from = Math.max(0, last - PACE_STEPS);
+        if (last <= from) {
+            return Double.NaN;
+        }
+        double millis = value(Column.TIME, last) - value(Column.TIME, from);
+        return millis / (value(Column.STEP, last) - value(Column.STEP, from)) / 1e3;
     }
 
     /** Forgets the steps after this one. */

@@ -1,8 +1,10 @@
 package dev.penstock.runtime.events;
 
+import dev.penstock.actors.dataplane.LinkTraffic;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
+import dev.penstock.actors.spi.RunMember;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.runtime.metrics.Activity;
@@ -18,6 +20,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.function.LongToDoubleFunction;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Writes what a run's listeners are told into its event log. Never throws, and never makes the run
@@ -25,13 +28,20 @@ import java.util.stream.IntStream;
  */
 public final class EventLog implements RunListener, AutoCloseable {
     private static final double NANOS_PER_MICRO = 1e3;
+    private static final int NO_RANK = -1;
 
     private final LineAppender lines;
     private final PipelineMeter meter;
     private final LongToDoubleFunction learningRate;
     private final OpTimesSampling sampling;
     private final InstantSource clock;
+    private final Path file;
+    private final Pace leases = new Pace();
+    private final Pace links = new Pace();
     private List<Long> peaks = List.of();
+    private List<RunEvent.Members.Member> members = List.of();
+    private @Nullable StepReport unlinked;
+    private boolean closed;
 
     /**
      * Opens the log behind what it holds.
@@ -48,6 +58,7 @@ public final class EventLog implements RunListener, AutoCloseable {
             LongToDoubleFunction learningRate,
             int everySteps,
             InstantSource clock) {
+        this.file = file;
         this.lines = new LineAppender(file, clock);
         this.meter = meter;
         this.learningRate = learningRate;
@@ -85,6 +96,10 @@ public final class EventLog implements RunListener, AutoCloseable {
             long bytes = lines.append(opTimes(report));
             sampling.wrote(bytes);
         }
+        unlinked = report;
+        if (links.isDue(clock.millis())) {
+            appendLinks(report);
+        }
     }
 
     @Override
@@ -95,6 +110,39 @@ public final class EventLog implements RunListener, AutoCloseable {
     @Override
     public void onCheckpoint(long step, long bytes, long nanos) {
         lines.append(new RunEvent.Saved(clock.millis(), step, bytes, micros(nanos)));
+    }
+
+    /**
+     * A published checkpoint was read back; also after {@link #close}, from any thread.
+     *
+     * @param problem what is wrong with it; empty if nothing is
+     */
+    public synchronized void onVerified(long step, long nanos, String problem) {
+        var verified =
+                new RunEvent.Verified(
+                        clock.millis(), step, problem.isEmpty(), micros(nanos), problem);
+        if (!closed) {
+            lines.append(verified);
+            return;
+        }
+        try (var late = new LineAppender(file, clock)) { // as appendEnd does
+            late.append(verified);
+        }
+    }
+
+    @Override
+    public void onMembers(List<RunMember> present) {
+        List<RunEvent.Members.Member> now = present.stream().map(EventLog::member).toList();
+        long time = clock.millis();
+        boolean changed = !now.equals(members);
+        if (changed) {
+            members = now;
+            lines.append(new RunEvent.Members(time, now));
+        }
+        if (changed || leases.isDue(time)) {
+            List<Long> ages = present.stream().map(RunMember::leaseMillis).toList();
+            leases.wrote(lines.append(new RunEvent.Leases(time, ages)), time);
+        }
     }
 
     @Override
@@ -136,8 +184,42 @@ public final class EventLog implements RunListener, AutoCloseable {
 
     /** Writes what is on its way, for a while at most. */
     @Override
-    public void close() {
+    public synchronized void close() {
+        StepReport last = unlinked;
+        if (last != null && !closed) {
+            appendLinks(last);
+        }
+        closed = true;
         lines.close();
+    }
+
+    private void appendLinks(StepReport report) {
+        unlinked = null;
+        List<RunEvent.Links.Link> carried =
+                report.ranks().stream()
+                        .flatMap(rank -> rank.links().stream().map(link -> link(rank.rank(), link)))
+                        .toList();
+        if (!carried.isEmpty()) {
+            long time = clock.millis();
+            links.wrote(lines.append(new RunEvent.Links(time, report.step(), carried)), time);
+        }
+    }
+
+    private static RunEvent.Links.Link link(int rank, LinkTraffic link) {
+        return new RunEvent.Links.Link(
+                rank,
+                link.peer(),
+                link.sentBytes(),
+                link.receivedBytes(),
+                link.backPressured(),
+                link.outOfCredit(),
+                link.resentFrames(),
+                link.corruptFrames());
+    }
+
+    private static RunEvent.Members.Member member(RunMember member) {
+        return new RunEvent.Members.Member(
+                member.rank().orElse(NO_RANK), member.node(), member.pid(), member.version());
     }
 
     private void note(RunEvent.Noted.Kind kind, String text) {

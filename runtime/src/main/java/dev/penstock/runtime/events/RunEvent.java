@@ -1,6 +1,8 @@
 package dev.penstock.runtime.events;
 
+import com.fasterxml.jackson.annotation.JsonFormat;
 import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
+import com.fasterxml.jackson.annotation.JsonPropertyOrder;
 import com.fasterxml.jackson.annotation.JsonSubTypes;
 import com.fasterxml.jackson.annotation.JsonSubTypes.Type;
 import com.fasterxml.jackson.annotation.JsonTypeInfo;
@@ -21,6 +23,10 @@ import java.util.Map;
     @Type(value = RunEvent.OpTimes.class, name = "ops"),
     @Type(value = RunEvent.Evaluated.class, name = "evaluation"),
     @Type(value = RunEvent.Saved.class, name = "checkpoint"),
+    @Type(value = RunEvent.Verified.class, name = "verified"),
+    @Type(value = RunEvent.Members.class, name = "members"),
+    @Type(value = RunEvent.Leases.class, name = "leases"),
+    @Type(value = RunEvent.Links.class, name = "links"),
     @Type(value = RunEvent.Recovered.class, name = "recovery"),
     @Type(value = RunEvent.Noted.class, name = "note"),
     @Type(value = RunEvent.Ended.class, name = "ended")
@@ -96,6 +102,62 @@ public sealed interface RunEvent {
 
     /** A published checkpoint. */
     record Saved(long time, long step, long bytes, long micros) implements RunEvent {}
+
+    /**
+     * A published checkpoint was read back.
+     *
+     * @param whole whether everything is as it was written
+     * @param problem what is not; empty if all is
+     */
+    record Verified(long time, long step, boolean whole, long micros, String problem)
+            implements RunEvent {}
+
+    /** Who takes part, whenever that changes: ranks that live somewhere, rising, then spares. */
+    record Members(long time, List<Member> members) implements RunEvent {
+        /**
+         * A rank where it lives, or a spare process.
+         *
+         * @param rank -1 for a spare
+         * @param version of the program that the process runs; empty if it does not say
+         */
+        public record Member(int rank, String node, long pid, String version) {}
+    }
+
+    /**
+     * How long ago each member was last heard of, in the order of the {@link Members} before;
+     * written every few seconds, rarer in long runs.
+     */
+    record Leases(long time, List<Long> millis) implements RunEvent {}
+
+    /**
+     * What the data plane carried; written every few seconds, rarer in long runs, and at the end.
+     */
+    record Links(long time, long step, List<Link> links) implements RunEvent {
+        /**
+         * A rank and one of its peers, an array in the file: see {@link
+         * dev.penstock.actors.dataplane.LinkTraffic}. A recovery begins anew.
+         */
+        @JsonFormat(shape = JsonFormat.Shape.ARRAY)
+        @JsonPropertyOrder({
+            "rank",
+            "peer",
+            "sentBytes",
+            "receivedBytes",
+            "backPressured",
+            "outOfCredit",
+            "resentFrames",
+            "corruptFrames"
+        })
+        public record Link(
+                int rank,
+                int peer,
+                long sentBytes,
+                long receivedBytes,
+                long backPressured,
+                long outOfCredit,
+                long resentFrames,
+                long corruptFrames) {}
+    }
 
     /** The run came back; steps after {@code fromStep} are done again. */
     record Recovered(

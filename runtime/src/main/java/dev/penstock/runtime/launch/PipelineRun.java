@@ -64,7 +64,13 @@ public final class PipelineRun {
                                 .orElseGet(() -> EmbeddedDriver.start(assembly.driverSettings()));
                 DataPlane dataPlane = assembly.openDataPlane(driver.directory())) {
             var info =
-                    new NodeInfo("this process", ProcessHandle.current().pid(), Optional.empty());
+                    new NodeInfo(
+                            "this process",
+                            ProcessHandle.current().pid(),
+                            BuiltVersion.text(),
+                            Optional.empty(),
+                            false,
+                            Optional.empty());
             Behavior<Command> guardian =
                     Behaviors.setup(
                             context -> {

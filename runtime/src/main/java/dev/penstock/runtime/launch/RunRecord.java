@@ -97,6 +97,7 @@ public final class RunRecord implements AutoCloseable {
                         assembly.model().optimizer().learningRate()::at,
                         config.report().opTimesEvery(),
                         InstantSource.system());
+        assembly.checkpoints().tellOfVerification(events::onVerified);
         this.dashboard = config.report().dashboard() ? serve() : null;
     }
 
@@ -221,6 +222,10 @@ public final class RunRecord implements AutoCloseable {
                                 System.getProperty("os.arch"),
                                 Runtime.getRuntime().availableProcessors()));
         environment.put("java", Runtime.version().toString());
+        environment.put(
+                "penstock",
+                "%s, supervisor with pid %d"
+                        .formatted(BuiltVersion.text(), ProcessHandle.current().pid()));
         environment.put("data", assembly.data().description());
         return environment;
     }

@@ -50,8 +50,10 @@ public final class StageProcess {
                 new NodeInfo(
                         rank.map(r -> "stage process " + r).orElse("spare process"),
                         ProcessHandle.current().pid(),
+                        BuiltVersion.text(),
                         rank,
-                        rank.isEmpty());
+                        rank.isEmpty(),
+                        Optional.empty());
         RankResources resources = assembly.resources(dataPlane).whenFenced(StageProcess::endFenced);
         ActorSystem<Void> system =
                 ActorSystems.clustered(

@@ -7,7 +7,8 @@ const SILENT_AFTER_MS = 30_000;
 const byId = id => document.getElementById(id);
 const finite = value => typeof value === "number" && Number.isFinite(value) ? value : null;
 
-const run = { head: null, facts: null, columns: null, evaluations: [], happenings: [], program: null, picture: null };
+const run = { head: null, facts: null, columns: null, evaluations: [], happenings: [], program: null, picture: null,
+  standing: null };
 const gantt = new Gantt(byId("gantt"), byId("tip"));
 const charts = [];
 
@@ -76,6 +77,7 @@ function showHead() {
     ["validation", run.evaluations.length ? (+run.evaluations.at(-1)[1]).toFixed(4) : "–"],
     ["tokens per second", count(head.tokensPerSecond)],
     ["bubble, predicted", `${percent(last(BUBBLE))}, ${percent(last(IDEAL))}`],
+    ["health", silent ? "silent" : head.health],
     ["time left", head.state === "running" ? clock(head.etaSeconds) : "–"],
   ]);
 }
@@ -199,6 +201,74 @@ function memory(peak, planned) {
   return cell;
 }
 
+// ---- stages, members, links, checkpoints -----------------------------------------------------
+
+/** Rows of cells; a cell is text or an element. */
+function table(id, titles, rows, none) {
+  const line = (cells, name) => {
+    const row = element("tr");
+    for (const cell of cells) {
+      if (cell instanceof Node) {
+        const holder = element(name);
+        holder.append(cell);
+        row.append(holder);
+      } else row.append(element(name, cell));
+    }
+    return row;
+  };
+  byId(id).replaceChildren(...(rows.length ? [line(titles, "th"), ...rows.map(row => line(row, "td"))] : [line([none], "td")]));
+}
+
+const WAITS = { receive: "input", send: "blocked", gather: "shared", release: "shared", reduce: "shared" };
+
+/** Where the time of each stage went in the step that is shown, over all ranks that hold it. */
+function showStages() {
+  const { picture, program } = run;
+  if (!picture || !program) return;
+  const stages = new Map();
+  let start = Infinity, end = -Infinity;
+  for (const lane of picture.measured) {
+    const ops = program.programs[lane.program];
+    if (!ops || ops.kinds.length !== lane.starts.length) continue;
+    lane.starts.forEach((from, i) => {
+      start = Math.min(start, from);
+      end = Math.max(end, lane.ends[i]);
+      let stage = stages.get(ops.stages[i]);
+      if (!stage) stages.set(ops.stages[i], stage = { ranks: new Set(), busy: 0, input: 0, blocked: 0, shared: 0 });
+      stage.ranks.add(lane.rank);
+      stage[WAITS[program.kinds[ops.kinds[i]].label] ?? "busy"] += lane.ends[i] - from;
+    });
+  }
+  const rows = [...stages].sort(([a], [b]) => a - b).map(([number, stage]) => {
+    const share = micros => percent(micros / (end - start) / stage.ranks.size);
+    return [String(number), [...stage.ranks].join(", "), share(stage.busy), share(stage.input), share(stage.blocked), share(stage.shared)];
+  });
+  table("stages", ["stage", "ranks", "busy", "waiting for input", "blocked by the receiver", "gathers and reductions"], rows,
+    "no step was sampled yet");
+}
+
+function showStanding() {
+  const { standing, facts, head } = run;
+  if (!standing) return;
+  const told = standing.leasesAt && head.state === "running" ? `, told ${clock((Date.now() - standing.leasesAt) / 1e3)} ago` : "";
+  byId("leases").textContent = "Lease age: since the rank was last heard of" + told + ".";
+  table("members", ["role", "stages", "node", "pid", "version", "lease age", "device"], standing.members.map((member, i) => {
+    const age = standing.leaseMillis[i], rank = member.rank;
+    return [rank < 0 ? "spare" : "rank " + rank, facts?.stages[rank]?.join(", ") ?? "–", member.node, String(member.pid),
+      member.version || "–", rank < 0 || age === undefined ? "–" : (age / 1e3).toFixed(1) + " s", facts?.devices[rank] ?? "–"];
+  }), "nobody was told of yet");
+  byId("links-as-of").textContent = standing.links.length
+    ? `Since the links were opened, as of step ${standing.linksStep}. A recovery opens them anew.` : "";
+  table("links", ["from", "to", "sent", "received back", "met a full log", "waited for a slot", "frames sent again", "damaged frames"],
+    standing.links.map(link => ["rank " + link[0], "rank " + link[1], bytes(link[2]), bytes(link[3]), ...link.slice(4).map(count)]),
+    "nothing was sent between ranks yet");
+  table("checkpoints", ["step", "written", "size", "took", "verified"], standing.checkpoints.toReversed().map(each =>
+    [String(each.step), new Date(each.time).toLocaleTimeString(), bytes(each.bytes), duration(each.micros),
+      each.verified === "" ? "not read back yet" : each.verified === "whole" ? `whole, read back in ${duration(each.verifyMicros)}`
+        : element("span", each.verified, "told")]),
+    "none yet");
+}
+
 // ---- events and facts ------------------------------------------------------------------------
 
 function showHappenings() {
@@ -235,6 +305,7 @@ async function showStep(step) {
   byId("bubble").textContent = `step ${picture.step}: bubble ${percent(picture.bubbleMeasured)} measured, `
     + `${percent(picture.bubblePredicted)} in the simulated step with the same op times`;
   byId("simulated").disabled = !picture.simulated.length;
+  showStages();
 }
 
 function showSamples() {
@@ -270,7 +341,9 @@ async function get(path) {
 }
 
 async function loadAll() {
-  const [facts, curves, program] = await Promise.all(["api/facts", "api/curves", "api/program"].map(get));
+  const [facts, curves, program, standing] =
+    await Promise.all(["api/facts", "api/curves", "api/program", "api/standing"].map(get));
+  run.standing = standing;
   run.facts = facts;
   run.columns = curves.columns.map(column => column.map(finite));
   run.evaluations = curves.evaluations;
@@ -279,6 +352,7 @@ async function loadAll() {
     run.program = program;
     gantt.setProgram(program);
     showLegend();
+    showStages();
   }
 }
 
@@ -287,6 +361,7 @@ function showAll() {
   showSamples();
   showCurves();
   showRanks();
+  showStanding();
   showHappenings();
   if (run.facts) showFacts();
 }
@@ -303,6 +378,7 @@ async function reload() {
 
 function merge(update) {
   run.head = update.head;
+  if (update.standing) run.standing = update.standing;
   for (const row of update.rows) {
     const last = run.columns[STEP].at(-1);
     if (last === undefined || row[STEP] > last) row.forEach((value, i) => run.columns[i].push(finite(value)));
@@ -332,6 +408,7 @@ function watch() {
       showHead();
       showSamples();
       if (update.rows.length || update.evaluations.length) { showCurves(); showRanks(); }
+      if (update.standing) showStanding();
       if (update.happenings.length) { showHappenings(); charts.forEach(each => each.plot.redraw()); }
     }
   };

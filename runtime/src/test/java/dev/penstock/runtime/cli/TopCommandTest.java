@@ -6,6 +6,8 @@ import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.runtime.events.RunEvent;
 import dev.penstock.runtime.events.RunEventLines;
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -48,6 +50,12 @@ class TopCommandTest {
                                 "backward", List.of(200L, 100L),
                                 "receive", List.of(100L, 200L)),
                         List.of(1L << 20, 1L << 20)),
+                new RunEvent.Members(
+                        2,
+                        List.of(
+                                new RunEvent.Members.Member(0, "node", 7, "0.1"),
+                                new RunEvent.Members.Member(1, "node", 7, "0.1"))),
+                new RunEvent.Leases(2, List.of(340L, 1_200L)),
                 new RunEvent.Noted(3, RunEvent.Noted.Kind.STALL, "rank 1 waits for rank 0"));
 
         Cli top = Cli.run("top", folder.toString());
@@ -58,10 +66,30 @@ class TopCommandTest {
                 .contains("128 tokens/s")
                 .contains("bubble 25.0 % (predicted 20.0 %)")
                 .containsPattern(
-                        " 0 +75 % +0 % +25 % +0 % +\\[ffffffbbbbbbbbbbbb {6}] +1.0 MiB +2.0 MiB")
+                        " 0 +75 % +0 % +25 % +0 % +\\[ffffffbbbbbbbbbbbb {6}] +1.0 MiB +2.0 MiB"
+                            + " +0.3 s")
+                .contains("running, health stalled")
                 .containsPattern(" 1 +50 % +0 % +50 % ")
                 .contains("stall: rank 1 waits for rank 0")
                 .doesNotContain("\u001b");
+    }
+
+    @Test
+    void aPortThatIsTakenOrNoneIsRefused() throws IOException {
+        RunEventLines.append(
+                folder.resolve("events.jsonl"), new RunEvent.Opened(1, List.of("cpu"), "kernels"));
+        try (var taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            String port = String.valueOf(taken.getLocalPort());
+
+            Cli refused = Cli.run("ui", folder.toString(), "--port", port);
+
+            assertThat(refused.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+            assertThat(refused.err())
+                    .contains("--port", "a port that is free", port, "leave it out")
+                    .doesNotContain("\tat ");
+        }
+        assertThat(Cli.run("ui", folder.toString(), "--port", "70000").err())
+                .contains("0 to 65535", "70000");
     }
 
     @Test

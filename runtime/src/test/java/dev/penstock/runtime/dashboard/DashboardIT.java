@@ -86,6 +86,10 @@ class DashboardIT {
                     new RunEvent.Noted(
                             now(), RunEvent.Noted.Kind.RECOVERING, "rank 2 died: kill -9"));
             browser.await("document.getElementById('state').textContent === 'recovering'");
+            write(members(4, "another process"), links(6, 4));
+            browser.await(
+                    "document.getElementById('members').innerText.includes('another process')");
+            browser.await("document.getElementById('links').innerText.includes('MiB')");
             browser.await(
                     "document.getElementById('happenings').innerText.includes('rank 2 died')");
 
@@ -111,6 +115,12 @@ class DashboardIT {
             browser.evaluate("document.getElementById('simulated').click()");
             browser.await(height + " > " + alone);
             browser.screenshot(PICTURES.resolve("light.png"));
+            assertThat(browser.text("members"))
+                    .contains("rank 3", "stage process", "4714", "0.1.0", "0.2 s", "spare");
+            assertThat(browser.text("links")).contains("rank 3", "100.0 MiB", "17");
+            assertThat(browser.text("checkpoints")).contains("78.0 MiB", "912.0 ms", "whole");
+            assertThat(browser.text("stages")).contains("waiting for input").contains("%");
+            assertThat(browser.text("figures")).contains("health");
 
             String range = "document.getElementById('gantt').dataset.range";
             String whole = browser.evaluate(range).asText();
@@ -138,13 +148,26 @@ class DashboardIT {
                 began(evil, schedule, 5),
                 new RunEvent.Opened(now(), List.of(evil, evil), evil),
                 stepped(1, 2),
+                sampled(1, schedule),
+                members(2, evil),
+                links(1, 2),
+                new RunEvent.Saved(now(), 1, 1 << 20, 5_000),
+                new RunEvent.Verified(now(), 1, false, 5_000, evil),
                 new RunEvent.Noted(now(), RunEvent.Noted.Kind.STALL, evil),
                 new RunEvent.Ended(now(), RunEvent.Ended.Outcome.FAILED, 1, evil));
         try (DashboardServer server = DashboardServer.start(directory, 0)) {
             browser.open(server.url());
             browser.await("document.getElementById('state').textContent === 'failed'");
 
-            for (String id : List.of("name", "told", "happenings", "ranks", "facts")) {
+            for (String id :
+                    List.of(
+                            "name",
+                            "told",
+                            "happenings",
+                            "ranks",
+                            "facts",
+                            "members",
+                            "checkpoints")) {
                 assertThat(browser.text(id)).as(id).contains(evil);
             }
             assertThat(browser.evaluate("typeof window.broken").asText()).isEqualTo("undefined");
@@ -212,6 +235,13 @@ class DashboardIT {
                 events.add(new RunEvent.Evaluated(now(), step, 2.1 + 3.0 / Math.sqrt(step)));
             }
         }
+        events.add(members(ranks, "stage process"));
+        events.add(new RunEvent.Leases(now(), Collections.nCopies(ranks + 1, 240L)));
+        events.add(links(steps, ranks));
+        for (int step = steps / 2; step <= steps; step += steps / 2) {
+            events.add(new RunEvent.Saved(now(), step, 78L << 20, 912_000));
+            events.add(new RunEvent.Verified(now(), step, true, 187_000, ""));
+        }
         events.add(
                 new RunEvent.Recovered(
                         now(), "recovered: rank 1 died", 2, List.of(1), "mirror", 1, 1, 0, steps));
@@ -242,6 +272,25 @@ class DashboardIT {
 
     private static RunEvent opened(int ranks) {
         return new RunEvent.Opened(now(), Collections.nCopies(ranks, "cpu (1 thread)"), "kernels");
+    }
+
+    private static RunEvent members(int ranks, String node) {
+        List<RunEvent.Members.Member> members = new ArrayList<>();
+        for (int rank = 0; rank < ranks; rank++) {
+            members.add(new RunEvent.Members.Member(rank, node, 4711L + rank, "0.1.0"));
+        }
+        members.add(new RunEvent.Members.Member(-1, "spare process", 4700, "0.1.0"));
+        return new RunEvent.Members(now(), members);
+    }
+
+    private static RunEvent links(long step, int ranks) {
+        List<RunEvent.Links.Link> links = new ArrayList<>();
+        for (int rank = 0; rank + 1 < ranks; rank++) {
+            long bytes = step * 8 * (64L << 10);
+            links.add(new RunEvent.Links.Link(rank, rank + 1, bytes, bytes, 3, 17, 0, 0));
+            links.add(new RunEvent.Links.Link(rank + 1, rank, bytes, bytes, 0, 5, 1, 1));
+        }
+        return new RunEvent.Links(now(), step, links);
     }
 
     private static RunEvent stepped(long step, int ranks) {

@@ -107,6 +107,45 @@ class RunViewTest {
         assertThat(view.sample(1)).as("the oldest there is").isPresent();
     }
 
+    @Test
+    void whatIsWrongIsToldUntilItIsWellAgain() {
+        step(1, 5);
+        assertThat(view.head().health()).isEqualTo("good");
+
+        view.apply(new RunEvent.Noted(1, RunEvent.Noted.Kind.STALL, "rank 1 waits"));
+        assertThat(view.head().health()).isEqualTo("stalled");
+        step(2, 5);
+        assertThat(view.head().health()).isEqualTo("good");
+
+        view.apply(new RunEvent.Noted(1, RunEvent.Noted.Kind.STRAGGLER, "rank 1"));
+        assertThat(view.head().health()).isEqualTo("a rank is slow");
+        step(150, 5);
+        assertThat(view.head().health()).isEqualTo("good");
+
+        view.apply(new RunEvent.Noted(1, RunEvent.Noted.Kind.SAVE_FAILED, "disk full"));
+        assertThat(view.head().health()).isEqualTo("last checkpoint failed");
+        view.apply(new RunEvent.Saved(1, 150, 10, 10));
+        assertThat(view.head().health()).isEqualTo("good");
+        view.apply(new RunEvent.Verified(1, 150, false, 10, "a file is short"));
+        assertThat(view.head().health()).isEqualTo("last checkpoint failed");
+        assertThat(view.standing().checkpoints().getLast().verified()).isEqualTo("a file is short");
+    }
+
+    @Test
+    void membersAndLinksAreSentWhenTheyAreNew() {
+        view.update();
+        var member = new RunEvent.Members.Member(0, "node", 7, "0.1");
+        view.apply(new RunEvent.Members(1, List.of(member)));
+        view.apply(new RunEvent.Leases(2, List.of(120L)));
+
+        RunStanding told = view.update().standing();
+
+        assertThat(told).isNotNull();
+        assertThat(told.members()).containsExactly(member);
+        assertThat(told.leaseMillis()).containsExactly(120L);
+        assertThat(view.update().standing()).isNull();
+    }
+
     private void step(long step, double loss) {
         view.apply(stepped(step, loss, step));
     }

@@ -1,7 +1,11 @@
 package dev.penstock.runtime.events;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import dev.penstock.actors.spi.RankGrid;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -14,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.slf4j.LoggerFactory;
 
 /** What was written is read again, however the file was cut. */
 class EventLogReaderTest {
@@ -46,6 +51,17 @@ class EventLogReaderTest {
                             List.of()),
                     new RunEvent.Evaluated(4, 1, 5.5),
                     new RunEvent.Saved(5, 1, 1 << 20, 99),
+                    new RunEvent.Verified(5, 1, false, 7, "a file is short"),
+                    new RunEvent.Members(
+                            5,
+                            List.of(
+                                    new RunEvent.Members.Member(0, "worker-1", 4711, "0.1"),
+                                    new RunEvent.Members.Member(-1, "spare process", 4712, ""))),
+                    new RunEvent.Leases(5, List.of(120L, 0L)),
+                    new RunEvent.Links(
+                            5,
+                            1,
+                            List.of(new RunEvent.Links.Link(0, 1, 1L << 40, 11, 12, 13, 14, 15))),
                     new RunEvent.Recovered(6, "told", 2, List.of(1), "mirror", 10, 20, 0, 1),
                     new RunEvent.Noted(7, RunEvent.Noted.Kind.STALL, "who waits"),
                     new RunEvent.Ended(8, RunEvent.Ended.Outcome.FAILED, 1, "why"));
@@ -139,6 +155,32 @@ class EventLogReaderTest {
                 lines.append(EVENTS.get(1));
             }
         }
+    }
+
+    /**
+     * Every write fails as on a full disk; nobody waits, nothing is thrown, and it is said once.
+     */
+    @Test
+    void aFullDiskStopsTheLogAndIsSaid() {
+        Path full = Path.of("/dev/full");
+        assumeTrue(Files.exists(full), "this system has no /dev/full");
+        var said = new ListAppender<ILoggingEvent>();
+        var logger = (Logger) LoggerFactory.getLogger(LineAppender.class);
+        said.start();
+        logger.addAppender(said);
+        try (var lines = new LineAppender(full, InstantSource.system())) {
+            for (int i = 0; i < 5_000; i++) {
+                lines.append(EVENTS.get(1));
+            }
+        } finally {
+            logger.detachAppender(said);
+        }
+
+        assertThat(said.list)
+                .extracting(ILoggingEvent::getFormattedMessage)
+                .singleElement()
+                .asString()
+                .contains("no more events are written to /dev/full", "training goes on");
     }
 
     private Path write() {

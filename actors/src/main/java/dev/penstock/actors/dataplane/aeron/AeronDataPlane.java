@@ -117,6 +117,7 @@ public final class AeronDataPlane implements DataPlane {
                         .map(channel -> outbound(channel, link(links, channel.toRank())))
                         .toList();
         sending.forEach(channel -> channel.link().carry(channel));
+        List<Sender> senders = allLinks.stream().map(link -> sender(opening, link)).toList();
         Inbox inbox =
                 new Inbox(
                         settings,
@@ -125,7 +126,7 @@ public final class AeronDataPlane implements DataPlane {
                         receiving,
                         sending,
                         allLinks,
-                        allLinks.stream().map(link -> sender(opening, link)).toList(),
+                        senders,
                         listener,
                         refusals);
         AeronEndpoint endpoint =
@@ -135,6 +136,7 @@ public final class AeronDataPlane implements DataPlane {
                         receiving,
                         sending,
                         allLinks,
+                        senders,
                         refusals,
                         () -> forget(rank, inbox));
         endpoints.put(rank, endpoint);

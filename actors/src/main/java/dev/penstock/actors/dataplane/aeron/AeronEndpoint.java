@@ -4,11 +4,14 @@ import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.actors.dataplane.Endpoint;
 import dev.penstock.actors.dataplane.FrameKey;
+import dev.penstock.actors.dataplane.LinkTraffic;
 import dev.penstock.actors.dataplane.OfferResult;
 import java.lang.foreign.MemorySegment;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.ToLongFunction;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
@@ -20,6 +23,7 @@ final class AeronEndpoint implements Endpoint {
     private final Map<ChannelKey, InboundChannel> inbound = new HashMap<>();
     private final Map<ChannelKey, OutboundChannel> outbound = new HashMap<>();
     private final Map<Integer, PeerLink> linkTo = new HashMap<>();
+    private final List<Sender> senders;
     private final RefusalCounts refusals;
     private final Runnable onClose;
     private volatile boolean closed;
@@ -30,11 +34,13 @@ final class AeronEndpoint implements Endpoint {
             List<InboundChannel> inbound,
             List<OutboundChannel> outbound,
             List<PeerLink> links,
+            List<Sender> senders,
             RefusalCounts refusals,
             Runnable onClose) {
         this.rank = rank;
         this.inbox = inbox;
         this.links = links;
+        this.senders = senders;
         this.refusals = refusals;
         this.onClose = onClose;
         inbound.forEach(channel -> this.inbound.put(channel.key(), channel));
@@ -58,6 +64,7 @@ final class AeronEndpoint implements Endpoint {
                             .formatted(ChannelNames.of(key.channel()), ChannelNames.of(key)));
         }
         if (!channel.mayOffer(key, tensor.byteSize())) {
+            channel.waitsForCredit();
             return OfferResult.NO_CREDIT;
         }
         return channel.link().send(channel, key, tensor);
@@ -108,6 +115,38 @@ final class AeronEndpoint implements Endpoint {
         return refusals.snapshot().isEmpty()
                 ? text
                 : text + "\nrefused frames: " + refusals.snapshot();
+    }
+
+    @Override
+    public List<LinkTraffic> traffic() {
+        return links.stream()
+                .sorted(Comparator.comparingInt(PeerLink::toRank))
+                .map(link -> traffic(link.toRank()))
+                .toList();
+    }
+
+    private LinkTraffic traffic(int peer) {
+        return new LinkTraffic(
+                peer,
+                sum(peer, OutboundChannel::sentBytes),
+                inbound.values().stream()
+                        .filter(channel -> channel.fromRank() == peer)
+                        .mapToLong(InboundChannel::receivedBytes)
+                        .sum(),
+                sum(peer, OutboundChannel::backPressured),
+                sum(peer, OutboundChannel::outOfCredit),
+                sum(peer, OutboundChannel::resent),
+                senders.stream()
+                        .filter(sender -> sender.rank() == peer)
+                        .mapToLong(Sender::corrupt)
+                        .sum());
+    }
+
+    private long sum(int peer, ToLongFunction<OutboundChannel> counter) {
+        return outbound.values().stream()
+                .filter(channel -> channel.link().toRank() == peer)
+                .mapToLong(counter)
+                .sum();
     }
 
     long resentFrames() {

@@ -79,7 +79,7 @@ final class FrameWriter {
         }
         long result = publication.tryClaim(TensorFrame.HEADER_BYTES + chunk, claim);
         if (result > 0) {
-            channel.claimed(key, sequence, tensor);
+            channel.claimed(key, sequence, tensor, chunk);
             write(key, sequence, tensor, offset, chunk, result, harm);
             fate = null;
             if (harm instanceof Fate.Duplicate) {

@@ -50,6 +50,7 @@ final class InboundChannel {
     private boolean asked;
     private volatile boolean asksAgain;
     private volatile long verified;
+    private volatile long receivedBytes;
 
     // the rank's thread's; others read
     private volatile long taken;
@@ -91,6 +92,8 @@ final class InboundChannel {
         }
         MemorySegment.copy(payload, payloadAt, slots.get(filling), filled, frame.chunkBytes());
         filled += frame.chunkBytes();
+        long receivedBefore = receivedBytes;
+        receivedBytes = receivedBefore + frame.chunkBytes();
         damages = 0;
         asked = false;
         return null;
@@ -274,6 +277,11 @@ final class InboundChannel {
     }
 
     // ---- any thread
+
+    /** Bytes of tensors that were accepted. */
+    long receivedBytes() {
+        return receivedBytes;
+    }
 
     String describe() {
         StringBuilder text = new StringBuilder();

@@ -139,6 +139,7 @@ final class Inbox {
         }
         FrameForm form = sender.form(session);
         if (!form.isIntact(frame, buffer, offset, length, header.position())) {
+            sender.damaged();
             onDamage(sender, header);
             return FrameRefusal.CORRUPT;
         }

@@ -34,6 +34,10 @@ final class OutboundChannel {
     private volatile @Nullable FrameKey sending;
     private volatile long position;
     private volatile long resent;
+    private volatile long sentBytes;
+    private volatile long backPressured;
+    private volatile long outOfCredit;
+    private boolean held;
     private long total;
     private long frames;
     private long againTensor = NONE;
@@ -107,7 +111,25 @@ final class OutboundChannel {
         return true;
     }
 
+    /** The tensor may not enter the log yet; however often it is offered, it waits once. */
+    void waitsForCredit() {
+        if (!held) {
+            held = true;
+            long before = outOfCredit;
+            outOfCredit = before + 1;
+        }
+    }
+
     // ---- under the link's lock
+
+    /** The log is full; see {@link #waitsForCredit}. */
+    void waitsForLog() {
+        if (!held) {
+            held = true;
+            long before = backPressured;
+            backPressured = before + 1;
+        }
+    }
 
     /**
      * A chunk is about to enter the log; the first one uses a credit. Counted before it is seen by
@@ -125,8 +147,10 @@ final class OutboundChannel {
     }
 
     /** A chunk of a tensor, fresh or sent again, is about to enter the log. */
-    void claimed(FrameKey tensorKey, long number, MemorySegment tensor) {
+    void claimed(FrameKey tensorKey, long number, MemorySegment tensor, int chunk) {
         frames++;
+        long sentBefore = sentBytes;
+        sentBytes = sentBefore + chunk;
         if (number == complete) {
             begin(tensorKey, tensor);
         }
@@ -136,6 +160,7 @@ final class OutboundChannel {
     boolean advance(long bytes, int chunk) {
         boolean last = position + chunk == bytes;
         if (last) {
+            held = false;
             sending = null;
             long completeBefore = complete;
             complete = completeBefore + 1;
@@ -259,6 +284,21 @@ final class OutboundChannel {
     /** Frames sent again. */
     long resent() {
         return resent;
+    }
+
+    /** Bytes of tensors that entered the log. */
+    long sentBytes() {
+        return sentBytes;
+    }
+
+    /** Tensors that met a full log. */
+    long backPressured() {
+        return backPressured;
+    }
+
+    /** Tensors that had to wait for credit. */
+    long outOfCredit() {
+        return outOfCredit;
     }
 
     String describe() {

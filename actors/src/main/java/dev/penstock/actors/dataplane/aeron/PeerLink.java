@@ -77,6 +77,7 @@ final class PeerLink {
         try {
             flushCredits();
             if (channel.sendsAgain() && !channel.sendAgain(writer)) {
+                channel.waitsForLog();
                 return OfferResult.BACK_PRESSURED;
             }
             long bytes = tensor.byteSize();
@@ -92,6 +93,9 @@ final class PeerLink {
                     wakeReceiver.run();
                     Thread.yield();
                 } else if (result != Publication.ADMIN_ACTION) {
+                    if (result == Publication.BACK_PRESSURED) {
+                        channel.waitsForLog();
+                    }
                     return answer(result);
                 }
             }

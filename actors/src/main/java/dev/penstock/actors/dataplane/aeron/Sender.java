@@ -5,7 +5,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A rank that sends here, and the session of its publication once an intact frame came. Another
- * session is heard only after this one ended. The poller's, but for {@link #vanishedWith}.
+ * session is heard only after this one ended. The poller's, but for {@link #vanishedWith} and
+ * {@link #corrupt}.
  */
 final class Sender {
     private final int rank;
@@ -17,6 +18,7 @@ final class Sender {
     private volatile boolean bound;
     private volatile boolean ended;
     private volatile int sessionId;
+    private volatile long corrupt;
 
     /**
      * @param udp whether its frames come over UDP
@@ -72,6 +74,17 @@ final class Sender {
             ended = false;
             bound = true;
         }
+    }
+
+    /** A frame that says it is of this rank was damaged. */
+    void damaged() {
+        long before = corrupt;
+        corrupt = before + 1;
+    }
+
+    /** Damaged frames; from any thread. */
+    long corrupt() {
+        return corrupt;
     }
 
     void end() {

@@ -88,6 +88,10 @@ class FrameFaultsTest {
             Map<FrameRefusal, Long> refused = ranks.plane.refusals();
             assertThat(refused.containsKey(FrameRefusal.CORRUPT)).isEqualTo(corrupt > 0);
             assertThat(ranks.plane.resentFrames() > 0).isEqualTo(drop + corrupt > 0);
+            assertThat(
+                            ranks.sender.traffic().getFirst().corruptFrames()
+                                    + ranks.receiver.traffic().getFirst().corruptFrames())
+                    .isEqualTo(refused.getOrDefault(FrameRefusal.CORRUPT, 0L));
             if (duplicate > 0) {
                 assertThat(refused).containsKey(FrameRefusal.DUPLICATE);
             }
@@ -108,6 +112,8 @@ class FrameFaultsTest {
             assertThat(ranks.slots.get(slot).asSlice(0, 19_000).mismatch(ranks.tensor(19_000, 3)))
                     .isEqualTo(-1);
             assertThat(ranks.plane.resentFrames()).isEqualTo(1);
+            assertThat(ranks.sender.traffic().getFirst().resentFrames()).isEqualTo(1);
+            assertThat(ranks.receiver.traffic().getFirst().receivedBytes()).isEqualTo(19_000);
         }
     }
 
@@ -121,7 +127,8 @@ class FrameFaultsTest {
 
             assertThat(ranks.heardByReceiver.failures.peek())
                     .hasMessageContaining(
-                            "rank 1 received (step 1, micro-batch 5, slice 0) on activation 0->1 from rank 0 damaged 8 times");
+                            "rank 1 received (step 1, micro-batch 5, slice 0) on activation 0->1"
+                                + " from rank 0 damaged 8 times");
         }
     }
 

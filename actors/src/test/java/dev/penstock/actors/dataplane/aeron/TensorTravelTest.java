@@ -12,6 +12,7 @@ import static org.awaitility.Awaitility.await;
 import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.actors.dataplane.FrameKey;
 import dev.penstock.actors.dataplane.Inbound;
+import dev.penstock.actors.dataplane.LinkTraffic;
 import dev.penstock.actors.dataplane.OfferResult;
 import dev.penstock.actors.dataplane.Outbound;
 import dev.penstock.actors.dataplane.Transport;
@@ -146,6 +147,7 @@ class TensorTravelTest {
 
             assertThat(ranks.sender.credits(FORWARD)).isZero();
             assertThat(ranks.sender.offer(forward(2), tensor)).isEqualTo(OfferResult.NO_CREDIT);
+            assertThat(ranks.sender.offer(forward(2), tensor)).isEqualTo(OfferResult.NO_CREDIT);
 
             int slot = TwoRanks.take(ranks.receiver, forward(0));
             await().atMost(DEADLINE).until(() -> !ranks.heardBySender.credits.isEmpty());
@@ -154,6 +156,11 @@ class TensorTravelTest {
             assertThat(TwoRanks.offer(ranks.sender, forward(2), tensor))
                     .isEqualTo(OfferResult.SENT);
             assertThat(TwoRanks.take(ranks.receiver, forward(2))).isNotEqualTo(slot);
+            assertThat(ranks.sender.traffic())
+                    .as("one tensor waited, however often it was offered")
+                    .containsExactly(new LinkTraffic(1, 3 * 4096, 0, 0, 1, 0, 0));
+            assertThat(ranks.receiver.traffic())
+                    .containsExactly(new LinkTraffic(0, 0, 3 * 4096, 0, 0, 0, 0));
         }
     }
 
@@ -256,7 +263,8 @@ class TensorTravelTest {
                     .contains("rank 0 to rank 1 activation 0->1, idle, 0 of 1 credits left");
             assertThat(ranks.receiver.describe())
                     .contains(
-                            "rank 1 from rank 0 activation 0->1, arrived (step 1, micro-batch 5, slice 0), 1 of 2 slots free");
+                            "rank 1 from rank 0 activation 0->1, arrived (step 1, micro-batch 5,"
+                                + " slice 0), 1 of 2 slots free");
         }
     }
 

@@ -1,0 +1,66 @@
+package dev.penstock.runtime.dashboard;
+
+import dev.penstock.runtime.events.RunEvent;
+
+/** Whether a run is well, in a word or two; the last trouble counts. Not thread-safe. */
+final class Health {
+    private static final String GOOD = "good";
+
+    /** A straggler is told again only when it was well in between; so long it is on the page. */
+    private static final long STRAGGLER_STEPS = 100;
+
+    private boolean recovering;
+    private boolean stalled;
+    private boolean unsaved;
+    private boolean leftOut;
+    private long slowUntil = -1;
+
+    boolean isRecovering() {
+        return recovering;
+    }
+
+    /** {@code step}: the last committed one. */
+    String told(long step) {
+        if (recovering) {
+            return "recovering";
+        }
+        if (stalled) {
+            return "stalled";
+        }
+        if (unsaved) {
+            return "last checkpoint failed";
+        }
+        if (step < slowUntil) {
+            return "a rank is slow";
+        }
+        return leftOut ? "log has gaps" : GOOD;
+    }
+
+    void on(RunEvent.Noted noted, long step) {
+        switch (noted.kind()) {
+            case RECOVERING -> recovering = true;
+            case STALL -> stalled = true;
+            case SAVE_FAILED -> unsaved = true;
+            case STRAGGLER -> slowUntil = step + STRAGGLER_STEPS;
+            case LEFT_OUT -> leftOut = true;
+        }
+    }
+
+    void stepped() {
+        stalled = false;
+    }
+
+    void saved() {
+        unsaved = false;
+    }
+
+    void verified(boolean whole) {
+        unsaved |= !whole;
+    }
+
+    /** The run came back, began again or ended. */
+    void settled() {
+        recovering = false;
+        stalled = false;
+    }
+}
