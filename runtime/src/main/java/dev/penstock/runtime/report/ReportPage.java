@@ -47,6 +47,7 @@ final class ReportPage {
             appendLearning(page);
         }
         findings.typical().ifPresent(step -> appendStep(page, step));
+        findings.prediction().ifPresent(prediction -> appendPrediction(page, prediction));
         if (curves.steps() > 0) {
             appendTimes(page);
             appendMemory(page);
@@ -166,12 +167,34 @@ final class ReportPage {
                         .formatted(slices().isEmpty() ? "" : " and token slices"));
     }
 
+    private void appendPrediction(StringBuilder page, Prediction prediction) {
+        var tables = new PredictionTables(prediction);
+        Prediction.Unseen median = prediction.median();
+        page.append("<section>\n<h2>Predicted and measured</h2>\n");
+        page.append(
+                "<p>A profile of half of the recent steps, simulated, foretells %s for a step's ops; step %d, the median of the %d that the profile has not seen, took %s: the prediction's error is %s. Transfers and collectives take no time in the simulation.</p>\n"
+                        .formatted(
+                                Quantities.nanos(prediction.simulated().makespanNanos()),
+                                median.step(),
+                                prediction.unseen().size(),
+                                Quantities.nanos(median.makespanNanos()),
+                                PredictionTables.signedPercent(prediction.makespanError())));
+        page.append("<h3>By kind of op</h3>\n").append(tables.kinds());
+        page.append("<h3>By rank</h3>\n").append(tables.ranks());
+        page.append(
+                        "<h3>Which ops of step %d were slower than the profile</h3>\n"
+                                .formatted(median.step()))
+                .append(tables.slowerOps());
+        page.append("<h3>Where its waiting came from</h3>\n").append(tables.waits());
+        page.append("</section>\n");
+    }
+
     private void appendTimes(StringBuilder page) {
         page.append("<section>\n<h2>Where the time of a step goes</h2>\n");
         page.append(
                 "<p class=\"note\">Mean over all steps of the run, per rank. All but the optimizer"
-                        + " add up to the span from the step's first op to its last; the bubble is what"
-                        + " is neither forward nor backward."
+                    + " add up to the span from the step's first op to its last; the bubble is what"
+                    + " is neither forward nor backward."
                         + (findings.facts().grid().isPipelineAlone()
                                 ? ""
                                 : " Of several pipelines, the first is shown.")

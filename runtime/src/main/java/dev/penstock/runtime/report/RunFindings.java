@@ -8,10 +8,12 @@ import java.util.Optional;
  * @param curves read from metrics.jsonl
  * @param recorder listened to the run
  * @param typical absent if no step was traced
+ * @param prediction absent with fewer than two recent steps
  */
 record RunFindings(
         RunFacts facts,
         RunEnding ending,
         RunCurves curves,
         RunRecorder recorder,
-        Optional<TypicalStep> typical) {}
+        Optional<TypicalStep> typical,
+        Optional<Prediction> prediction) {}

@@ -156,6 +156,11 @@ public final class RunRecorder implements RunListener {
         return ProfileText.print(new ProfileCosts(means.lines()));
     }
 
+    /** The most recent steps, rising. */
+    synchronized List<StepReport> recent() {
+        return List.copyOf(recent);
+    }
+
     /** How many steps {@link #typical} chooses from. */
     public synchronized int size() {
         return all().size();

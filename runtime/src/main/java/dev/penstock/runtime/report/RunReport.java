@@ -55,7 +55,8 @@ public final class RunReport {
                             ending,
                             curves,
                             recorder,
-                            TypicalStep.of(facts.schedule(), facts.grid(), recorder));
+                            TypicalStep.of(facts.schedule(), facts.grid(), recorder),
+                            Prediction.of(facts.schedule(), facts.grid(), recorder.recent()));
             writeFiles(findings, problems);
             return RunSummary.text(findings) + where(problems);
         } catch (IOException | RuntimeException e) {

@@ -30,6 +30,8 @@ final class RunSummary {
             lines.add(line("loss", losses(curves)));
             lines.add(line("speed", speed(curves)));
             lines.add(line("pipeline", pipeline(curves)));
+            findings.prediction()
+                    .ifPresent(prediction -> lines.add(line("prediction", prediction(prediction))));
             lines.add(line("time per step", times(curves)));
             lines.add(line("peak memory", memory(findings)));
             MemoryTable.ofLargestRank(findings)
@@ -83,6 +85,15 @@ final class RunSummary {
                         Quantities.percent(curves.median(Curve.BUBBLE_MEASURED)),
                         Quantities.percent(curves.median(Curve.BUBBLE_PREDICTED)),
                         Quantities.percent(curves.median(Curve.EFFICIENCY)));
+    }
+
+    private static String prediction(Prediction prediction) {
+        return "a simulated step takes %s, a measured one %s: %s"
+                .formatted(
+                        Quantities.nanos(prediction.simulated().makespanNanos()),
+                        Quantities.nanos(prediction.median().makespanNanos()),
+                        PredictionTables.signedPercent(prediction.makespanError()))
+                .replace("µ", "u");
     }
 
     /** Mean over the ranks: {@code forward 20.1 ms, backward 40.2 ms, ...}. */

@@ -61,6 +61,7 @@ class RunReportTest {
                 .contains("validation 2.6")
                 .contains("tokens/s")
                 .containsPattern("bubble \\d+\\.\\d % measured, \\d+\\.\\d % predicted")
+                .containsPattern("prediction +a simulated step takes [\\d.]+ ms, a measured one")
                 .contains("rank 1 286.1 MiB (planned 280.0 MiB)")
                 .contains("report         " + directory.report());
     }
@@ -79,6 +80,8 @@ class RunReportTest {
                 .contains("Where the time of a step goes")
                 .contains("measured: step ")
                 .contains("simulated with the same op times")
+                .contains("Predicted and measured", "the prediction's error is")
+                .contains("By kind of op", "Where its waiting came from")
                 .contains("Once upon a time")
                 .contains("run { name = quickstart }")
                 .contains("onednn-3.6-avx512")
