@@ -12,6 +12,8 @@ import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.OpText;
+import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
@@ -34,7 +36,9 @@ import org.jspecify.annotations.Nullable;
  * what it waits for.
  */
 final class OpInterpreter {
+    private final int rank;
     private final RankProgram program;
+    private final PipelineShape shape;
     private final Topology topology;
     private final boolean trains;
 
@@ -66,10 +70,17 @@ final class OpInterpreter {
     private int exchange;
     private boolean reductionBegun;
 
+    /** The op under way, while a recording wants ops. */
+    private @Nullable OpEvent recorded;
+
     /** A tensor in a receive slot, or (channel null) handed over on this rank. */
     private record Held(Tensor tensor, @Nullable ChannelKey channel, int slot) {}
 
+    /**
+     * @param rank that runs the program, one of perhaps several
+     */
     OpInterpreter(
+            int rank,
             Schedule schedule,
             RankProgram program,
             Map<Integer, StageProgram> stages,
@@ -77,7 +88,9 @@ final class OpInterpreter {
             BoundaryBuffers buffers,
             Endpoint endpoint,
             RankFaults faults) {
+        this.rank = rank;
         this.program = program;
+        this.shape = schedule.shape();
         this.topology = new Topology(schedule);
         this.trains = BufferNeeds.trains(program);
         this.recomputed =
@@ -101,6 +114,7 @@ final class OpInterpreter {
         position = 0;
         exchange = 0;
         reductionBegun = false;
+        recorded = null;
         reductions.clear();
         gathers.clear();
         exchanges.values().forEach(all -> all.forEach(GradientExchange::begin));
@@ -172,6 +186,7 @@ final class OpInterpreter {
         if (startNanos[position] == 0) {
             faults.beforeOp(op);
             startNanos[position] = System.nanoTime();
+            record(op);
         }
         Progress progress =
                 switch (op) {
@@ -199,9 +214,27 @@ final class OpInterpreter {
                 faults.afterComputation(op, startNanos[position]);
             }
             endNanos[position] = System.nanoTime();
+            OpEvent event = recorded;
+            if (event != null) {
+                event.commit();
+                recorded = null;
+            }
             position++;
         }
         return progress;
+    }
+
+    /** For Java Flight Recorder, if it is on. */
+    private void record(Op op) {
+        if (OpEvent.isWanted()) {
+            var event = new OpEvent();
+            event.op = OpText.print(op, shape);
+            event.rank = rank;
+            event.stage = op.stage();
+            event.pass = pass;
+            event.begin();
+            recorded = event;
+        }
     }
 
     static DataPlaneException linkFailed(String reason) {

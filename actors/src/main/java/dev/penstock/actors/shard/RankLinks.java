@@ -83,6 +83,7 @@ final class RankLinks implements AutoCloseable {
                 interpreters.put(
                         kind,
                         new OpInterpreter(
+                                rank,
                                 plan.schedule(kind),
                                 plan.program(kind, rank),
                                 stages,

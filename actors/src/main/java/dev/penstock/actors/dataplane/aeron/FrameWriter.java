@@ -81,6 +81,7 @@ final class FrameWriter {
         if (result > 0) {
             channel.claimed(key, sequence, tensor, chunk);
             write(key, sequence, tensor, offset, chunk, result, harm);
+            FrameEvent.record(true, fromRank, channel.key(), chunk);
             fate = null;
             if (harm instanceof Fate.Duplicate) {
                 again(key, sequence, tensor, offset, chunk);

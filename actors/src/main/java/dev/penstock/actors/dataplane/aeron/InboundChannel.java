@@ -94,6 +94,7 @@ final class InboundChannel {
         filled += frame.chunkBytes();
         long receivedBefore = receivedBytes;
         receivedBytes = receivedBefore + frame.chunkBytes();
+        FrameEvent.record(false, fromRank, key, frame.chunkBytes());
         damages = 0;
         asked = false;
         return null;
