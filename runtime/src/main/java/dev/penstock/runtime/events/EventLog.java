@@ -93,8 +93,7 @@ public final class EventLog implements RunListener, AutoCloseable {
     public void onStep(StepReport report) {
         lines.append(stepped(report));
         if (sampling.wants(report.step())) {
-            long bytes = lines.append(opTimes(report));
-            sampling.wrote(bytes);
+            lines.append(opTimes(report), sampling::wrote);
         }
         unlinked = report;
         if (links.isDue(clock.millis())) {
@@ -141,7 +140,8 @@ public final class EventLog implements RunListener, AutoCloseable {
         }
         if (changed || leases.isDue(time)) {
             List<Long> ages = present.stream().map(RunMember::leaseMillis).toList();
-            leases.wrote(lines.append(new RunEvent.Leases(time, ages)), time);
+            leases.told(time);
+            lines.append(new RunEvent.Leases(time, ages), leases::wrote);
         }
     }
 
@@ -201,7 +201,8 @@ public final class EventLog implements RunListener, AutoCloseable {
                         .toList();
         if (!carried.isEmpty()) {
             long time = clock.millis();
-            links.wrote(lines.append(new RunEvent.Links(time, report.step(), carried)), time);
+            links.told(time);
+            lines.append(new RunEvent.Links(time, report.step(), carried), links::wrote);
         }
     }
 

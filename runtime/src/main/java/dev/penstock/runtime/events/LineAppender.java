@@ -13,21 +13,31 @@ import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongConsumer;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Appends lines from a thread of its own. When the disk is full it says so once and stops. */
+/**
+ * Makes lines of events and appends them, both on a thread of its own. When the disk is full it
+ * says so once and stops.
+ */
 final class LineAppender implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(LineAppender.class);
     private static final int LINES = 1024;
     private static final long PATIENCE_MS = 5_000;
-    private static final byte[] LAST = {};
+    private static final Line LAST = new Line(null, _ -> {});
 
     private final Path file;
     private final InstantSource clock;
-    private final BlockingQueue<byte[]> waiting = new ArrayBlockingQueue<>(LINES);
+    private final BlockingQueue<Line> waiting = new ArrayBlockingQueue<>(LINES);
     private final AtomicLong leftOut = new AtomicLong();
     private final Thread writer;
+
+    /**
+     * @param event null for the end
+     */
+    private record Line(@Nullable RunEvent event, LongConsumer written) {}
 
     LineAppender(Path file, InstantSource clock) {
         this.file = file;
@@ -35,17 +45,20 @@ final class LineAppender implements AutoCloseable {
         this.writer = Thread.ofVirtual().name("event-log").start(this::write);
     }
 
+    /** Hands an event over, or leaves it out if too many wait. */
+    void append(RunEvent event) {
+        append(event, _ -> {});
+    }
+
     /**
-     * Hands a line over, or leaves it out if too many wait.
+     * As {@link #append(RunEvent)}.
      *
-     * @return its length in bytes
+     * @param written told the length of its line in bytes, on the writing thread
      */
-    long append(RunEvent event) {
-        byte[] line = RunEventJson.write(event);
-        if (!waiting.offer(line)) {
+    void append(RunEvent event, LongConsumer written) {
+        if (!waiting.offer(new Line(event, written))) {
             leftOut.incrementAndGet();
         }
-        return line.length;
     }
 
     /** Waits until everything is written, or a disk that hangs has had its time. */
@@ -72,14 +85,21 @@ final class LineAppender implements AutoCloseable {
             if (!endsALine(channel)) {
                 out.write('\n');
             }
-            for (byte[] line = waiting.take(); line.length > 0; line = waiting.take()) {
-                writeLine(out, line);
+            while (true) {
+                Line line = waiting.take();
+                RunEvent event = line.event();
+                if (event == null) {
+                    return;
+                }
+                byte[] bytes = RunEventJson.write(event);
+                writeLine(out, bytes);
+                line.written().accept(bytes.length);
                 long missing = leftOut.getAndSet(0);
                 if (missing > 0) {
                     writeLine(out, RunEventJson.write(leftOut(missing)));
                 }
             }
-        } catch (IOException e) {
+        } catch (IOException | RuntimeException e) {
             LOG.warn("no more events are written to {}: {}; training goes on", file, e.toString());
             dropAll();
         } catch (InterruptedException e) {
@@ -111,7 +131,7 @@ final class LineAppender implements AutoCloseable {
     /** Until closed, so that nobody waits for room. */
     private void dropAll() {
         try {
-            while (waiting.take().length > 0) {
+            while (waiting.take().event() != null) {
                 // gone
             }
         } catch (InterruptedException e) {

@@ -3,6 +3,7 @@ package dev.penstock.runtime.events;
 /**
  * Of which steps op times are kept: the first ones, then one in so many. Each time they have filled
  * their share of the disk, half as many: a log's size grows with the logarithm of the steps.
+ * Thread-safe: the log is written by a thread of its own.
  */
 final class OpTimesSampling {
     private static final int FIRST_STEPS = 3;
@@ -17,7 +18,7 @@ final class OpTimesSampling {
         this.interval = everySteps;
     }
 
-    boolean wants(long step) {
+    synchronized boolean wants(long step) {
         seen++;
         boolean wanted = seen <= FIRST_STEPS || step < last || step - last >= interval;
         if (wanted) {
@@ -26,7 +27,7 @@ final class OpTimesSampling {
         return wanted;
     }
 
-    void wrote(long written) {
+    synchronized void wrote(long written) {
         bytes += written;
         if (bytes > SHARE_BYTES) {
             bytes = 0;

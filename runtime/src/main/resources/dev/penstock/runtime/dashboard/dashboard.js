@@ -259,7 +259,7 @@ function showStanding() {
   }), "nobody was told of yet");
   byId("links-as-of").textContent = standing.links.length
     ? `Since the links were opened, as of step ${standing.linksStep}. A recovery opens them anew.` : "";
-  table("links", ["from", "to", "sent", "received back", "met a full log", "waited for a slot", "frames sent again", "damaged frames"],
+  table("links", ["from", "to", "sent", "received from it", "met a full log", "waited for a slot", "frames sent again", "damaged frames"],
     standing.links.map(link => ["rank " + link[0], "rank " + link[1], bytes(link[2]), bytes(link[3]), ...link.slice(4).map(count)]),
     "nothing was sent between ranks yet");
   table("checkpoints", ["step", "written", "size", "took", "verified"], standing.checkpoints.toReversed().map(each =>
