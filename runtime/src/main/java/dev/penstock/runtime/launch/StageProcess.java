@@ -1,6 +1,7 @@
 package dev.penstock.runtime.launch;
 
 import akka.actor.typed.ActorSystem;
+import akka.actor.typed.Behavior;
 import akka.actor.typed.javadsl.Behaviors;
 import dev.penstock.actors.dataplane.DataPlane;
 import dev.penstock.actors.node.NodeActor;
@@ -40,12 +41,6 @@ public final class StageProcess {
                 args[1].equals(SPARE) ? Optional.empty() : Optional.of(Integer.parseInt(args[1]));
         Path driverDirectory = Path.of(args[2]);
         String seed = args[3];
-
-        LoadedConfig config =
-                ConfigLoader.loadWithOrigins(
-                        directory.resolve(RunAssembly.LAUNCH_CONFIG), List.of());
-        RunAssembly assembly = RunAssembly.of(config, RunOptions.read(directory));
-        DataPlane dataPlane = assembly.openDataPlane(driverDirectory);
         var info =
                 new NodeInfo(
                         rank.map(r -> "stage process " + r).orElse("spare process"),
@@ -54,21 +49,38 @@ public final class StageProcess {
                         rank,
                         rank.isEmpty(),
                         Optional.empty());
-        RankResources resources = assembly.resources(dataPlane).whenFenced(StageProcess::endFenced);
-        ActorSystem<Void> system =
-                ActorSystems.clustered(
-                        Behaviors.setup(
-                                context -> {
-                                    context.spawn(NodeActor.create(info, resources), "node");
-                                    return Behaviors.empty();
-                                }),
-                        List.of(seed));
+
+        // joining takes about as long as reading the data and building the model's plan: both at
+        // once
+        ActorSystem<RankResources> system = ActorSystems.clustered(hosting(info), List.of(seed));
         LOG.info("{} joins {}", info.name(), seed);
+        DataPlane dataPlane;
+        try {
+            LoadedConfig config =
+                    ConfigLoader.loadWithOrigins(
+                            directory.resolve(RunAssembly.LAUNCH_CONFIG), List.of());
+            RunAssembly assembly = RunAssembly.of(config, RunOptions.read(directory));
+            dataPlane = assembly.openDataPlane(driverDirectory);
+            system.tell(assembly.resources(dataPlane).whenFenced(StageProcess::endFenced));
+        } catch (RuntimeException | Error e) {
+            LOG.error("{} cannot start", info.name(), e);
+            Runtime.getRuntime().halt(1); // the actor system would keep the process alive
+            throw e;
+        }
         awaitEndOfInput();
         dataPlane.close();
         system.terminate();
         // The cluster would take seconds to say goodbye to members that end as well.
         Runtime.getRuntime().halt(0);
+    }
+
+    /** Hosts ranks from when it has the resources for them. */
+    private static Behavior<RankResources> hosting(NodeInfo info) {
+        return Behaviors.receive(
+                (context, resources) -> {
+                    context.spawn(NodeActor.create(info, resources), "node");
+                    return Behaviors.same();
+                });
     }
 
     /** The run goes on without this process, which nobody waits for any more. */

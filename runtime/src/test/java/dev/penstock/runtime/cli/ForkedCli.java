@@ -5,7 +5,6 @@ import static org.awaitility.Awaitility.await;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -31,7 +30,7 @@ final class ForkedCli implements AutoCloseable {
         return start(List.of(arguments));
     }
 
-    /** Starts it as the launcher does, from the class path of this process. */
+    /** Starts it as the launcher does. */
     static ForkedCli start(List<String> arguments, String... settings) throws IOException {
         return startWith(List.of(), arguments, settings);
     }
@@ -44,15 +43,7 @@ final class ForkedCli implements AutoCloseable {
     static ForkedCli startWith(List<String> starter, List<String> arguments, String... settings)
             throws IOException {
         List<String> command = new ArrayList<>(starter);
-        // a shell may have started this process with interrupts ignored, which a child inherits
-        command.addAll(List.of("env", "--default-signal=INT"));
-        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
-                .filter(argument -> !argument.startsWith("-javaagent"))
-                .filter(argument -> !argument.startsWith("-Xmx"))
-                .forEach(command::add);
-        command.addAll(List.of("-Xmx512m", "-cp", System.getProperty("java.class.path")));
-        command.add(Main.class.getName());
+        command.addAll(ForkedJava.command("-Xmx512m"));
         command.addAll(arguments);
         for (String setting : settings) {
             command.addAll(List.of("--set", setting));

@@ -5,7 +5,6 @@ import static org.awaitility.Awaitility.await;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -29,21 +28,12 @@ final class ForkedTraining implements AutoCloseable {
     }
 
     /**
-     * Starts it as the launcher does, from the class path of this process.
+     * Starts it as the launcher does.
      *
      * @param flags more of them for the Java machine
      */
     static ForkedTraining start(Training training, String... flags) throws IOException {
-        List<String> command = new ArrayList<>();
-        // a shell may have started this process with interrupts ignored, which a child inherits
-        command.addAll(List.of("env", "--default-signal=INT"));
-        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
-                .filter(argument -> !argument.startsWith("-javaagent"))
-                .forEach(command::add);
-        command.addAll(List.of(flags));
-        command.addAll(List.of("-cp", System.getProperty("java.class.path")));
-        command.add(Main.class.getName());
+        List<String> command = ForkedJava.command(flags);
         command.addAll(training.arguments());
         Path output = training.configuration().resolveSibling("output.txt");
         Process process =

@@ -1,0 +1,98 @@
+package dev.penstock.runtime.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+
+/**
+ * Commands that start the program in a Java machine of its own, with the flags of this one: what
+ * the build packaged if it says so ({@code penstock.packaged}, a module's target directory), as the
+ * launcher does, with a cache of classes that the first use makes; otherwise this class path.
+ */
+final class ForkedJava {
+    private static final String PACKAGED = System.getProperty("penstock.packaged", "");
+    private static final int REHEARSAL_MINUTES = 4;
+
+    private ForkedJava() {}
+
+    /**
+     * @param flags more of them for the Java machine
+     */
+    static List<String> command(String... flags) throws IOException {
+        List<String> command = new ArrayList<>();
+        // a shell may have started this process with interrupts ignored, which a child inherits
+        command.addAll(List.of("env", "--default-signal=INT"));
+        command.addAll(java());
+        if (!PACKAGED.isEmpty()) {
+            command.add("-XX:AOTCache=" + cache());
+            command.addAll(quietCache());
+        }
+        command.addAll(List.of(flags));
+        command.addAll(List.of("-cp", classPath(), Main.class.getName()));
+        return command;
+    }
+
+    private static List<String> java() {
+        List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
+                .filter(argument -> !argument.startsWith("-javaagent"))
+                .forEach(command::add);
+        return command;
+    }
+
+    private static String classPath() {
+        return PACKAGED.isEmpty()
+                ? System.getProperty("java.class.path")
+                : PACKAGED + "/penstock-runtime.jar:" + PACKAGED + "/lib/*";
+    }
+
+    private static List<String> quietCache() {
+        return List.of("-Xlog:aot=off", "-Xlog:cds=off", "-Xlog:class+path=off");
+    }
+
+    private static synchronized Path cache() throws IOException {
+        Path cache = Path.of(PACKAGED, "tests.aot");
+        Path jar = Path.of(PACKAGED, "penstock-runtime.jar");
+        if (!Files.exists(cache)
+                || Files.getLastModifiedTime(cache).compareTo(Files.getLastModifiedTime(jar)) < 0) {
+            Files.deleteIfExists(cache);
+            rehearse(cache);
+        }
+        return cache;
+    }
+
+    private static void rehearse(Path cache) throws IOException {
+        Path folder = Files.createTempDirectory(Path.of(PACKAGED), "rehearsal-");
+        Path output = Path.of(PACKAGED, "rehearsal.txt");
+        List<String> command =
+                Stream.of(
+                                java(),
+                                quietCache(),
+                                List.of("-XX:AOTCacheOutput=" + cache, "-cp", classPath()),
+                                List.of(Rehearsal.class.getName(), folder.toString()))
+                        .flatMap(List::stream)
+                        .toList();
+        Process rehearsal =
+                new ProcessBuilder(command)
+                        .redirectErrorStream(true)
+                        .redirectOutput(output.toFile())
+                        .start();
+        try {
+            assertThat(rehearsal.waitFor(REHEARSAL_MINUTES, TimeUnit.MINUTES)).isTrue();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IOException(e);
+        } finally {
+            rehearsal.destroyForcibly();
+        }
+        assertThat(rehearsal.exitValue()).as(() -> "see " + output).isZero();
+    }
+}
