@@ -46,10 +46,13 @@ public final class Rehearsal {
                 """
                         .formatted(folder.resolve("runs")));
         int code = Main.commandLine().execute("train", config.toString());
-        System.exit(code == ExitCode.OK ? onCluster(folder, config) : code);
+        if (code == ExitCode.OK) {
+            trainOnCluster(folder, config); // should it fail, what was seen is worth keeping
+        }
+        System.exit(code);
     }
 
-    private static int onCluster(Path folder, Path config) throws IOException {
+    private static void trainOnCluster(Path folder, Path config) throws IOException {
         Path node = folder.resolve("node.conf");
         Files.writeString(
                 node,
@@ -63,8 +66,7 @@ public final class Rehearsal {
                 .daemon()
                 .start(() -> Main.commandLine().execute(start.toArray(String[]::new)));
         awaitListener(port);
-        return Main.commandLine()
-                .execute("train", config.toString(), "--seed", "127.0.0.1:" + port);
+        Main.commandLine().execute("train", config.toString(), "--seed", "127.0.0.1:" + port);
     }
 
     private static void awaitListener(int port) throws IOException {
