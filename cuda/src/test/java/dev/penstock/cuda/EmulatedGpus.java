@@ -2,6 +2,7 @@ package dev.penstock.cuda;
 
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.DeviceSettings.Kind;
+import dev.penstock.cuda.gpu.GpuProbe;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
@@ -27,9 +28,17 @@ public final class EmulatedGpus {
     private static final List<String> THREAD_ORDERS = List.of("forward", "reverse", "shuffled:20");
 
     private static final boolean REAL = "real".equals(System.getProperty("penstock.gpu"));
-    private static final String PROBLEM = REAL ? "" : load();
+    private static final String PROBLEM = REAL ? noRealGpu() : load();
 
     private EmulatedGpus() {}
+
+    /** Why there is no GPU; empty if there is one. */
+    private static String noRealGpu() {
+        return switch (GpuProbe.run()) {
+            case GpuProbe.Found _ -> "";
+            case GpuProbe.None(String reason) -> "no GPU: " + reason;
+        };
+    }
 
     private static String load() {
         Path script = Path.of("../cuda/src/test/cpp/emulator/build.sh").toAbsolutePath();
@@ -73,6 +82,16 @@ public final class EmulatedGpus {
     public static void requireEmulated() {
         require();
         Assumptions.assumeFalse(REAL, "not on a real GPU");
+    }
+
+    /** Whether tests are meant for the machine's GPU. */
+    static boolean areReal() {
+        return REAL;
+    }
+
+    /** Why there are no GPUs for tests; empty if there are. */
+    static String problem() {
+        return PROBLEM;
     }
 
     /** A GPU of each order of threads; none where there is no emulator. */

@@ -14,11 +14,16 @@ import java.util.Random;
 import java.util.function.ToDoubleFunction;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.extension.ExtendWith;
 
 /**
  * What the contract tests share: all implementations, fresh tensors of seeded random numbers, and
- * comparison with double-precision truth.
+ * comparison with double-precision truth. With {@code -Dpenstock.gpu=real} the machine's GPU is the
+ * only implementation.
  */
+@Tag("gpu")
+@ExtendWith(RealGpu.class)
 abstract class KernelContract {
     /** Relative to the largest magnitude in the compared tensor. */
     static final double TOLERANCE = 4e-6;
@@ -29,6 +34,9 @@ abstract class KernelContract {
     private int tensors;
 
     static Stream<DeviceSettings> devices() {
+        if (EmulatedGpus.areReal()) {
+            return EmulatedGpus.devices();
+        }
         DeviceSettings cpu = DeviceSettings.DEFAULTS.withKind(Kind.CPU);
         DeviceSettings java = cpu.withGemm(Gemm.JAVA);
         return Stream.concat(

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.gpu;
 
+import dev.penstock.cuda.gpu.GpuProbe;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
@@ -18,7 +19,7 @@ public final class EmulatedGpus {
     private static final Path BUILD = Path.of("../cuda/src/test/cpp/emulator/build.sh");
 
     private static final boolean REAL = "real".equals(System.getProperty("penstock.gpu"));
-    private static final String PROBLEM = REAL ? "" : load();
+    private static final String PROBLEM = REAL ? noRealGpu() : load();
 
     private EmulatedGpus() {}
 
@@ -34,6 +35,14 @@ public final class EmulatedGpus {
             throw new IllegalStateException("building the emulator of GPUs: exit code " + exit);
         }
         return library.strip();
+    }
+
+    /** Why there is no GPU; empty if there is one. */
+    private static String noRealGpu() {
+        return switch (GpuProbe.run()) {
+            case GpuProbe.Found _ -> "";
+            case GpuProbe.None(String reason) -> "no GPU: " + reason;
+        };
     }
 
     private static String load() {

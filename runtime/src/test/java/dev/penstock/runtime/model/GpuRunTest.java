@@ -14,11 +14,13 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Whole training on a GPU, emulated where there is none. */
+@Tag("gpu")
 class GpuRunTest {
     private static final DeviceSettings GPU = DeviceSettings.DEFAULTS.withKind(Kind.CUDA);
     private static final int GOLDEN_STEPS = 8;

@@ -1,0 +1,195 @@
+package dev.penstock.benchmarks;
+
+import dev.penstock.cuda.Devices;
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.cuda.device.DeviceException;
+import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.DeviceSettings.Kind;
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.gpu.GpuProbe;
+import dev.penstock.runtime.config.ConfigException;
+import java.io.PrintStream;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+
+/**
+ * Training steps of GPT-2's sizes in bf16 on the first GPU: tokens per second, and FLOP/s beside
+ * what one large product of matrices reaches on the same device in the same run. Each size has as
+ * many sequences per step as fit into the GPU's memory, up to 32; one that does not fit at all says
+ * so.
+ *
+ * <p>Arguments: names of rows, such as {@code 124m 355m/2}; all but {@code toy} without any.
+ */
+public final class GpuBenchmark {
+    private static final int STEPS = 10;
+
+    /** Of the GPU's memory, for what runs have planned; the rest is the driver's. */
+    private static final double USABLE = 0.92;
+
+    private static final long MEASURED_NANOS = 1_000_000_000L;
+
+    /**
+     * A row of the table.
+     *
+     * @param stages all on the one GPU
+     */
+    record Row(TrainingShape shape, int stages, int mostSequences) {
+        String name() {
+            return stages == 1 ? shape.name() : shape.name() + "/" + stages;
+        }
+
+        /**
+         * @param sequences of a micro-batch
+         * @param rankBytes that a rank may hold
+         */
+        TrainingMeasurement.Setup setup(int sequences, long rankBytes) {
+            int microBatches = stages == 1 ? 1 : 4 * stages;
+            return new TrainingMeasurement.Setup(
+                    name(),
+                    shape,
+                    STEPS,
+                    sequences * microBatches,
+                    microBatches,
+                    List.of(
+                            "pipeline.stages=" + stages,
+                            "device.kind=\"cuda:0\"",
+                            "device.precision=bf16",
+                            "device.memory-limit=" + rankBytes));
+        }
+    }
+
+    private static final TrainingShape TOY = new TrainingShape("toy", 2, 32, 2, 32, 64);
+    private static final TrainingShape GPT2_124M =
+            new TrainingShape("124m", 12, 768, 12, 1_024, 50_257);
+    private static final TrainingShape GPT2_355M =
+            new TrainingShape("355m", 24, 1_024, 16, 1_024, 50_257);
+
+    private static final List<Row> ROWS =
+            List.of(
+                    new Row(GPT2_124M, 1, 32),
+                    new Row(GPT2_355M, 1, 32),
+                    new Row(new TrainingShape("774m", 36, 1_280, 20, 1_024, 50_257), 1, 32),
+                    new Row(new TrainingShape("1.5b", 48, 1_600, 25, 1_024, 50_257), 1, 32),
+                    new Row(GPT2_355M, 2, 8),
+                    new Row(GPT2_355M, 4, 8));
+
+    private static final Row TOY_ROW = new Row(TOY, 1, 2);
+
+    private final PrintStream out;
+
+    private GpuBenchmark(PrintStream out) {
+        this.out = out;
+    }
+
+    public static void main(String[] arguments) {
+        switch (GpuProbe.run()) {
+            case GpuProbe.None(String reason) -> {
+                System.err.println("no benchmark: " + reason);
+                System.exit(2);
+            }
+            case GpuProbe.Found(var gpus) -> {
+                var benchmark = new GpuBenchmark(System.out);
+                if (!benchmark.run(gpus.getFirst(), Arrays.asList(arguments))) {
+                    System.exit(1);
+                }
+            }
+        }
+    }
+
+    /** Returns whether any row ran. */
+    private boolean run(GpuProbe.Gpu gpu, List<String> wanted) {
+        boolean toy = wanted.contains(TOY_ROW.name());
+        double peak = productFlops(toy ? 128 : 8_192);
+        print(
+                "%s, %.1f GiB, compute capability %s; best product of matrices in bf16: %.1f"
+                        + " TFLOP/s%n%n",
+                gpu.name(),
+                gpu.memoryBytes() / (double) (1L << 30),
+                gpu.computeCapability(),
+                peak / 1e12);
+        print(
+                "%-10s %10s %12s %10s %10s %11s %8s %10s%n",
+                "size/st.",
+                "sequences",
+                "tokens/s",
+                "step ms",
+                "TFLOP/s",
+                "of product",
+                "bubble",
+                "memory GiB");
+        long usable = (long) (USABLE * gpu.memoryBytes());
+        boolean any = false;
+        for (Row row : toy ? List.of(TOY_ROW) : ROWS) {
+            if (wanted.isEmpty() || wanted.contains(row.name())) {
+                any |= row(row, usable, peak);
+            }
+        }
+        print(
+                """
+
+                sequences: per step, of %s tokens; TFLOP/s: floating-point operations of the model; of product: their share of
+                the best product's above; several stages: all on this GPU; memory: of the rank that holds most
+                """,
+                toy ? "32" : "1,024");
+        return any;
+    }
+
+    private boolean row(Row row, long usable, double peak) {
+        String reason = "";
+        for (int sequences = row.mostSequences(); sequences >= 1; sequences /= 2) {
+            try {
+                TrainingMeasurement.Setup setup = row.setup(sequences, usable / row.stages());
+                TrainingMeasurement found = TrainingMeasurement.of(setup);
+                double flops = found.tokensPerSecond() * row.shape().flopsPerToken();
+                print(
+                        "%-10s %10d %12.0f %10.1f %10.1f %10.0f%% %7.1f%% %10.1f%n",
+                        row.name(),
+                        setup.sequences(),
+                        found.tokensPerSecond(),
+                        1e3 * found.stepSeconds(),
+                        flops / 1e12,
+                        100 * flops / peak,
+                        100 * found.bubble(),
+                        found.peakBytes() / (double) (1L << 30));
+                return true;
+            } catch (ConfigException | DeviceException | IllegalStateException e) {
+                reason = String.valueOf(e.getMessage()).lines().findFirst().orElse("");
+            }
+        }
+        print("%-10s does not run: %s%n", row.name(), reason);
+        return false;
+    }
+
+    private void print(String format, Object... values) {
+        out.printf(Locale.ROOT, format, values);
+        out.flush();
+    }
+
+    /** FLOP/s of a square product of bf16 factors with F32 sums. */
+    private static double productFlops(int n) {
+        DeviceSettings gpu = DeviceSettings.DEFAULTS.withKind(Kind.CUDA).withGpu(0);
+        try (Device device = Devices.open(gpu)) {
+            Tensor a = device.memory().tensor("a", DType.BF16, n, n);
+            Tensor b = device.memory().tensor("b", DType.BF16, n, n);
+            Tensor c = device.memory().tensor("c", DType.F32, n, n);
+            Kernels kernels = device.kernels();
+            kernels.gemm(DType.BF16, false, a, false, b, c, false);
+            kernels.finish();
+            int products = 0;
+            long start = System.nanoTime();
+            long nanos = 0;
+            while (nanos < MEASURED_NANOS) {
+                for (int i = 0; i < 4; i++) {
+                    kernels.gemm(DType.BF16, false, a, false, b, c, false);
+                }
+                products += 4;
+                kernels.finish();
+                nanos = System.nanoTime() - start;
+            }
+            return 2.0 * n * n * n * products / (nanos * 1e-9);
+        }
+    }
+}
