@@ -30,6 +30,7 @@ import picocli.CommandLine.Option;
             CertsCommand.class,
             DoctorCommand.class,
             CompletionCommand.class,
+            ManCommand.class,
         },
         footerHeading = "%nStart here:%n",
         footer = {

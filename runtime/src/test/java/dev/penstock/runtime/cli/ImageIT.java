@@ -19,10 +19,12 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -66,6 +68,45 @@ class ImageIT {
     void itIsWhatItSaysAndKnowsTheMachine() throws Exception {
         assertThat(run("--version")).contains("penstock 0.");
         assertThat(run("doctor")).contains("Java");
+    }
+
+    @Test
+    void itStartsWithNothingOnThePath() throws Exception {
+        ProcessBuilder builder =
+                new ProcessBuilder(folder.resolve("app/bin/penstock").toString(), "--version")
+                        .redirectErrorStream(true);
+        builder.environment().clear();
+        builder.environment().put("PATH", "");
+
+        Process version = builder.start();
+
+        assertThat(new String(version.getInputStream().readAllBytes(), StandardCharsets.UTF_8))
+                .contains("penstock 0.");
+        assertThat(version.waitFor()).isZero();
+    }
+
+    /** By the first word of each jar's name. */
+    @Test
+    void theNoticeNamesEverythingInIt() throws Exception {
+        String notice = Files.readString(folder.resolve("app/NOTICE")).toLowerCase(Locale.ROOT);
+        try (Stream<Path> jars = Files.list(folder.resolve("app/lib"))) {
+            assertThat(jars.map(jar -> jar.getFileName().toString()))
+                    .filteredOn(name -> name.endsWith(".jar"))
+                    .isNotEmpty()
+                    .allSatisfy(name -> assertThat(notice).contains(name.split("[-_.]")[0]));
+        }
+        assertThat(folder.resolve("app/licences/LGPL-2.1.txt")).isNotEmptyFile();
+        assertThat(folder.resolve("app/java/legal/java.base")).isNotEmptyDirectory();
+    }
+
+    @Test
+    void itBringsManualPagesAndCompletion() {
+        Path share = folder.resolve("app/share");
+
+        assertThat(share.resolve("man/man1/penstock-train.1")).content().contains(".SH OPTIONS");
+        assertThat(share.resolve("bash-completion/completions/penstock"))
+                .content()
+                .contains("complete -F");
     }
 
     @Test

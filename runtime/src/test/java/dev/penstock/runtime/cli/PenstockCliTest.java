@@ -1,10 +1,17 @@
 package dev.penstock.runtime.cli;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assumptions.assumeThat;
 
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import picocli.CommandLine;
@@ -100,5 +107,45 @@ class PenstockCliTest {
 
         assertThat(completion.exitCode()).isEqualTo(ExitCode.OK);
         assertThat(completion.out()).contains("complete -F", "doctor", "--set");
+    }
+
+    @Test
+    void everyCommandHasAManualPage(@TempDir Path folder) throws IOException {
+        Cli man = Cli.run("man", "--output", folder.toString());
+
+        assertThat(man.exitCode()).as(man.err()).isEqualTo(ExitCode.OK);
+        assertThat(pages(folder))
+                .map(page -> page.getFileName().toString())
+                .containsExactlyInAnyOrderElementsOf(
+                        Stream.concat(Stream.of("penstock"), everyCommand())
+                                .map(name -> name.replace(' ', '-') + ".1")
+                                .toList());
+        assertThat(folder.resolve("penstock-config-check.1"))
+                .content()
+                .contains(
+                        "penstock\\-config\\-check \\- Says everything that is wrong",
+                        "\\fB\\-\\-set\\fR=\\fIKEY=VALUE\\fR\nOverrides a key",
+                        "penstock config check sample\\-configs/quickstart.conf",
+                        ".BR penstock\\-config (1)");
+    }
+
+    @Test
+    void troffTakesAllManualPages(@TempDir Path folder) throws Exception {
+        assumeThat(Path.of("/usr/bin/groff")).as("skipped: needs groff").isExecutable();
+        Cli.run("man", "--output", folder.toString());
+        List<String> command =
+                new ArrayList<>(List.of("/usr/bin/groff", "-man", "-ww", "-z", "-Tutf8"));
+        pages(folder).forEach(page -> command.add(page.toString()));
+
+        Process groff = new ProcessBuilder(command).redirectErrorStream(true).start();
+
+        assertThat(new String(groff.getInputStream().readAllBytes(), UTF_8)).isEmpty();
+        assertThat(groff.waitFor()).isZero();
+    }
+
+    private static List<Path> pages(Path folder) throws IOException {
+        try (Stream<Path> files = Files.list(folder)) {
+            return files.sorted().toList();
+        }
     }
 }
