@@ -193,8 +193,8 @@ final class ReportPage {
         page.append("<section>\n<h2>Where the time of a step goes</h2>\n");
         page.append(
                 "<p class=\"note\">Mean over all steps of the run, per rank. All but the optimizer"
-                    + " add up to the span from the step's first op to its last; the bubble is what"
-                    + " is neither forward nor backward."
+                        + " add up to the span from the step's first op to its last; the bubble is what"
+                        + " is neither forward nor backward."
                         + (findings.facts().grid().isPipelineAlone()
                                 ? ""
                                 : " Of several pipelines, the first is shown.")

@@ -67,7 +67,7 @@ class TopCommandTest {
                 .contains("bubble 25.0 % (predicted 20.0 %)")
                 .containsPattern(
                         " 0 +75 % +0 % +25 % +0 % +\\[ffffffbbbbbbbbbbbb {6}] +1.0 MiB +2.0 MiB"
-                            + " +0.3 s")
+                                + " +0.3 s")
                 .contains("running, health stalled")
                 .containsPattern(" 1 +50 % +0 % +50 % ")
                 .contains("stall: rank 1 waits for rank 0")

@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -138,9 +139,8 @@ class RunViewTest {
         view.apply(new RunEvent.Members(1, List.of(member)));
         view.apply(new RunEvent.Leases(2, List.of(120L)));
 
-        RunStanding told = view.update().standing();
+        RunStanding told = Objects.requireNonNull(view.update().standing());
 
-        assertThat(told).isNotNull();
         assertThat(told.members()).containsExactly(member);
         assertThat(told.leaseMillis()).containsExactly(120L);
         assertThat(view.update().standing()).isNull();

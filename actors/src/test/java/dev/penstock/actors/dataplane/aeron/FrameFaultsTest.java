@@ -128,7 +128,7 @@ class FrameFaultsTest {
             assertThat(ranks.heardByReceiver.failures.peek())
                     .hasMessageContaining(
                             "rank 1 received (step 1, micro-batch 5, slice 0) on activation 0->1"
-                                + " from rank 0 damaged 8 times");
+                                    + " from rank 0 damaged 8 times");
         }
     }
 

@@ -264,7 +264,7 @@ class TensorTravelTest {
             assertThat(ranks.receiver.describe())
                     .contains(
                             "rank 1 from rank 0 activation 0->1, arrived (step 1, micro-batch 5,"
-                                + " slice 0), 1 of 2 slots free");
+                                    + " slice 0), 1 of 2 slots free");
         }
     }
 
