@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "library.h"
 #include "machine.h"
 #include "settings.h"
 
@@ -198,7 +199,10 @@ DRIVER cuMemsetD8Async(uint64_t address, unsigned char value, size_t bytes, Stre
 
 // Copies to and from pageable memory return after the copy, those of pinned memory before.
 static int copy(void* to, const void* from, size_t bytes, const void* host, Stream* stream) {
-    stream->submit([=] { memcpy(to, from, bytes); });
+    stream->submit([=] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(number("COPY_MILLIS", 0)));
+        memcpy(to, from, bytes);
+    });
     if (host && !Memory::ofAll().isPinned(host, bytes)) {
         stream->synchronize();
     }
@@ -371,6 +375,29 @@ DRIVER cuLaunchKernel(Function* function, unsigned gridX, unsigned gridY, unsign
         if (!failure.empty()) {
             fprintf(stderr, "emulator: %s\n", failure.c_str());
             context->failed = LAUNCH_FAILED;
+        }
+    });
+    return SUCCESS;
+}
+
+// ---- libraries beside the driver -----------------------------------------------------------------------------------
+
+#define FOR_LIBRARIES extern "C" __attribute__((visibility("default")))
+
+FOR_LIBRARIES int penstockEmulatorDevice() { return bound ? bound->device : -1; }
+
+FOR_LIBRARIES bool penstockEmulatorHolds(uint64_t address, size_t bytes) { return Memory::ofAll().contains(address, bytes); }
+
+FOR_LIBRARIES int penstockEmulatorLaunch(void* stream, std::function<void()> work) {
+    REQUIRE_CONTEXT
+    int due = bound->countLaunch();
+    if (due == DEVICE_UNAVAILABLE) {
+        return due;
+    }
+    Context* context = bound;
+    static_cast<Stream*>(stream)->submit([work = std::move(work), context] {
+        if (!context->failed) {
+            work();
         }
     });
     return SUCCESS;

@@ -7,6 +7,7 @@ namespace emulator {
 // DEVICES: how many; MEMORY_MIB: of each; THREAD_ORDER: forward, reverse or shuffled:SEED, one
 // for all devices or one each with commas between;
 // FAIL_LAUNCH: device:n, the n-th launch from now fails; LOSE_DEVICE: device:n, it is lost at that launch;
+// COPY_MILLIS: how long every copy lasts at least, so that who does not wait for it is found out;
 // NO_MANAGED: devices whose memory the host cannot use at the same time.
 std::string setting(const char* name, const char* otherwise);
 

@@ -1,5 +1,6 @@
 package dev.penstock.cuda;
 
+import dev.penstock.cuda.cublas.Cublas;
 import dev.penstock.cuda.gpu.GpuProbe;
 import dev.penstock.cuda.onednn.OneDnn;
 
@@ -7,13 +8,14 @@ import dev.penstock.cuda.onednn.OneDnn;
  * What devices this machine offers, for {@code doctor}.
  *
  * @param products who multiplies matrices on the CPU with {@code gemm = auto}, and why
+ * @param gpuProducts who would on its GPUs, and why; empty if there are none
  * @param automatic what {@code kind = auto} opens, and why
  */
-public record DeviceSurvey(String products, GpuProbe gpus, String automatic) {
+public record DeviceSurvey(String products, GpuProbe gpus, String gpuProducts, String automatic) {
 
     static DeviceSurvey ofThisMachine() {
         GpuProbe gpus = GpuProbe.run();
-        return new DeviceSurvey(whoMultiplies(), gpus, whatAutoOpens(gpus));
+        return new DeviceSurvey(whoMultiplies(), gpus, whoMultipliesOn(gpus), whatAutoOpens(gpus));
     }
 
     private static String whoMultiplies() {
@@ -26,6 +28,18 @@ public record DeviceSurvey(String products, GpuProbe gpus, String automatic) {
                                             ? "in hardware"
                                             : "by our own code, slower");
             case OneDnn.Probe.Missing(String reason) -> "our own (" + reason + ")";
+        };
+    }
+
+    private static String whoMultipliesOn(GpuProbe gpus) {
+        if (gpus instanceof GpuProbe.None) {
+            return "";
+        }
+        return switch (Cublas.probe()) {
+            case Cublas.Probe.Found(var libraries) ->
+                    "cuBLAS %s in %s"
+                            .formatted(libraries.getFirst().version(), libraries.getFirst().file());
+            case Cublas.Probe.Missing(String reason) -> "our own (" + reason + ")";
         };
     }
 

@@ -1,6 +1,8 @@
 package dev.penstock.cuda;
 
+import dev.penstock.cuda.cublas.Cublas;
 import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.DeviceSettings.Gemm;
 import dev.penstock.cuda.device.DeviceSettings.Kind;
 import dev.penstock.cuda.gpu.GpuProbe;
 import java.io.IOException;
@@ -20,8 +22,8 @@ import org.junit.jupiter.api.Assumptions;
 /**
  * A libcuda.so.1 in which the CPU plays GPUs, built by g++ from {@code src/test/cpp} and loaded
  * before the first class of JCuda, which cannot tell. The product's kernels run in it, compiled
- * from the same sources. Without g++ tests are skipped; with {@code -Dpenstock.gpu=real} they run
- * on the machine's GPU instead.
+ * from the same sources; beside it lies an emulated cuBLAS. Without g++ tests are skipped; with
+ * {@code -Dpenstock.gpu=real} they run on the machine's GPU instead.
  */
 public final class EmulatedGpus {
     /** Threads of a block run in another order on each GPU. */
@@ -56,6 +58,9 @@ public final class EmulatedGpus {
                         : failed("building the emulator of GPUs: exit code " + exit);
             }
             System.load(library.strip());
+            // the one beside it, not one that the machine may have
+            System.setProperty(
+                    "penstock.cublas", String.valueOf(Path.of(library.strip()).getParent()));
             change("THREAD_ORDER", String.join(",", THREAD_ORDERS));
             return "";
         } catch (IOException e) {
@@ -94,14 +99,26 @@ public final class EmulatedGpus {
         return PROBLEM;
     }
 
-    /** A GPU of each order of threads; none where there is no emulator. */
+    /** A GPU of each order of threads, all kernels ours; none where there is no emulator. */
     static Stream<DeviceSettings> devices() {
         if (!PROBLEM.isEmpty()) {
             System.err.println("skipped on GPUs: " + PROBLEM);
         }
         int gpus = PROBLEM.isEmpty() ? REAL ? 1 : THREAD_ORDERS.size() : 0;
-        return IntStream.range(0, gpus)
-                .mapToObj(DeviceSettings.DEFAULTS.withKind(Kind.CUDA)::withGpu);
+        return IntStream.range(0, gpus).mapToObj(gpu -> gpu(Gemm.KERNELS).withGpu(gpu));
+    }
+
+    /** A GPU whose products are cuBLAS's; none where there is no emulator, or no cuBLAS. */
+    static Stream<DeviceSettings> withCublas() {
+        if (PROBLEM.isEmpty() && Cublas.probe() instanceof Cublas.Probe.Missing(String reason)) {
+            System.err.println("skipped with cuBLAS: " + reason);
+            return Stream.empty();
+        }
+        return PROBLEM.isEmpty() ? Stream.of(gpu(Gemm.CUBLAS)) : Stream.empty();
+    }
+
+    private static DeviceSettings gpu(Gemm gemm) {
+        return DeviceSettings.DEFAULTS.withKind(Kind.CUDA).withGemm(gemm);
     }
 
     /** Changes a setting of the emulator; an empty value changes it back. */

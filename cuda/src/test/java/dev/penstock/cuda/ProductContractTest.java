@@ -8,12 +8,14 @@ import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.cuda.kernels.HostMatrix;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.MethodSource;
 
 @ParameterizedClass
-@MethodSource("devices")
+@MethodSource("multipliers")
 class ProductContractTest extends KernelContract {
     private static final int[][] SHAPES = {
         {1, 1, 1},
@@ -28,6 +30,10 @@ class ProductContractTest extends KernelContract {
         {1, 70, 300},
         {96, 1, 12}
     };
+
+    static Stream<DeviceSettings> multipliers() {
+        return Stream.concat(devices(), EmulatedGpus.withCublas());
+    }
 
     ProductContractTest(DeviceSettings settings) {
         super(settings);
@@ -79,6 +85,17 @@ class ProductContractTest extends KernelContract {
                 assertThat(after[i][j]).isEqualTo(before[i][j]);
             }
         }
+    }
+
+    /** Where a result is not added to, what was there does not matter. */
+    @Test
+    void productsOverwriteWhatIsNoNumber() {
+        Tensor c = zeros(5, 6);
+        HostMatrix.of(c).set(2, 3, Float.NaN);
+
+        kernels.gemm(DType.F32, false, normals(5, 4), false, normals(4, 6), c, false);
+
+        assertThat(kernels.allFinite(c)).isTrue();
     }
 
     @Test

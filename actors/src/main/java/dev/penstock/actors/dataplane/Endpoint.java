@@ -4,9 +4,9 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 
 /**
- * A rank's place in the data plane. {@link #offer}, {@link #take} and {@link #release} are called
- * from the rank's own thread only; the others from any. A channel or slot that was not opened here,
- * or a slot released twice, is a {@link DataPlaneException}.
+ * A rank's place in the data plane. {@link #offer}, {@link #arrived}, {@link #take} and {@link
+ * #release} are called from the rank's own thread only; the others from any. A channel or slot that
+ * was not opened here, or a slot released twice, is a {@link DataPlaneException}.
  */
 public interface Endpoint extends AutoCloseable {
     /**
@@ -31,6 +31,13 @@ public interface Endpoint extends AutoCloseable {
      * not checked, all that were sent.
      */
     long verified(ChannelKey channel);
+
+    /**
+     * Where an arrived tensor lies that was not taken yet; it stays there until it is.
+     *
+     * @return as {@link #take}
+     */
+    int arrived(FrameKey key);
 
     /**
      * Takes an arrived tensor and gives the sender one credit back; the caller holds the slot until

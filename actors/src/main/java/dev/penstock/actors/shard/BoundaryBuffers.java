@@ -19,6 +19,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.function.BiFunction;
 
 /**
  * All boundary tensors of a rank, allocated once: receive slots (for what the program holds and
@@ -57,16 +58,21 @@ final class BoundaryBuffers {
             int stage = program.stage();
             int outputCount = needs.peak(stage, Use.OUTPUT);
             int gradientCount = needs.peak(stage, Use.INPUT_GRADIENT);
-            if (stage > 0 && !topology.isLocal(stage - 1, stage)) {
+            boolean takesFrames = stage > 0 && !topology.isLocal(stage - 1, stage);
+            boolean sendsFrames = !topology.isLast(stage) && !topology.isLocal(stage, stage + 1);
+            if (takesFrames) {
                 receive(scope, plan, activation(stage), needs, Use.INPUT);
                 gradientCount += send(plan, gradient(stage - 1), keepsSent);
             }
-            if (!topology.isLast(stage) && !topology.isLocal(stage, stage + 1)) {
+            if (sendsFrames) {
                 receive(scope, plan, gradient(stage), needs, Use.OUTPUT_GRADIENT);
                 outputCount += send(plan, activation(stage + 1), keepsSent);
             }
-            outputs.put(stage, pool(scope, "output", program, outputCount));
-            inputGradients.put(stage, pool(scope, "input gradient", program, gradientCount));
+            outputs.put(
+                    stage, pool(allocation(scope, sendsFrames), "output", program, outputCount));
+            inputGradients.put(
+                    stage,
+                    pool(allocation(scope, takesFrames), "input gradient", program, gradientCount));
         }
     }
 
@@ -145,7 +151,8 @@ final class BoundaryBuffers {
         int credits = credits(plan, channel);
         StageProgram program = known(programs, channel.stage());
         int count = needs.slots(channel.stage(), use, credits);
-        var buffers = List.copyOf(pool(scope, "slot of " + channel, program, count));
+        var buffers =
+                List.copyOf(pool(scope::allocateStaged, "slot of " + channel, program, count));
         slots.put(channel, buffers);
         int from = plan.holderOf(channel.fromStage(), rank);
         inbound.add(
@@ -153,7 +160,7 @@ final class BoundaryBuffers {
                         channel,
                         from,
                         credits,
-                        buffers.stream().map(DeviceBuffer::segment).toList()));
+                        buffers.stream().map(DeviceBuffer::staging).toList()));
     }
 
     /** Returns how many of the channel's tensors are kept at most. */
@@ -175,8 +182,17 @@ final class BoundaryBuffers {
         return credits;
     }
 
+    /** What links carry is staged. */
+    private static BiFunction<String, Long, DeviceBuffer> allocation(
+            DeviceScope scope, boolean crosses) {
+        return crosses ? scope::allocateStaged : scope::allocate;
+    }
+
     private Deque<DeviceBuffer> pool(
-            DeviceScope scope, String use, StageProgram program, int count) {
+            BiFunction<String, Long, DeviceBuffer> allocation,
+            String use,
+            StageProgram program,
+            int count) {
         int rows = 0;
         for (int slice = 0; slice < slices; slice++) {
             rows = Math.max(rows, program.boundaryRows(slice));
@@ -184,7 +200,7 @@ final class BoundaryBuffers {
         long bytes = (long) rows * program.boundaryColumns() * DType.F32.bytes();
         var pool = new ArrayDeque<DeviceBuffer>();
         for (int i = 0; i < count; i++) {
-            pool.add(scope.allocate("stage %d %s %d".formatted(program.stage(), use, i), bytes));
+            pool.add(allocation.apply("stage %d %s %d".formatted(program.stage(), use, i), bytes));
         }
         return pool;
     }

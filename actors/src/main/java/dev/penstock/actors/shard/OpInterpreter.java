@@ -20,6 +20,7 @@ import dev.penstock.schedules.ir.WorkUnit;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -36,6 +37,9 @@ import org.jspecify.annotations.Nullable;
  * what it waits for.
  */
 final class OpInterpreter {
+    /** Ops after the one that computes, among which receives are looked for. */
+    private static final int LOOK_AHEAD = 4;
+
     private final int rank;
     private final RankProgram program;
     private final PipelineShape shape;
@@ -64,6 +68,9 @@ final class OpInterpreter {
     private final Map<Integer, Collective> reductions = new TreeMap<>();
 
     private final List<Collective> gathers = new ArrayList<>();
+
+    /** Tensors that are copied to the device and not taken yet. */
+    private final Set<FrameKey> onTheirWay = new HashSet<>();
 
     private long pass;
     private int position;
@@ -117,6 +124,7 @@ final class OpInterpreter {
         recorded = null;
         reductions.clear();
         gathers.clear();
+        onTheirWay.clear();
         exchanges.values().forEach(all -> all.forEach(GradientExchange::begin));
         Arrays.fill(startNanos, 0);
     }
@@ -187,6 +195,9 @@ final class OpInterpreter {
             faults.beforeOp(op);
             startNanos[position] = System.nanoTime();
             record(op);
+            if (!op.computations().isEmpty()) {
+                bringWhatIsHere();
+            }
         }
         Progress progress =
                 switch (op) {
@@ -257,6 +268,7 @@ final class OpInterpreter {
             if (topology.isLocal(stage, stage + 1)) {
                 inputs.put(unit.onStage(stage + 1), new Held(output, null, -1));
             } else {
+                output.buffer().beginToHost(output.bytes());
                 outputs.put(unit, output);
             }
         }
@@ -300,6 +312,7 @@ final class OpInterpreter {
             if (topology.isLocal(stage - 1, stage)) {
                 outputGradients.put(unit.onStage(stage - 1), new Held(inputGradient, null, -1));
             } else {
+                inputGradient.buffer().beginToHost(inputGradient.bytes());
                 inputGradients.put(unit, inputGradient);
             }
         }
@@ -352,9 +365,12 @@ final class OpInterpreter {
         return progress;
     }
 
+    /** The copy to where links read begins with the computation's end. */
     private Progress offer(WorkUnit unit, ChannelKey channel, Tensor tensor) {
-        var key = new FrameKey(channel, pass, unit.microBatch(), unit.slice());
-        return switch (endpoint.offer(key, tensor.segment())) {
+        if (!tensor.buffer().isCopied()) {
+            return Progress.WAITS_FOR_LINK;
+        }
+        return switch (endpoint.offer(frame(unit, channel), tensor.staging())) {
             case OfferResult.Sent _ -> Progress.DONE;
             case OfferResult.NoCredit _ -> Progress.WAITS_FOR_CREDIT;
             case OfferResult.BackPressured _ -> Progress.WAITS_FOR_LINK;
@@ -363,12 +379,48 @@ final class OpInterpreter {
     }
 
     private Progress receive(WorkUnit unit, ChannelKey channel, Map<WorkUnit, Held> into) {
-        int slot = endpoint.take(new FrameKey(channel, pass, unit.microBatch(), unit.slice()));
+        FrameKey key = frame(unit, channel);
+        int slot = endpoint.take(key);
         if (slot < 0) {
             return Progress.WAITS_FOR_FRAME;
         }
-        into.put(unit, new Held(buffers.slot(channel, slot, unit.slice()), channel, slot));
+        Tensor tensor = buffers.slot(channel, slot, unit.slice());
+        if (!onTheirWay.remove(key)) {
+            tensor.buffer().beginToDevice(tensor.bytes());
+        }
+        tensor.buffer().kernelsAwaitCopy();
+        into.put(unit, new Held(tensor, channel, slot));
         return Progress.DONE;
+    }
+
+    /**
+     * What the next receives will take goes to the device while the op at the program counter
+     * computes, if it is here already.
+     */
+    private void bringWhatIsHere() {
+        int end = Math.min(position + 1 + LOOK_AHEAD, program.ops().size());
+        for (Op op : program.ops().subList(position + 1, end)) {
+            switch (op) {
+                case Op.ReceiveActivation(WorkUnit unit) ->
+                        bring(unit, BoundaryBuffers.activation(unit.stage()));
+                case Op.ReceiveGradient(WorkUnit unit) ->
+                        bring(unit, BoundaryBuffers.gradient(unit.stage()));
+                default -> {}
+            }
+        }
+    }
+
+    private void bring(WorkUnit unit, ChannelKey channel) {
+        FrameKey key = frame(unit, channel);
+        int slot = endpoint.arrived(key);
+        if (slot >= 0 && onTheirWay.add(key)) {
+            Tensor tensor = buffers.slot(channel, slot, unit.slice());
+            tensor.buffer().beginToDevice(tensor.bytes());
+        }
+    }
+
+    private FrameKey frame(WorkUnit unit, ChannelKey channel) {
+        return new FrameKey(channel, pass, unit.microBatch(), unit.slice());
     }
 
     private boolean addsToAnUnfinishedSum(Op op) {

@@ -12,6 +12,6 @@ enum Progress {
     WAITS_FOR_CREDIT,
     /** A sum over replicas that it needs is not complete; try again soon. */
     WAITS_FOR_REPLICAS,
-    /** The log is full or the peer not there yet; try again soon. */
+    /** The log is full, the peer not there yet or the device still copying; try again soon. */
     WAITS_FOR_LINK
 }

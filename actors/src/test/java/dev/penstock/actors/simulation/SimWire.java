@@ -222,6 +222,13 @@ final class SimWire {
         }
 
         @Override
+        public int arrived(FrameKey key) {
+            In in = ins.get(key.channel());
+            Integer slot = in == null ? null : in.arrived.get(key);
+            return slot == null ? -1 : slot;
+        }
+
+        @Override
         public int take(FrameKey key) {
             In in = ins.get(key.channel());
             Integer slot = in == null ? null : in.arrived.remove(key);

@@ -363,6 +363,11 @@ class PipelineSupervisorTest {
         }
 
         @Override
+        public int arrived(FrameKey key) {
+            return real.arrived(key);
+        }
+
+        @Override
         public int take(FrameKey key) {
             return real.take(key);
         }

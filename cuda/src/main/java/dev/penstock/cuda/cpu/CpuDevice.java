@@ -11,6 +11,7 @@ import dev.penstock.cuda.memory.Scratch;
 import dev.penstock.cuda.onednn.OneDnn;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import jdk.incubator.vector.FloatVector;
 
 /**
@@ -93,6 +94,10 @@ public final class CpuDevice implements Device {
 
     private static OneDnn.Probe chooseGemm(DeviceSettings.Gemm gemm) {
         return switch (gemm) {
+            case CUBLAS, KERNELS ->
+                    throw new DeviceException(
+                            "opening the CPU device: expected gemm = auto, onednn or java, got %s, which is for GPUs; try device = cuda"
+                                    .formatted(gemm.name().toLowerCase(Locale.ROOT)));
             case JAVA -> new OneDnn.Probe.Missing("as set");
             case AUTO -> OneDnn.probe();
             case ONEDNN ->

@@ -19,6 +19,14 @@ public interface DeviceScope extends AutoCloseable {
      */
     DeviceBuffer allocate(String name, long bytes);
 
+    /**
+     * As {@link #allocate}, for what links carry: where device memory is not the host's, with
+     * pinned host memory beside it ({@link DeviceBuffer#staging}), which is freed with it.
+     */
+    default DeviceBuffer allocateStaged(String name, long bytes) {
+        return allocate(name, bytes);
+    }
+
     /** Allocates a fresh dense tensor of this many rows and columns. */
     default Tensor tensor(String name, DType type, int rows, int columns) {
         return Tensor.of(allocate(name, (long) rows * columns * type.bytes()), type, rows, columns);

@@ -4,7 +4,7 @@ package dev.penstock.cuda.device;
  * Which device to open and how.
  *
  * @param threads threads that work on an op, the caller included; 0 takes one per processor
- * @param gemm who multiplies matrices on the CPU
+ * @param gemm who multiplies matrices
  * @param vectorBits width of the CPU's vectors: 256, 512, or 0 for what the processor prefers
  * @param gpu which NVIDIA GPU, as the driver counts from 0
  * @param memoryLimitBytes most bytes of device memory, {@code Long.MAX_VALUE} for no limit
@@ -31,14 +31,18 @@ public record DeviceSettings(
         REFERENCE
     }
 
-    /** Matrix products on the CPU. */
+    /** Who multiplies matrices. */
     public enum Gemm {
-        /** oneDNN where it loads, otherwise our own. */
+        /** oneDNN or, on a GPU, cuBLAS where it loads, otherwise our own. */
         AUTO,
-        /** oneDNN, or an error. */
+        /** oneDNN on a CPU, or an error. */
         ONEDNN,
-        /** Our own vector code: always there, and the reference for bits. */
-        JAVA
+        /** Our own vector code on a CPU: always there, and the reference for bits. */
+        JAVA,
+        /** cuBLAS on a GPU, or an error. */
+        CUBLAS,
+        /** Our own kernels on a GPU: always there, and token slices change no bit. */
+        KERNELS
     }
 
     /** The settings of a user who set nothing. */

@@ -17,7 +17,8 @@ package dev.penstock.cuda.device;
  *
  * <p>Determinism: for a given fingerprint every element of every result depends only on the inputs,
  * not on threads, on how rows are split into calls, or on whether code is compiled yet. Sums over
- * tokens follow {@link TokenBlocks}. Called from one thread at a time.
+ * tokens follow {@link TokenBlocks}. (Products of cuBLAS may depend on how rows are split, and sum
+ * over tokens in an order of their own.) Called from one thread at a time.
  */
 public interface Kernels {
 

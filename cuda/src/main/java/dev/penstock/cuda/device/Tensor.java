@@ -81,4 +81,12 @@ public record Tensor(
         }
         return buffer.segment().asSlice(offsetBytes, bytes());
     }
+
+    /** The elements in the buffer's {@link DeviceBuffer#staging}; only for dense tensors. */
+    public MemorySegment staging() {
+        if (!isDense()) {
+            throw new IllegalStateException("a tensor with gaps has no segment: " + this);
+        }
+        return buffer.staging().asSlice(offsetBytes, bytes());
+    }
 }

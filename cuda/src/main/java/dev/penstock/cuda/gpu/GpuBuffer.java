@@ -1,6 +1,7 @@
 package dev.penstock.cuda.gpu;
 
 import dev.penstock.cuda.device.DeviceException;
+import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.memory.OwnedBuffer;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -12,8 +13,8 @@ import jcuda.driver.JCudaDriver;
  * A block of a GPU's memory. The host sees it through {@link #segment}, which first waits for the
  * kernels that were asked for.
  */
-final class GpuBuffer implements OwnedBuffer {
-    private final GpuContext gpu;
+sealed class GpuBuffer implements OwnedBuffer permits StagedBuffer {
+    final GpuContext gpu;
     private final String name;
     private final String scopePath;
     private final DevicePointer pointer;
@@ -27,6 +28,18 @@ final class GpuBuffer implements OwnedBuffer {
         this.scopePath = scopePath;
         this.pointer = pointer;
         this.segment = MemorySegment.ofAddress(pointer.address()).reinterpret(bytes, arena, null);
+    }
+
+    /**
+     * Where a tensor's elements begin.
+     *
+     * @throws DeviceException if they are no GPU's: a kernel that used them would end the context
+     */
+    static long addressOf(Tensor tensor) {
+        if (!(tensor.buffer() instanceof GpuBuffer)) {
+            throw new DeviceException("a kernel of a GPU: expected memory of a GPU, got " + tensor);
+        }
+        return tensor.address();
     }
 
     @Override
@@ -58,7 +71,7 @@ final class GpuBuffer implements OwnedBuffer {
         return pointer.withByteOffset(offsetBytes);
     }
 
-    private void checkAlive() {
+    final void checkAlive() {
         if (freed) {
             throw new DeviceException(
                     "use of buffer '%s' of scope '%s': expected it alive, but its scope was closed; keep it in a longer-lived scope"

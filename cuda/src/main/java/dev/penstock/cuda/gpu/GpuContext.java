@@ -6,7 +6,7 @@ import jcuda.CudaException;
 import jcuda.driver.CUcontext;
 import jcuda.driver.CUdevice;
 import jcuda.driver.CUdevice_attribute;
-import jcuda.driver.CUstream;
+import jcuda.driver.CUresult;
 import jcuda.driver.CUstream_flags;
 import jcuda.driver.JCudaDriver;
 
@@ -16,10 +16,13 @@ import jcuda.driver.JCudaDriver;
  * may allocate, free and wait; kernels come from one thread at a time.
  */
 final class GpuContext implements AutoCloseable {
+    /** The answer to a question about work that goes on. */
+    static final String NOT_READY = CUresult.stringFor(CUresult.CUDA_ERROR_NOT_READY);
+
     private final int index;
     private final CUdevice device;
     private final CUcontext context = new CUcontext();
-    private final CUstream stream = new CUstream();
+    private final StreamHandle stream = new StreamHandle();
 
     /** Pieces of work given to the stream. */
     private final AtomicLong given = new AtomicLong();
@@ -71,7 +74,7 @@ final class GpuContext implements AutoCloseable {
         return device;
     }
 
-    CUstream stream() {
+    StreamHandle stream() {
         return stream;
     }
 
@@ -103,6 +106,21 @@ final class GpuContext implements AutoCloseable {
                 throw GpuFailure.of("waiting for kernels on GPU " + index, e);
             }
             finished = all;
+        }
+    }
+
+    /**
+     * Asks the driver what a library that failed does not say.
+     *
+     * @throws DeviceException if the context has failed
+     */
+    void requireWell(String doing) {
+        try {
+            JCudaDriver.cuStreamQuery(stream);
+        } catch (CudaException e) {
+            if (!String.valueOf(e.getMessage()).contains(NOT_READY)) {
+                throw GpuFailure.of(doing, e);
+            }
         }
     }
 

@@ -17,18 +17,21 @@ import dev.penstock.cuda.memory.Scratch;
 public final class GpuDevice implements Device {
     private final GpuProbe.Gpu gpu;
     private final GpuContext context;
+    private final CopyStreams copies;
     private final DeviceScope memory;
     private final DeviceScope scratchScope;
     private final Scratch partialSums;
     private final Scratch attentionSums;
+    private final GpuProducts products;
     private final Kernels kernels;
 
     private GpuDevice(GpuProbe.Gpu gpu, GpuContext context, DeviceSettings settings) {
         this.gpu = gpu;
         this.context = context;
+        copies = new CopyStreams(context);
         memory =
                 AccountedScope.root(
-                        new GpuMemory(context),
+                        new GpuMemory(context, copies),
                         "gpu " + gpu.index(),
                         settings.memoryLimitBytes(),
                         settings.traceAllocations());
@@ -45,16 +48,28 @@ public final class GpuDevice implements Device {
                         elements,
                         partialSums,
                         scratchScope.tensor("result", DType.I32, 1, 2));
+        products = products(settings, elements, module, launch);
         kernels =
                 new CheckedKernels(
                         new GpuKernels(
                                 context,
                                 module,
                                 launch,
-                                new GpuProducts(module, launch),
+                                products,
                                 new GpuAttention(module, launch, attentionSums),
                                 elements,
                                 sums));
+    }
+
+    private GpuProducts products(
+            DeviceSettings settings, GpuElements elements, GpuModule module, Launch launch) {
+        try {
+            return new ProductChoice(context, gpu, scratchScope, elements, module, launch)
+                    .choose(settings.gemm());
+        } catch (DeviceException e) {
+            closeMemory();
+            throw e;
+        }
     }
 
     /**
@@ -93,13 +108,14 @@ public final class GpuDevice implements Device {
 
     @Override
     public String name() {
-        return "cuda:%d (%s, compute capability %s, our own products)"
-                .formatted(gpu.index(), gpu.name(), gpu.computeCapability());
+        return "cuda:%d (%s, compute capability %s, %s)"
+                .formatted(gpu.index(), gpu.name(), gpu.computeCapability(), products.name());
     }
 
     @Override
     public String fingerprint() {
-        return "cuda-1/%s/%s/own".formatted(gpu.name(), gpu.computeCapability());
+        return "cuda-1/%s/%s/%s"
+                .formatted(gpu.name(), gpu.computeCapability(), products.fingerprint());
     }
 
     @Override
@@ -114,10 +130,16 @@ public final class GpuDevice implements Device {
 
     @Override
     public void close() {
+        products.close();
+        closeMemory();
+        context.close();
+    }
+
+    private void closeMemory() {
         partialSums.close();
         attentionSums.close();
         scratchScope.close();
         memory.close();
-        context.close();
+        copies.close();
     }
 }

@@ -76,6 +76,16 @@ final class GpuElements {
         both(kernel, x, y);
     }
 
+    /**
+     * Rounds an F32 matrix to bf16 in memory that is no tensor's.
+     *
+     * @param stride elements from row to row there
+     */
+    void narrow(Tensor x, long to, int stride) {
+        launch.begin().view(x).view(to, stride).integer(x.rows()).integer(x.columns());
+        overMatrix(narrow, x.rows(), x.columns());
+    }
+
     /** Of two tensors of one shape; without gaps they are one long row. */
     private void both(GpuModule.Function kernel, Tensor x, Tensor y) {
         boolean flat = x.isDense() && y.isDense() && x.elements() <= Integer.MAX_VALUE;

@@ -14,13 +14,40 @@ import jcuda.driver.JCudaDriver;
  */
 final class GpuMemory implements MemorySource {
     private final GpuContext gpu;
+    private final CopyStreams copies;
 
-    GpuMemory(GpuContext gpu) {
+    /**
+     * @param copies for staged buffers
+     */
+    GpuMemory(GpuContext gpu, CopyStreams copies) {
         this.gpu = gpu;
+        this.copies = copies;
     }
 
     @Override
     public OwnedBuffer take(String name, String scopePath, long bytes) {
+        DevicePointer pointer = allocate(bytes);
+        return zeroed(new GpuBuffer(gpu, name, scopePath, pointer, bytes), pointer);
+    }
+
+    @Override
+    public OwnedBuffer takeStaged(String name, String scopePath, long bytes) {
+        DevicePointer pointer = allocate(bytes);
+        HostPointer pinned = new HostPointer();
+        try {
+            JCudaDriver.cuMemHostAlloc(pinned, bytes, JCudaDriver.CU_MEMHOSTALLOC_PORTABLE);
+        } catch (CudaException e) {
+            JCudaDriver.cuMemFree(pointer);
+            throw new DeviceException(
+                    "the host has no %,d bytes of pinned memory for GPU %d, the driver answers %s; lower batch or slices, or raise the limit on locked memory"
+                            .formatted(bytes, gpu.index(), e.getMessage()),
+                    e);
+        }
+        return zeroed(
+                new StagedBuffer(gpu, copies, name, scopePath, pointer, pinned, bytes), pointer);
+    }
+
+    private DevicePointer allocate(long bytes) {
         gpu.bind();
         checkRoom(bytes);
         DevicePointer pointer = new DevicePointer();
@@ -30,7 +57,11 @@ final class GpuMemory implements MemorySource {
             throw new DeviceException(
                     "GPU %d answers %s".formatted(gpu.index(), e.getMessage()), e);
         }
-        GpuBuffer buffer = new GpuBuffer(gpu, name, scopePath, pointer, bytes);
+        return pointer;
+    }
+
+    private GpuBuffer zeroed(GpuBuffer buffer, DevicePointer pointer) {
+        long bytes = buffer.bytes();
         try {
             JCudaDriver.cuMemAdvise(
                     pointer,
@@ -41,7 +72,7 @@ final class GpuMemory implements MemorySource {
             JCudaDriver.cuMemsetD8Async(pointer, (byte) 0, bytes, gpu.stream());
         } catch (CudaException e) {
             buffer.free();
-            throw GpuFailure.of("zeroing '%s'".formatted(name), e);
+            throw GpuFailure.of("zeroing '%s'".formatted(buffer.name()), e);
         }
         return buffer;
     }

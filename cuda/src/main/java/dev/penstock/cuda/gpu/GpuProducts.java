@@ -4,22 +4,8 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 
-/** Matrix products by the kernels of {@code products.cu}. */
-final class GpuProducts {
-    private static final int FLOAT_TILE = 64;
-    private static final int HALF_TILE = 128;
-    private static final int THREADS = 256;
-
-    private final Launch launch;
-    private final GpuModule.Function productOfFloats;
-    private final GpuModule.Function productOfHalves;
-
-    GpuProducts(GpuModule module, Launch launch) {
-        this.launch = launch;
-        productOfFloats = module.function("productOfFloats");
-        productOfHalves = module.function("productOfHalves");
-    }
-
+/** Matrix products on a GPU, in order with its kernels; arguments as {@code Kernels} has them. */
+interface GpuProducts extends AutoCloseable {
     void gemm(
             DType multiply,
             boolean transposeA,
@@ -27,42 +13,16 @@ final class GpuProducts {
             boolean transposeB,
             Tensor b,
             Tensor c,
-            boolean accumulate) {
-        launch.begin()
-                .factor(factor(a, c.rows(), transposeA))
-                // b comes as [k, n]: k runs along the rows unless it is transposed
-                .factor(factor(b, c.columns(), !transposeB))
-                .view(c)
-                .integer(transposeA ? a.rows() : a.columns())
-                .integer(accumulate ? 1 : 0)
-                .anyOrder();
-        run(multiply, c);
-    }
+            boolean accumulate);
 
-    void weightGradient(DType multiply, Tensor x, Tensor dy, Tensor dWeight, TokenBlocks blocks) {
-        launch.begin()
-                .factor(factor(x, dWeight.rows(), true))
-                .factor(factor(dy, dWeight.columns(), true))
-                .view(dWeight)
-                .integer(x.rows())
-                .integer(1)
-                .order(blocks);
-        run(multiply, dWeight);
-    }
+    void weightGradient(DType multiply, Tensor x, Tensor dy, Tensor dWeight, TokenBlocks blocks);
 
-    private static Launch.Factor factor(Tensor tensor, int rows, boolean transposed) {
-        return new Launch.Factor(tensor, rows, transposed, tensor.type() == DType.BF16);
-    }
+    /** For people: who multiplies, and why. */
+    String name();
 
-    private void run(DType multiply, Tensor c) {
-        boolean halves = multiply == DType.BF16;
-        int tile = halves ? HALF_TILE : FLOAT_TILE;
-        launch.run(
-                halves ? productOfHalves : productOfFloats,
-                Math.ceilDiv(c.columns(), tile),
-                Math.ceilDiv(c.rows(), tile),
-                1,
-                THREADS,
-                0);
-    }
+    /** What bits depend on. */
+    String fingerprint();
+
+    @Override
+    void close();
 }

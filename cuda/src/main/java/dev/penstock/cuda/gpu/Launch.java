@@ -46,7 +46,7 @@ final class Launch {
 
     /** A {@code View}: address and stride. */
     Launch view(Tensor tensor) {
-        return view(tensor.address(), tensor.stride());
+        return view(GpuBuffer.addressOf(tensor), tensor.stride());
     }
 
     Launch view(long address, long stride) {
@@ -57,7 +57,7 @@ final class Launch {
 
     /** A pointer to the elements of a dense tensor. */
     Launch vector(Tensor tensor) {
-        return wide(tensor.address());
+        return wide(GpuBuffer.addressOf(tensor));
     }
 
     /** A pointer or another 64-bit number. */
@@ -116,7 +116,8 @@ final class Launch {
     /** A {@code Factor} of a product. */
     Launch factor(Factor factor) {
         int at = slot();
-        values.putLong(at, factor.tensor().address()).putLong(at + 8, factor.tensor().stride());
+        values.putLong(at, GpuBuffer.addressOf(factor.tensor()));
+        values.putLong(at + 8, factor.tensor().stride());
         values.putInt(at + 16, factor.rows()).putInt(at + 20, factor.transposed() ? 1 : 0);
         values.putInt(at + 24, factor.isBFloat16() ? 1 : 0);
         return this;
@@ -138,8 +139,9 @@ final class Launch {
     /** What the backward of attention has {@code Known} of each query. */
     Launch known(Tensor dy, Tensor logSumExp, long deltas) {
         int at = slot();
-        values.putLong(at, dy.address()).putLong(at + 8, dy.stride());
-        values.putLong(at + 16, logSumExp.address()).putLong(at + 24, logSumExp.stride());
+        values.putLong(at, GpuBuffer.addressOf(dy)).putLong(at + 8, dy.stride());
+        values.putLong(at + 16, GpuBuffer.addressOf(logSumExp));
+        values.putLong(at + 24, logSumExp.stride());
         values.putLong(at + 32, deltas);
         return this;
     }

@@ -58,6 +58,15 @@ public final class AccountedScope implements DeviceScope {
 
     @Override
     public DeviceBuffer allocate(String bufferName, long bytes) {
+        return allocate(bufferName, bytes, source::take);
+    }
+
+    @Override
+    public DeviceBuffer allocateStaged(String bufferName, long bytes) {
+        return allocate(bufferName, bytes, source::takeStaged);
+    }
+
+    private DeviceBuffer allocate(String bufferName, long bytes, MemorySource way) {
         synchronized (lock) {
             checkOpen("allocating '" + bufferName + "'");
             if (bytes <= 0) {
@@ -68,7 +77,7 @@ public final class AccountedScope implements DeviceScope {
             for (AccountedScope s = this; s != null; s = s.parent) {
                 s.checkRoom(bufferName, bytes);
             }
-            OwnedBuffer buffer = take(bufferName, bytes);
+            OwnedBuffer buffer = take(bufferName, bytes, way);
             Throwable allocatedAt =
                     traceAllocations ? new Throwable("allocated here: " + bufferName) : null;
             buffers.add(new Held(buffer, allocatedAt));
@@ -77,9 +86,9 @@ public final class AccountedScope implements DeviceScope {
         }
     }
 
-    private OwnedBuffer take(String bufferName, long bytes) {
+    private OwnedBuffer take(String bufferName, long bytes, MemorySource way) {
         try {
-            return source.take(bufferName, path(), bytes);
+            return way.take(bufferName, path(), bytes);
         } catch (RuntimeException | OutOfMemoryError e) {
             throw new DeviceException(
                     "allocating '%s' in scope '%s': no room for %,d bytes: %s%n%s"

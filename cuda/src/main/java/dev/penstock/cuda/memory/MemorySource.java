@@ -11,4 +11,9 @@ public interface MemorySource {
      * @throws RuntimeException if there is none left; the scope adds who wanted it and who has it
      */
     OwnedBuffer take(String name, String scopePath, long bytes);
+
+    /** As {@link #take}, with pinned host memory beside it where the device's is not the host's. */
+    default OwnedBuffer takeStaged(String name, String scopePath, long bytes) {
+        return take(name, scopePath, bytes);
+    }
 }

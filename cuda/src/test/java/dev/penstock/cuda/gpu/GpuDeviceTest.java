@@ -3,9 +3,11 @@ package dev.penstock.cuda.gpu;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.EmulatedGpus;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
+import dev.penstock.cuda.device.DeviceBuffer;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.DeviceSettings;
@@ -14,6 +16,7 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
@@ -46,6 +49,7 @@ class GpuDeviceTest {
         EmulatedGpus.set("LOSE_DEVICE", "");
         EmulatedGpus.set("MEMORY_MIB", "");
         EmulatedGpus.set("NO_MANAGED", "");
+        EmulatedGpus.set("COPY_MILLIS", "");
     }
 
     /** The emulator's fresh memory is NaN. */
@@ -82,6 +86,86 @@ class GpuDeviceTest {
 
     private static TokenBlocks rows(int rows) {
         return new TokenBlocks(1, rows, 0, 16);
+    }
+
+    /** Copies last: who did not wait for one would see what was there before. */
+    @Test
+    void copiesOfStagedMemoryAreInOrderWithKernels() {
+        EmulatedGpus.set("COPY_MILLIS", "50");
+        try (Device device = GpuDevice.open(GPU)) {
+            Tensor ones = device.memory().tensor("ones", DType.F32, 1, 100);
+            ones.segment().copyFrom(MemorySegment.ofArray(filled(100, 1)));
+            DeviceBuffer slot = device.memory().allocateStaged("slot", 400);
+            Tensor x = Tensor.of(slot, DType.F32, 1, 100);
+
+            device.kernels().copy(ones, x);
+            slot.beginToHost(x.bytes());
+            awaitCopy(slot);
+            assertThat(x.staging().toArray(ValueLayout.JAVA_FLOAT)).containsOnly(1);
+
+            x.staging().copyFrom(MemorySegment.ofArray(filled(100, 2)));
+            slot.beginToDevice(x.bytes());
+            slot.kernelsAwaitCopy();
+            assertThat(device.kernels().squaredNorm(x)).isEqualTo(400);
+            awaitCopy(slot);
+        }
+    }
+
+    private static float[] filled(int count, float value) {
+        float[] values = new float[count];
+        Arrays.fill(values, value);
+        return values;
+    }
+
+    private static void awaitCopy(DeviceBuffer slot) {
+        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
+        while (!slot.isCopied()) {
+            assertThat(System.nanoTime()).isLessThan(deadline);
+            Thread.onSpinWait();
+        }
+    }
+
+    /** The emulator frees at once: a copy that went on would end the process. */
+    @Test
+    void memoryUnderACopyIsFreedWhenTheCopyIsDone() {
+        long before = freeBytes(0);
+        EmulatedGpus.set("COPY_MILLIS", "50");
+
+        try (Device device = GpuDevice.open(GPU)) {
+            DeviceScope links = device.memory().child("links", Long.MAX_VALUE);
+            DeviceBuffer sent = links.allocateStaged("sent", MIB);
+            DeviceBuffer taken = links.allocateStaged("taken", MIB);
+            MemorySegment held = sent.staging();
+            sent.beginToHost(MIB);
+            taken.beginToDevice(MIB);
+            links.close();
+
+            assertThatThrownBy(() -> held.get(ValueLayout.JAVA_FLOAT, 0))
+                    .isInstanceOf(IllegalStateException.class);
+            assertThatThrownBy(() -> sent.beginToHost(MIB))
+                    .hasMessageContaining("use of buffer 'sent' of scope 'gpu 0/links'");
+        }
+
+        assertThat(freeBytes(0)).isEqualTo(before);
+    }
+
+    /** Its address means nothing to a GPU. */
+    @Test
+    void memoryOfAnotherDeviceIsRefused() {
+        try (Device device = GpuDevice.open(GPU);
+                Device cpu = Devices.open(DeviceSettings.DEFAULTS)) {
+            Tensor here = device.memory().tensor("here", DType.F32, 4, 4);
+            Tensor there = cpu.memory().tensor("there", DType.F32, 4, 4);
+
+            assertThatThrownBy(() -> device.kernels().add(there, here))
+                    .isInstanceOf(DeviceException.class)
+                    .hasMessageContaining("expected memory of a GPU");
+            assertThatThrownBy(
+                            () ->
+                                    device.kernels()
+                                            .gemm(DType.F32, false, here, false, there, here, true))
+                    .hasMessageContaining("expected memory of a GPU");
+        }
     }
 
     @Test

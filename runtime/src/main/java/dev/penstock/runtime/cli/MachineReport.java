@@ -43,8 +43,9 @@ record MachineReport(
      * The machine's GPUs.
      *
      * @param reason why there are none, empty if there are
+     * @param products who multiplies matrices on them, and why
      */
-    record Gpus(List<GpuProbe.Gpu> found, String reason) {
+    record Gpus(List<GpuProbe.Gpu> found, String reason, String products) {
         String text() {
             return found.isEmpty()
                     ? "none: " + reason
@@ -56,7 +57,7 @@ record MachineReport(
                                                             gpu.name(),
                                                             gib(gpu.memoryBytes()),
                                                             gpu.computeCapability()))
-                            .collect(Collectors.joining("; "));
+                            .collect(Collectors.joining("; ", "", "; products: " + products));
         }
     }
 
@@ -109,8 +110,9 @@ record MachineReport(
 
     private static Gpus gpusOf(DeviceSurvey survey) {
         return switch (survey.gpus()) {
-            case GpuProbe.Found(List<GpuProbe.Gpu> found) -> new Gpus(found, "");
-            case GpuProbe.None(String reason) -> new Gpus(List.of(), reason);
+            case GpuProbe.Found(List<GpuProbe.Gpu> found) ->
+                    new Gpus(found, "", survey.gpuProducts());
+            case GpuProbe.None(String reason) -> new Gpus(List.of(), reason, "");
         };
     }
 

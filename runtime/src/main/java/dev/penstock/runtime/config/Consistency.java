@@ -1,7 +1,10 @@
 package dev.penstock.runtime.config;
 
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
 import java.util.stream.IntStream;
 
 /** Finds values that are each allowed by their key and do not fit together. */
@@ -25,6 +28,8 @@ final class Consistency {
         consistency.whatIsDividedIsShared();
         consistency.partsDivideTheContext();
         consistency.devicesAreTheProduct();
+        consistency.productsAreOfTheDevice();
+        consistency.gpusHaveTheirOwnMemory();
         consistency.everyStageHasWork();
         consistency.partitionMatches();
         consistency.slicesFillTheContext();
@@ -91,6 +96,33 @@ final class Consistency {
                 "try " + around(microBatches, replicas),
                 "batch.micro-batches",
                 "parallel.data");
+    }
+
+    private void productsAreOfTheDevice() {
+        DeviceSection device = config.device();
+        boolean cuda = device.kind().isCuda();
+        require(
+                device.gemm().isOf(device.kind()),
+                "%s where device.kind = %s"
+                        .formatted(
+                                cuda ? "auto, cublas or kernels" : "auto, onednn or java",
+                                device.kind().word()),
+                device.gemm().name().toLowerCase(Locale.ROOT),
+                "try device.gemm = auto",
+                "device.gemm",
+                "device.kind");
+    }
+
+    /** Files mapped into memory are the processor's alone. */
+    private void gpusHaveTheirOwnMemory() {
+        Optional<Path> offload = config.parallel().zeroOffload();
+        require(
+                offload.isEmpty() || !config.device().kind().isCuda(),
+                "none where device.kind = " + config.device().kind().word(),
+                offload.map(Path::toString).orElse("none"),
+                "divide the optimizer's state instead: parallel { data = 2, zero.stage = 1 }",
+                "parallel.zero.offload",
+                "device.kind");
     }
 
     private void shardsDivideTheHeads() {

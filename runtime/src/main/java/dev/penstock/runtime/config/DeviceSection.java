@@ -19,7 +19,12 @@ public record DeviceSection(
                         range = "[1, 1024]",
                         doc = "threads of each rank; auto: the cores shared among the ranks")
                 Optional<Integer> threads,
-        @Setting(is = "auto", doc = "who multiplies matrices: oneDNN, or our own Java") Gemm gemm,
+        @Setting(
+                        is = "auto",
+                        doc =
+                                "who multiplies matrices: oneDNN or our own Java on CPUs, cuBLAS or"
+                                        + " our own kernels on GPUs")
+                Gemm gemm,
         @Setting(is = "float32", doc = "precision of activations and gradients")
                 Precision precision,
         @Setting(
@@ -39,7 +44,18 @@ public record DeviceSection(
     public enum Gemm {
         AUTO,
         ONEDNN,
-        JAVA
+        JAVA,
+        CUBLAS,
+        KERNELS;
+
+        /** Whether a device of this kind has it. */
+        boolean isOf(DeviceKind kind) {
+            return switch (this) {
+                case AUTO -> true;
+                case ONEDNN, JAVA -> !kind.isCuda();
+                case CUBLAS, KERNELS -> kind.isCuda();
+            };
+        }
     }
 
     /** Precision of activations and gradients; master weights are always float32. */

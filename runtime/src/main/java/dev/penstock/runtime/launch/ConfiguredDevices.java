@@ -25,6 +25,8 @@ final class ConfiguredDevices {
                             case AUTO -> DeviceSettings.Gemm.AUTO;
                             case ONEDNN -> DeviceSettings.Gemm.ONEDNN;
                             case JAVA -> DeviceSettings.Gemm.JAVA;
+                            case CUBLAS -> DeviceSettings.Gemm.CUBLAS;
+                            case KERNELS -> DeviceSettings.Gemm.KERNELS;
                         },
                         section.vectorBits().bits(),
                         section.kind().gpu().orElse(0),

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+import dev.penstock.runtime.gpu.EmulatedGpus;
 import java.io.IOException;
 import org.junit.jupiter.api.Test;
 
@@ -18,6 +19,15 @@ class DoctorCommandTest {
                 .contains(Runtime.getRuntime().availableProcessors() + " cores")
                 .containsPattern("Products +(oneDNN \\d+\\.\\d+|our own \\(.+\\))")
                 .containsPattern("GPUs +\\S+");
+    }
+
+    @Test
+    void namesGpusAndWhoMultipliesOnThem() {
+        EmulatedGpus.requireEmulated();
+
+        assertThat(Cli.run("doctor").out())
+                .contains("emulated GPU, 4.0 GiB, compute capability 8.0; ")
+                .containsPattern("products: cuBLAS 13\\.0\\.0 in /\\S+/libcublas\\.so\\.13");
     }
 
     @Test

@@ -24,9 +24,17 @@ class GpuRunsIT {
         EmulatedGpus.require();
     }
 
+    /** Copies last, so that a rank that does not wait for one has other losses. */
     @ParameterizedTest
-    @ValueSource(strings = {"pipeline.stages=2", "parallel.tensor=2"})
+    @ValueSource(
+            strings = {
+                "pipeline.stages=2",
+                "parallel.tensor=2",
+                "parallel={data=2,zero.stage=3}",
+                "parallel.context=2"
+            })
     void ranksOnGpusHavePyTorchsLossesAndFirstGradients(String division) throws IOException {
+        EmulatedGpus.set("COPY_MILLIS", "2");
         Path gradients = folder.resolve("gradients.safetensors");
 
         Trained trained =
@@ -80,9 +88,26 @@ class GpuRunsIT {
         GoldenTruth.expectLosses(next, true, "loss_fp64_accum4");
     }
 
+    /** It takes its rank's memory along: what is left is the last checkpoint. */
+    @Test
+    void aLostGpuEndsTheRunAndIsNamed() {
+        EmulatedGpus.requireEmulated();
+        EmulatedGpus.set("LOSE_DEVICE", "1:400");
+
+        Trained lost =
+                Training.golden(folder, true).set("device.kind=cuda", "pipeline.stages=2").run();
+
+        assertThat(lost.exitCode()).isNotEqualTo(ExitCode.OK);
+        assertThat(lost.out() + lost.err())
+                .contains("rank 1", "step ", "GPU 1: the GPU is lost")
+                .doesNotContain("\tat ");
+    }
+
     @AfterEach
     void noFaults() {
         EmulatedGpus.set("FAIL_LAUNCH", "");
+        EmulatedGpus.set("LOSE_DEVICE", "");
         EmulatedGpus.set("MEMORY_MIB", "");
+        EmulatedGpus.set("COPY_MILLIS", "");
     }
 }

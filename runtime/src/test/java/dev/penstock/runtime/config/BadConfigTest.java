@@ -59,6 +59,9 @@ parallel { context = 2 }, schedule { kind = seq1f1b, slice-lengths = [127, 129] 
 parallel.sequence = true                  | parallel.tensor           | 2 or more where parallel.sequence = true | 1          | try parallel.tensor = 2
 parallel { tensor = 4, sequence = true, context = 2 }, batch.sequences = 8, schedule { kind = seq1f1b, slice-lengths = [12, 244] } | parallel.sequence | multiples of parallel.tensor = 4 | [6, 122] | parallel.sequence = false
 parallel { context = 128 }, schedule { kind = seq1f1b, slices = 4 } | schedule.slices | at most 2 | 4 | try fewer slices
+device { kind = cuda, gemm = java }       | device.gemm               | auto, cublas or kernels where device.kind = cuda | java | try device.gemm = auto
+device.kind = cuda, parallel.zero { stage = 1, offload = disk } | parallel.zero.offload | none where device.kind = cuda | disk | zero.stage = 1
+device.gemm = cublas                      | device.gemm               | auto, onednn or java where device.kind = auto | cublas | try device.gemm = auto
 pipeline.stages = 7                       | pipeline.stages           | model.layers = 4                  | 7                | fewer stages
 pipeline.partition = [1, 2]               | pipeline.partition        | add up to 4                       | sum 3            | [2, 2]
 pipeline.partition = [1, 1, 2]            | pipeline.partition        | 2 entries                         | 3 entries        | [2, 2]

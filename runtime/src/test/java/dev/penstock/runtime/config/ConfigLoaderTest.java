@@ -129,7 +129,7 @@ class ConfigLoaderTest {
               weight-decay = 0, decay-all = true, clip-norm = 0
             }
             device {
-              kind = "cuda:1", threads = 3, gemm = java, precision = bf16, reduction-block = 8
+              kind = cpu, threads = 3, gemm = java, precision = bf16, reduction-block = 8
               vector-bits = 256, memory-limit = 1.5 GiB
             }
             evaluation { every = 0, batches = 1 }
@@ -191,7 +191,7 @@ class ConfigLoaderTest {
                                 new OptimizerSection(
                                         0.01, Optional.of(1e-5), 3, 0.8, 0.99, 1e-6, 0, true, 0),
                                 new DeviceSection(
-                                        new DeviceKind("cuda:1"),
+                                        DeviceKind.CPU,
                                         Optional.of(3),
                                         DeviceSection.Gemm.JAVA,
                                         DeviceSection.Precision.BF16,

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.within;
 
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.DeviceSettings.Gemm;
 import dev.penstock.cuda.device.DeviceSettings.Kind;
 import dev.penstock.runtime.gpu.EmulatedGpus;
 import java.util.ArrayList;
@@ -18,6 +19,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** Whole training on a GPU, emulated where there is none. */
 @Tag("gpu")
@@ -33,11 +35,11 @@ class GpuRunTest {
         EmulatedGpus.require();
     }
 
-    @ParameterizedTest(name = "tied {0}, slices of {1}")
-    @CsvSource({"true, 16", "false, 8"})
-    void lossesAndGradientsAreTheGoldenOnes(boolean tied, int slice) {
+    @ParameterizedTest(name = "tied {0}, slices of {1}, products of {2}")
+    @CsvSource({"true, 16, CUBLAS", "false, 8, CUBLAS", "true, 8, KERNELS"})
+    void lossesAndGradientsAreTheGoldenOnes(boolean tied, int slice, Gemm gemm) {
         try (Golden golden = new Golden(tied);
-                PipelineDriver pipeline = golden(golden, slice)) {
+                PipelineDriver pipeline = golden(golden, slice, gemm)) {
             List<Double> expected = golden.numbers("loss_fp64_accum4");
 
             for (int step = 1; step <= GOLDEN_STEPS; step++) {
@@ -53,11 +55,11 @@ class GpuRunTest {
         }
     }
 
-    private static PipelineDriver golden(Golden golden, int slice) {
+    private static PipelineDriver golden(Golden golden, int slice, Gemm gemm) {
         List<Integer> slices = slice == 16 ? List.of(16) : List.of(8, 8);
         BatchShape batch = new BatchShape(1, 4, slices, 8);
         return new PipelineDriver(
-                Devices.open(GPU),
+                Devices.open(GPU.withGemm(gemm)),
                 new GptSettings(
                         golden.shape(),
                         StagePartition.byFlops(golden.shape(), 2),
@@ -90,12 +92,14 @@ class GpuRunTest {
         return Math.sqrt(difference / norm);
     }
 
+    /** With our own products; cuBLAS sums as it likes. */
     @Test
     void slicesStagesAndOrdersOfThreadsDoNotChangeABit() {
-        Map<String, Object> whole = run(GPU, 1, List.of(16));
+        DeviceSettings own = GPU.withGemm(Gemm.KERNELS);
+        Map<String, Object> whole = run(own, 1, List.of(16));
 
-        assertThat(run(GPU, 1, List.of(8, 8))).isEqualTo(whole);
-        assertThat(run(GPU.withGpu(1), 3, List.of(8, 4, 4))).isEqualTo(whole);
+        assertThat(run(own, 1, List.of(8, 8))).isEqualTo(whole);
+        assertThat(run(own.withGpu(1), 3, List.of(8, 4, 4))).isEqualTo(whole);
     }
 
     private static Map<String, Object> run(
@@ -123,11 +127,12 @@ class GpuRunTest {
         return List.of(bits);
     }
 
-    @Test
-    void bf16LossesAreThoseOfTheReferenceDevice() {
+    @ParameterizedTest
+    @EnumSource(names = {"CUBLAS", "KERNELS"})
+    void bf16LossesAreThoseOfTheReferenceDevice(Gemm gemm) {
         List<Double> expected = bf16Losses(DeviceSettings.DEFAULTS.withKind(Kind.REFERENCE));
 
-        List<Double> losses = bf16Losses(GPU);
+        List<Double> losses = bf16Losses(GPU.withGemm(gemm));
 
         for (int i = 0; i < expected.size(); i++) {
             assertThat(losses.get(i)).isCloseTo(expected.get(i), within(1e-3));

@@ -81,6 +81,11 @@ final class AeronEndpoint implements Endpoint {
     }
 
     @Override
+    public int arrived(FrameKey key) {
+        return inbound(key.channel()).arrived(key);
+    }
+
+    @Override
     public int take(FrameKey key) {
         InboundChannel channel = inbound(key.channel());
         int slot = channel.take(key);

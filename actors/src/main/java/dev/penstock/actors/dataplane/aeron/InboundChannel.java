@@ -222,18 +222,25 @@ final class InboundChannel {
 
     // ---- the rank's thread
 
-    int take(FrameKey wanted) {
+    int arrived(FrameKey wanted) {
         for (int slot = 0; slot < slots.size(); slot++) {
             if (states.get(slot) == ARRIVED && wanted.equals(keys.get(slot))) {
-                states.set(slot, HELD);
-                held++;
-                long takenBefore = taken;
-                taken = takenBefore + 1;
-                settleCredits();
                 return slot;
             }
         }
         return NONE;
+    }
+
+    int take(FrameKey wanted) {
+        int slot = arrived(wanted);
+        if (slot != NONE) {
+            states.set(slot, HELD);
+            held++;
+            long takenBefore = taken;
+            taken = takenBefore + 1;
+            settleCredits();
+        }
+        return slot;
     }
 
     void release(int slot) {
