@@ -1,7 +1,9 @@
 package dev.penstock.runtime.cli;
 
+import com.typesafe.config.ConfigUtil;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.actors.spi.StepKind;
 import dev.penstock.runtime.checkpoint.CheckpointException;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
@@ -26,29 +28,37 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** Measures the held-out loss of a trained model. */
+/** Measures the loss of a trained model. */
 @Command(
         name = "evaluate",
         description = {
-            "Measures the loss of a run's checkpoint on held-out text.",
-            "It runs in the run's own pipeline; the loss is also said as perplexity and in bits"
-                    + " per token."
+            "Measures the loss of a run's checkpoint on held-out text, or on a file.",
+            "It runs in the run's own pipeline; the loss is also said as perplexity, in bits per"
+                    + " token and in bits per byte."
         },
         footer = {
             "  penstock evaluate runs/quickstart-1",
-            "  penstock evaluate runs/quickstart-1 --set evaluation.batches=50 --json",
-            "  penstock evaluate runs/quickstart-1 --set data.source=other.txt \\",
-            "      --set data.validation-fraction=0.5",
+            "  penstock evaluate runs/quickstart-1 --data other.txt --json",
+            "  penstock evaluate runs/quickstart-1 --set evaluation.batches=50 \\",
+            "      --set pipeline.stages=1",
         })
 final class EvaluateCommand extends PenstockCommand {
-    /** The answer for programs. */
+    /**
+     * The answer for programs.
+     *
+     * @param tokens whose loss was measured
+     * @param bytes that these tokens stand for
+     */
     record Answer(
             String checkpoint,
             long step,
             int batches,
+            long tokens,
+            long bytes,
             double loss,
             double perplexity,
-            double bitsPerToken) {}
+            double bitsPerToken,
+            double bitsPerByte) {}
 
     @Parameters(index = "0", paramLabel = "RUN", description = "A run directory.")
     @SuppressWarnings("NullAway.Init") // required: set by picocli
@@ -59,6 +69,15 @@ final class EvaluateCommand extends PenstockCommand {
             paramLabel = "DIR",
             description = "A checkpoint of the run; default: the newest one.")
     private @Nullable Path checkpoint;
+
+    @Option(
+            names = "--data",
+            paramLabel = "FILE",
+            description =
+                    "A file, folder or glob of text (.jsonl: JSON lines), to be measured to its"
+                            + " end; default: what the run held out, as far as evaluation.batches"
+                            + " say.")
+    private @Nullable String data;
 
     @Option(
             names = "--set",
@@ -72,7 +91,7 @@ final class EvaluateCommand extends PenstockCommand {
     @Override
     public Integer call() {
         RunDirectory directory = RunDirectory.open(run);
-        DraftConfig draft = ConfigLoader.draft(directory.resolvedConfiguration(), overrides);
+        DraftConfig draft = ConfigLoader.draft(directory.resolvedConfiguration(), allOverrides());
         List<Problem> problems = new ArrayList<>();
         ExposedDataPlane.ofLocalRun(draft.draft()).ifPresent(problems::add);
         Optional<SavedCheckpoint> saved = checkpoint(directory, problems);
@@ -85,28 +104,64 @@ final class EvaluateCommand extends PenstockCommand {
             err().println("penstock: interrupted before the loss was measured");
             return ExitCode.INTERRUPTED;
         }
-        double loss = measured.getAsDouble();
-        var answer =
-                new Answer(
-                        saved.orElseThrow().path().toString(),
-                        saved.orElseThrow().step(),
-                        Math.min(config.evaluation().batches(), parts.data().heldOutBatches()),
-                        loss,
-                        Math.exp(loss),
-                        loss / Math.log(2));
+        print(answer(saved.orElseThrow(), parts, measured.getAsDouble()));
+        return ExitCode.OK;
+    }
+
+    /** Of a file all is held out, and read once; what the user sets wins. */
+    private List<String> allOverrides() {
+        List<String> all = new ArrayList<>();
+        if (data != null) {
+            String quoted = ConfigUtil.quoteString(Path.of(data).toAbsolutePath().toString());
+            boolean lines = data.endsWith(".jsonl") || data.endsWith(".jsonl.gz");
+            all.add("data.source=" + quoted);
+            all.add("data.format=" + (lines ? "jsonl" : "text"));
+            all.add("data.validation-fraction=1");
+            all.add("batch.last=smaller");
+            all.add("evaluation.batches=" + Integer.MAX_VALUE);
+        }
+        all.addAll(overrides);
+        return all;
+    }
+
+    private static Answer answer(SavedCheckpoint saved, RunParts parts, double loss) {
+        RunConfig config = parts.config();
+        int batches = Math.min(config.evaluation().batches(), parts.data().heldOutBatches());
+        int full = config.batch().sequences();
+        long sequences =
+                (batches - 1L) * full
+                        + parts.data().sequences(StepKind.EVALUATE, batches - 1L, full);
+        long tokens = sequences * config.model().context();
+        long bytes = parts.data().heldOutBytes(sequences);
+        return new Answer(
+                saved.path().toString(),
+                saved.step(),
+                batches,
+                tokens,
+                bytes,
+                loss,
+                Math.exp(loss),
+                loss / Math.log(2),
+                loss * tokens / (Math.log(2) * bytes));
+    }
+
+    private void print(Answer answer) {
         if (json) {
             printJson(answer);
         } else {
             out().printf(
-                            "step %d: held-out loss %.4f, perplexity %.2f, %.3f bits per token (%d"
-                                    + " batches)%n",
+                            "step %d: %s loss %.4f, perplexity %.2f, %.3f bits per token, %.3f bits"
+                                    + " per byte (%d tokens, %d bytes, %d batches)%n",
                             answer.step(),
+                            data == null ? "held-out" : data,
                             answer.loss(),
                             answer.perplexity(),
                             answer.bitsPerToken(),
+                            answer.bitsPerByte(),
+                            answer.tokens(),
+                            answer.bytes(),
                             answer.batches());
         }
-        return ExitCode.OK;
     }
 
     private Optional<SavedCheckpoint> checkpoint(RunDirectory directory, List<Problem> problems) {

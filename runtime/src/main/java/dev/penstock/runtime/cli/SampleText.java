@@ -1,14 +1,18 @@
 package dev.penstock.runtime.cli;
 
+import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.StepKind;
-import dev.penstock.cuda.device.Device;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.CheckpointReader;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
+import dev.penstock.runtime.inference.InferenceRequest;
+import dev.penstock.runtime.inference.PipelineInference;
 import dev.penstock.runtime.launch.RunAssembly;
-import dev.penstock.runtime.model.GptGenerator;
+import dev.penstock.runtime.model.GptShape;
 import dev.penstock.runtime.model.Sampling;
+import dev.penstock.runtime.model.StagePartition;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.regex.Pattern;
@@ -36,18 +40,28 @@ final class SampleText {
             return Optional.empty();
         }
         int[] prompt = prompt(assembly);
-        try (CheckpointReader reader = checkpoint.get().read();
-                Device device = assembly.openDevice();
-                var generator =
-                        new GptGenerator(
-                                device,
-                                assembly.model().shape(),
-                                assembly.model().precision(),
-                                reader::fill)) {
+        try (CheckpointReader reader = checkpoint.get().read()) {
+            GptShape shape = assembly.model().shape();
+            var pipeline =
+                    new PipelineInference(
+                            shape,
+                            StagePartition.byFlops(shape, 1),
+                            assembly.model().precision(),
+                            reader::fill,
+                            _ -> assembly.openDevice());
             var sampling = new Sampling(TEMPERATURE, TOP_K, 1.0, assembly.config().run().seed());
-            int[] written = generator.generate(prompt, TOKENS, sampling, _ -> true);
+            PipelineInference.Result result =
+                    pipeline.run(
+                            InferenceRequest.of(List.of(prompt), TOKENS, sampling),
+                            (_, _) -> true,
+                            _ -> {});
+            if (result.outcome() instanceof RunOutcome.Failed(_, String reason)) {
+                warn.accept("no sample of the model's text: " + reason);
+                return Optional.empty();
+            }
             String text =
-                    assembly.tokenizer().decode(prompt) + assembly.tokenizer().decode(written);
+                    assembly.tokenizer().decode(prompt)
+                            + assembly.tokenizer().decode(result.texts().getFirst().tokens());
             return Optional.of(CONTROLS.matcher(text).replaceAll("\uFFFD"));
         }
     }

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.cli;
 
+import dev.penstock.runtime.config.Problem;
 import dev.penstock.runtime.model.Sampling;
 import java.util.ArrayList;
 import java.util.List;
@@ -39,27 +40,24 @@ final class SamplingArguments {
             description = "The same seed gives the same text (default: ${DEFAULT-VALUE}).")
     private long seed;
 
-    /**
-     * Checks the options.
-     *
-     * @param tokens how many are to be generated
-     * @throws BadInputException with all problems
-     */
-    Sampling read(int tokens) {
-        List<String> problems = new ArrayList<>();
-        require(tokens >= 1, "--tokens of 1 or more", tokens, problems);
-        require(temperature >= 0, "--temperature of 0 or more", temperature, problems);
-        require(topK >= 0, "--top-k of 0 or more", topK, problems);
-        require(topP > 0 && topP <= 1, "--top-p above 0 and at most 1", topP, problems);
-        if (!problems.isEmpty()) {
-            throw new BadInputException(String.join("\n  ", problems));
-        }
+    /** What is wrong with these options. */
+    List<Problem> problems() {
+        List<Problem> problems = new ArrayList<>();
+        require(temperature >= 0, "--temperature", "0 or more", temperature, problems);
+        require(topK >= 0, "--top-k", "0 or more", topK, problems);
+        require(topP > 0 && topP <= 1, "--top-p", "more than 0 and at most 1", topP, problems);
+        return problems;
+    }
+
+    /** Once there are no {@link #problems}. */
+    Sampling sampling() {
         return new Sampling(temperature, topK, topP, seed);
     }
 
-    private static void require(boolean holds, String expected, Object got, List<String> problems) {
+    private static void require(
+            boolean holds, String option, String expected, Object got, List<Problem> problems) {
         if (!holds) {
-            problems.add("expected %s, got %s".formatted(expected, got));
+            problems.add(Problem.atOption(option, expected, String.valueOf(got), ""));
         }
     }
 }

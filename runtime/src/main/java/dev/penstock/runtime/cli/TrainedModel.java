@@ -6,8 +6,12 @@ import dev.penstock.runtime.checkpoint.Gpt2Config;
 import dev.penstock.runtime.checkpoint.HuggingFaceWeights;
 import dev.penstock.runtime.checkpoint.ModelTensors;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
+import dev.penstock.runtime.config.ConfigLoader;
+import dev.penstock.runtime.metrics.RunDirectory;
+import dev.penstock.runtime.model.GptShape;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Optional;
 import java.util.function.Consumer;
 
@@ -56,6 +60,30 @@ record TrainedModel(Gpt2Config config, ModelTensors tensors, Optional<SavedCheck
                                             "expected a config.json beside the weights, got none");
                                 });
         return new TrainedModel(config, weights, Optional.empty());
+    }
+
+    /** The model's shape, for those who compute with it. */
+    GptShape shape() {
+        return new GptShape(
+                config.vocabulary(),
+                config.context(),
+                config.width(),
+                config.layers(),
+                config.heads(),
+                config.tied());
+    }
+
+    /** Stages of its run's pipeline; 1 where there is no run to ask. */
+    int stagesOfRun() {
+        return checkpoint
+                .map(saved -> saved.path().toAbsolutePath().getParent())
+                .map(Path::getParent)
+                .map(run -> new RunDirectory(run).resolvedConfiguration())
+                .filter(Files::isReadable)
+                .map(file -> ConfigLoader.draft(file, List.of()))
+                .filter(draft -> draft.sound("pipeline.stages"))
+                .map(draft -> draft.draft().config().pipeline().stages())
+                .orElse(1);
     }
 
     @Override

@@ -7,7 +7,7 @@ import java.nio.file.Path;
  *
  * @param source a file, a folder or a glob, absolute; files may be compressed ({@code .gz})
  * @param field the member of a JSON line that holds the text (format jsonl)
- * @param validationFraction share of the text that is held out, 0 for none
+ * @param validationFraction share of the text that is held out, 0 for none, 1 for all of it
  */
 public record DataSection(
         @Setting(doc = "a file, a folder or a glob such as \"texts/*.txt\"; .gz is unpacked")
@@ -19,8 +19,10 @@ public record DataSection(
                 Tokenizer tokenizer,
         @Setting(
                         is = "0.05",
-                        range = "[0, 0.5]",
-                        doc = "share of the text held out for validation; 0: none")
+                        range = "[0, 1]",
+                        doc =
+                                "share of the text held out for validation; 0: none, 1: all, for"
+                                        + " evaluations alone")
                 double validationFraction) {
 
     /** What the files hold: plain text, JSON lines, or a safetensors file with {@code tokens}. */

@@ -20,7 +20,7 @@ public record DeviceKind(String word) {
     private static final Pattern ONE_GPU = Pattern.compile(CUDA + ":(\\d{1,4})");
 
     /** Whether this is written the way that a kind is. */
-    static boolean isKind(String word) {
+    public static boolean isKind(String word) {
         return word.equals(AUTO.word)
                 || word.equals(CPU.word)
                 || word.equals(CUDA)

@@ -10,7 +10,8 @@ import java.nio.file.Path;
  * @param field member of a JSON line that holds the text; only for {@link DataFormat#JSONL}
  * @param tokenizer makes tokens of text; not used by {@link DataFormat#TOKENS}
  * @param vocabulary rows of the model's token embedding; every token is below it
- * @param validationFraction share of the text's tokens, at its end, that is held out; 0 for none
+ * @param validationFraction share of the text's tokens, at its end, that is held out; 0 for none, 1
+ *     for all: then there is nothing to train on
  * @param context tokens of a sequence
  * @param sequences of a step
  * @param microBatches of a step; divides {@code sequences}

@@ -3,7 +3,9 @@ package dev.penstock.runtime.data;
 import dev.penstock.actors.spi.StepKind;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 
 /**
  * Text in memory as tokens: the first part to train on, the last held out. Training sequences come
@@ -46,7 +48,7 @@ final class TextCorpus implements TrainingData {
     private static List<DataProblem> problems(DataSpec spec, long size, long heldOut) {
         List<DataProblem> problems = new ArrayList<>();
         int wanted = spec.context() + 1;
-        if (size - heldOut < wanted) {
+        if (spec.validationFraction() < 1 && size - heldOut < wanted) {
             problems.add(
                     new DataProblem(
                             "data.source",
@@ -60,7 +62,9 @@ final class TextCorpus implements TrainingData {
                             "data.validation-fraction",
                             "at least %d tokens held out (model.context + 1)".formatted(wanted),
                             "%d of %d".formatted(heldOut, size),
-                            "use a larger fraction or more text, or 0 to hold out none"));
+                            spec.validationFraction() < 1
+                                    ? "use a larger fraction or more text, or 0 to hold out none"
+                                    : "use more text"));
         }
         if (spec.vocabulary() < spec.tokenizer().vocabulary()) {
             problems.add(
@@ -135,6 +139,26 @@ final class TextCorpus implements TrainingData {
     @Override
     public boolean hasHeldOut() {
         return heldOutWindows > 0;
+    }
+
+    /** The first token of a window is no target, unless it is the last one of the window before. */
+    @Override
+    public long heldOutBytes(long sequences) {
+        int end = spec.tokenizer().endOfText().orElse(-1);
+        Map<Integer, Integer> lengths = new HashMap<>();
+        long bytes = 0;
+        for (long sequence = 0; sequence < sequences; sequence++) {
+            long start = start(StepKind.EVALUATE, sequence);
+            for (int i = 1; i <= spec.context(); i++) {
+                int token = tokens.get(start + i);
+                bytes +=
+                        token == end
+                                ? 0
+                                : lengths.computeIfAbsent(
+                                        token, t -> spec.tokenizer().bytes(t).length);
+            }
+        }
+        return bytes;
     }
 
     @Override

@@ -28,6 +28,17 @@ public interface TrainingData extends BatchSource {
     /** Tokens held out for validation. */
     long heldOutTokens();
 
+    /**
+     * Bytes of text that the targets of the first held-out sequences stand for: what a loss in bits
+     * per byte is divided by. Tokens that only part documents stand for none.
+     *
+     * @param sequences as many as evaluations read, in their order
+     * @throws UnsupportedOperationException if the data is not text
+     */
+    default long heldOutBytes(long sequences) {
+        throw new UnsupportedOperationException(description() + " are no text");
+    }
+
     /** What was read, in a line for people. */
     String description();
 }

@@ -8,19 +8,32 @@ import dev.penstock.runtime.config.DeviceKind;
 import dev.penstock.runtime.config.DeviceSection;
 
 /** The devices that a configuration asks for. */
-final class ConfiguredDevices {
+public final class ConfiguredDevices {
     private ConfiguredDevices() {}
+
+    /**
+     * Opens devices of this kind, all else as where nothing is configured; cores are shared among
+     * the ranks.
+     */
+    public static DeviceFactory of(DeviceKind kind, int ranks) {
+        return of(
+                kind,
+                DeviceSettings.DEFAULTS
+                        .withKind(kindOf(kind))
+                        .withThreads(coresOfEach(ranks))
+                        .withGpu(kind.gpu().orElse(0)));
+    }
 
     /**
      * Opens ranks' devices; cores are shared among the ranks unless the configuration says
      * otherwise.
      */
     static DeviceFactory of(DeviceSection section, int ranks) {
-        int cores = Runtime.getRuntime().availableProcessors();
-        var settings =
+        return of(
+                section.kind(),
                 new DeviceSettings(
                         kindOf(section.kind()),
-                        section.threads().orElse(Math.max(1, cores / ranks)),
+                        section.threads().orElse(coresOfEach(ranks)),
                         switch (section.gemm()) {
                             case AUTO -> DeviceSettings.Gemm.AUTO;
                             case ONEDNN -> DeviceSettings.Gemm.ONEDNN;
@@ -31,12 +44,19 @@ final class ConfiguredDevices {
                         section.vectorBits().bits(),
                         section.kind().gpu().orElse(0),
                         section.memoryLimit().map(Bytes::bytes).orElse(Long.MAX_VALUE),
-                        false);
-        if (section.kind().isCuda() && section.kind().gpu().isEmpty()) {
+                        false));
+    }
+
+    private static DeviceFactory of(DeviceKind kind, DeviceSettings settings) {
+        if (kind.isCuda() && kind.gpu().isEmpty()) {
             int gpus = Math.max(1, Devices.gpus());
             return rank -> Devices.open(settings.withGpu(rank % gpus));
         }
         return _ -> Devices.open(settings);
+    }
+
+    private static int coresOfEach(int ranks) {
+        return Math.max(1, Runtime.getRuntime().availableProcessors() / ranks);
     }
 
     private static DeviceSettings.Kind kindOf(DeviceKind kind) {

@@ -50,6 +50,7 @@ final class PartChecks {
         requireWholeBackwards();
         requireMemory();
         requireHeldOut();
+        requireTrainingText();
         requireFaultsAtKnownOps();
         start.ifPresent(this::requireStepsToGo);
         requireReachableDump();
@@ -191,6 +192,17 @@ final class PartChecks {
                             "held-out text to evaluate on",
                             "none",
                             "try --set data.validation-fraction=0.05"));
+        }
+    }
+
+    private void requireTrainingText() {
+        if (!asked.evaluateOnly() && data.isPresent() && data.get().trainingTokens() == 0) {
+            problems.add(
+                    loaded.problem(
+                            "data.validation-fraction",
+                            "text to train on",
+                            "all of it held out",
+                            "try data.validation-fraction = 0.05"));
         }
     }
 

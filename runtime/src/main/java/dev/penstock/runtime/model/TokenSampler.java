@@ -2,18 +2,25 @@ package dev.penstock.runtime.model;
 
 import java.util.Arrays;
 
-/** Chooses tokens by a {@link Sampling}; the n-th choice depends on the seed, n and the logits. */
-final class TokenSampler {
+/**
+ * Chooses the tokens of a text by a {@link Sampling}; the n-th choice depends on the seed, the
+ * text's number, n and the logits. For one thread at a time.
+ */
+public final class TokenSampler {
     private final Sampling sampling;
     private final CounterRandom random;
     private long choices;
 
-    TokenSampler(Sampling sampling) {
+    /**
+     * @param text texts of one seed go on differently
+     */
+    public TokenSampler(Sampling sampling, int text) {
         this.sampling = sampling;
-        random = CounterRandom.of(sampling.seed(), "sampling");
+        random = CounterRandom.of(sampling.seed(), "sampling of text " + text);
     }
 
-    int choose(float[] logits) {
+    /** The next token. */
+    public int choose(float[] logits) {
         long choice = choices++;
         if (sampling.temperature() == 0) {
             return mostLikely(logits);

@@ -63,20 +63,22 @@ record UnitActivations(
      * For passes without a backward: all blocks share one set of activations and the stream
      * alternates between two places.
      */
-    static UnitActivations carveForwardOnly(Carver carver, ShardShape shape, int rows) {
-        int layers = shape.model().layers();
+    static UnitActivations carveForwardOnly(
+            Carver carver, ShardShape shape, StageRole role, int rows) {
         LayerActivations shared = LayerActivations.carve(carver, shape, rows);
         Tensor even = carver.matrix(rows, shape.width());
         Tensor odd = carver.matrix(rows, shape.width());
+        int firstOwned = role.first() ? 0 : 1;
+        int lastOwned = role.last() ? role.layers() : role.layers() - 1;
         List<Tensor> stream = new ArrayList<>();
-        for (int place = 0; place <= layers; place++) {
+        for (int place = firstOwned; place <= lastOwned; place++) {
             stream.add(place % 2 == 0 ? even : odd);
         }
         return new UnitActivations(
-                Collections.nCopies(layers, shared),
-                0,
+                Collections.nCopies(role.layers(), shared),
+                firstOwned,
                 stream,
-                HeadActivations.carve(carver, shape, rows),
+                role.last() ? HeadActivations.carve(carver, shape, rows) : null,
                 null);
     }
 

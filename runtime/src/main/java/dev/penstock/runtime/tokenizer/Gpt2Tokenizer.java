@@ -6,6 +6,7 @@ import com.knuddels.jtokkit.api.EncodingType;
 import com.knuddels.jtokkit.api.IntArrayList;
 import java.io.IOException;
 import java.io.InputStream;
+import java.util.OptionalInt;
 import java.util.function.IntConsumer;
 
 /**
@@ -43,6 +44,11 @@ public final class Gpt2Tokenizer implements Tokenizer {
     @Override
     public int documentSeparator() {
         return END_OF_TEXT;
+    }
+
+    @Override
+    public OptionalInt endOfText() {
+        return OptionalInt.of(END_OF_TEXT);
     }
 
     @Override

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.OptionalInt;
 import java.util.function.IntConsumer;
 
 /** Turns text into numbers from 0 to {@link #vocabulary()} - 1 and back. Safe to share. */
@@ -36,6 +37,14 @@ public interface Tokenizer {
 
     /** What is put between two documents. */
     int documentSeparator();
+
+    /**
+     * The token by which a model says that a text is over; empty if this tokenizer has none that
+     * means nothing else. It stands for no text.
+     */
+    default OptionalInt endOfText() {
+        return OptionalInt.empty();
+    }
 
     /** The tokens of a text; of an empty text, none. */
     int[] encode(String text);

@@ -5,9 +5,14 @@ import static org.assertj.core.api.Assertions.within;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+import dev.penstock.runtime.checkpoint.SavedCheckpoint;
+import dev.penstock.runtime.inference.PlainGpt;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -26,13 +31,14 @@ class EvaluateCommandTest {
     @TempDir Path folder;
 
     private Path run = Path.of("");
+    private Path checkpoint = Path.of("");
 
     @BeforeEach
     void aRunWithACheckpoint() throws IOException {
         Files.writeString(folder.resolve("corpus.txt"), "to be or not to be, ".repeat(100));
         Path config = Files.writeString(folder.resolve("tiny.conf"), CONFIG);
         run = Files.createDirectory(folder.resolve("run"));
-        SavedRun.write(run, 100);
+        checkpoint = SavedRun.write(run, 100);
         Files.writeString(
                 run.resolve("resolved.conf"), Cli.run("config", "check", config.toString()).out());
     }
@@ -56,6 +62,62 @@ class EvaluateCommandTest {
         String two = loss("--set=pipeline.stages=2");
 
         assertThat(two).isEqualTo(one);
+    }
+
+    /** 13 windows of 16 tokens, not a multiple of the batch; what is left over is no window. */
+    @Test
+    void aFileIsMeasuredToItsEndAsAPlainForwardMeasuresIt() throws IOException {
+        byte[] text = "It was a dark and stormy night; ".repeat(7).getBytes(StandardCharsets.UTF_8);
+        int windows = (text.length - 1) / 16;
+        Path file = Files.write(folder.resolve("night: a = b.txt"), text);
+        double nats = 0;
+        try (var reader = SavedCheckpoint.open(checkpoint).read()) {
+            var truth = PlainGpt.of(SavedRun.MODEL, reader::fill);
+            for (int window = 0; window < windows; window++) {
+                int[] tokens = new int[17];
+                for (int i = 0; i < 17; i++) {
+                    tokens[i] = text[16 * window + i];
+                }
+                double[][] logits = truth.logits(Arrays.copyOf(tokens, 16));
+                for (int i = 0; i < 16; i++) {
+                    nats += PlainGpt.surprise(logits[i], tokens[i + 1]);
+                }
+            }
+        }
+
+        Cli evaluate = Cli.run("evaluate", run.toString(), "--data", file.toString(), "--json");
+        JsonNode result = JSON.readTree(evaluate.out());
+
+        assertThat(evaluate.exitCode()).as(evaluate.err()).isEqualTo(ExitCode.OK);
+        assertThat(windows).isEqualTo(13);
+        long bytes = 16L * windows;
+        double loss = nats / bytes;
+        assertThat(result.get("tokens").asLong()).isEqualTo(bytes);
+        assertThat(result.get("bytes").asLong()).isEqualTo(bytes);
+        assertThat(result.get("loss").asDouble()).isCloseTo(loss, within(1e-5 * loss));
+        assertThat(result.get("bitsPerByte").asDouble())
+                .isCloseTo(nats / Math.log(2) / bytes, within(1e-5 * loss));
+    }
+
+    @Test
+    void peopleReadAllMeasures() {
+        Cli evaluate = Cli.run("evaluate", run.toString());
+
+        assertThat(evaluate.out())
+                .contains("held-out loss", "perplexity", "bits per token", "bits per byte")
+                .contains("(64 tokens, 64 bytes, 2 batches)");
+    }
+
+    @Test
+    void aFileThatIsNotThereOrTooShortIsBadInput() throws IOException {
+        Path tiny = Files.writeString(folder.resolve("tiny.txt"), "0123456789012345");
+
+        for (String file : List.of(tiny.toString(), folder + "/nowhere.txt")) {
+            Cli evaluate = Cli.run("evaluate", run.toString(), "--data", file);
+
+            assertThat(evaluate.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+            assertThat(evaluate.err()).containsAnyOf("nowhere.txt", "at least 17 tokens");
+        }
     }
 
     @Test

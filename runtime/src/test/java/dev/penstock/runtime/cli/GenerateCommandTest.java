@@ -7,7 +7,9 @@ import com.fasterxml.jackson.databind.json.JsonMapper;
 import dev.penstock.runtime.checkpoint.HuggingFaceExport;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -32,6 +34,47 @@ class GenerateCommandTest {
         assertThat(generate.exitCode()).isEqualTo(ExitCode.OK);
         assertThat(answer.get("prompt").asText()).isEqualTo("abc");
         assertThat(answer.get("tokens")).hasSize(30);
+        assertThat(answer.get("end").asText()).isEqualTo("length");
+    }
+
+    @Test
+    void anyNumberOfStagesWritesTheSameText() throws IOException {
+        String one = tokens("--stages=1");
+
+        assertThat(tokens("--stages=2")).isEqualTo(one);
+        assertThat(tokens("--stages=3")).isEqualTo(one);
+    }
+
+    @Test
+    void theRunSaysHowManyStagesThereAre() throws IOException {
+        Files.writeString(
+                run.resolve("resolved.conf"),
+                "data.source = x, model { context = 16, width = 8, layers = 9, heads = 2 },"
+                        + " pipeline.stages = 9");
+
+        Cli generate = Cli.run("generate", checkpoint, "--prompt=x");
+
+        assertThat(generate.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(generate.err()).contains("--stages: expected 1 to 3", "got 9");
+    }
+
+    @Test
+    void severalPromptsAreAnsweredInTheirOrder() throws IOException {
+        String[] ask = {"generate", run.toString(), "--prompt=one", "--prompt=two", "--tokens=9"};
+        String[] askJson = Arrays.copyOf(ask, ask.length + 1);
+        askJson[ask.length] = "--json";
+
+        JsonNode answers = JSON.readTree(Cli.run(askJson).out());
+        String text = Cli.run(ask).out();
+
+        assertThat(answers).hasSize(2);
+        assertThat(answers.get(1).get("prompt").asText()).isEqualTo("two");
+        assertThat(text)
+                .isEqualTo(
+                        "--- 1 of 2%none%s%n--- 2 of 2%ntwo%s%n"
+                                .formatted(
+                                        answers.get(0).get("text").asText(),
+                                        answers.get(1).get("text").asText()));
     }
 
     @Test
@@ -67,12 +110,35 @@ class GenerateCommandTest {
     }
 
     @Test
-    void allBadOptionsAreToldAtOnce() {
+    void allThatIsWrongIsToldAtOnce() {
         Cli generate =
-                Cli.run("generate", run.toString(), "--tokens=0", "--temperature=-1", "--top-p=2");
+                Cli.run(
+                        "generate",
+                        run.resolve("nowhere").toString(),
+                        "--tokens=0",
+                        "--temperature=-1",
+                        "--top-p=2",
+                        "--top-k=-1",
+                        "--prompt=",
+                        "--tokenizer=words",
+                        "--device=abacus");
 
         assertThat(generate.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
-        assertThat(generate.err()).contains("--tokens", "--temperature", "--top-p");
+        assertThat(generate.out()).isEmpty();
+        assertThat(generate.err())
+                .contains("8 problems", "--tokens", "--temperature", "--top-p", "--top-k")
+                .contains("--prompt: expected a text, got an empty one")
+                .contains("bytes, gpt2", "abacus", "no checkpoint here");
+    }
+
+    @Test
+    void aPromptLongerThanTheContextIsBadInput() {
+        Cli generate =
+                Cli.run("generate", run.toString(), "--prompt=ok", "--prompt=" + "x".repeat(17));
+
+        assertThat(generate.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(generate.err())
+                .contains("--prompt 2: expected at most 16 tokens, the model's context, got 17");
     }
 
     @Test

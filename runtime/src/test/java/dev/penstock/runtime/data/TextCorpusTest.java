@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.penstock.actors.spi.StepKind;
+import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
@@ -127,6 +128,52 @@ class TextCorpusTest {
         assertThat(data.trainingTokens()).isEqualTo(100);
         assertThatThrownBy(() -> read(data, StepKind.EVALUATE, 0, 0))
                 .hasMessageContaining("data.validation-fraction is 0");
+    }
+
+    @Test
+    void aFileThatIsAllHeldOutIsReadToItsEndAndNothingTwice() throws Exception {
+        Path file = Files.write(directory.resolve("a.bin"), PLACES);
+        TrainingData data =
+                TrainingData.open(Specs.of(file).validationFraction(1).smallerLast().spec());
+        List<Integer> targets = new ArrayList<>();
+        for (int batch = 0; batch < data.heldOutBatches(); batch++) {
+            targets.addAll(targets(data, StepKind.EVALUATE, batch));
+        }
+
+        assertThat(targets)
+                .containsExactlyInAnyOrderElementsOf(
+                        IntStream.range(101, 197).boxed().toList()); // 12 windows of 8
+        assertThat(data.trainingTokens()).isZero();
+        assertThat(data.heldOutBytes(12)).isEqualTo(96);
+        assertThat(data.heldOutBytes(3)).isEqualTo(24);
+    }
+
+    /** Words, letters of two and three bytes, and one of four that is several tokens. */
+    @Test
+    void bytesOfGpt2TokensAreThoseOfTheText() throws Exception {
+        Tokenizer gpt2 = Tokenizer.named("gpt2");
+        String text = "naïve \u20ac 12 \ud83d\ude00 words ".repeat(20);
+        while ((gpt2.encode(text).length - 1) % 8 != 0) {
+            text += "x ";
+        }
+        int[] tokens = gpt2.encode(text);
+        Path file = Files.writeString(directory.resolve("a.txt"), text);
+        DataSpec spec = Specs.of(file).validationFraction(1).tokenizer("gpt2").smallerLast().spec();
+        TrainingData data = TrainingData.open(spec);
+
+        assertThat(data.heldOutBytes((tokens.length - 1) / 8))
+                .isEqualTo(Files.size(file) - gpt2.bytes(tokens[0]).length);
+    }
+
+    @Test
+    void aTokenThatPartsDocumentsStandsForNoText() throws Exception {
+        Files.writeString(directory.resolve("a.txt"), "one two three four");
+        Files.writeString(directory.resolve("b.txt"), " five six seven eight nine ten");
+        DataSpec spec = Specs.of(directory).validationFraction(1).tokenizer("gpt2").spec();
+
+        // one |two three four (end) five six seven eight| nine ten
+        assertThat(TrainingData.open(spec).heldOutBytes(1))
+                .isEqualTo(" two three four five six seven eight".length());
     }
 
     @Test

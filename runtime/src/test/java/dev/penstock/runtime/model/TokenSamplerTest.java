@@ -44,7 +44,7 @@ class TokenSamplerTest {
 
     @Test
     void greedyTakesTheFirstOfTheLargest() {
-        TokenSampler greedy = new TokenSampler(Sampling.greedy());
+        TokenSampler greedy = new TokenSampler(Sampling.greedy(), 0);
 
         assertThat(greedy.choose(new float[] {-3, 2, 2, -5})).isEqualTo(1);
     }
@@ -58,7 +58,7 @@ class TokenSamplerTest {
     }
 
     private static double[] shares(Sampling sampling) {
-        TokenSampler sampler = new TokenSampler(sampling);
+        TokenSampler sampler = new TokenSampler(sampling, 0);
         double[] shares = new double[LOGITS.length];
         for (int i = 0; i < CHOICES; i++) {
             shares[sampler.choose(LOGITS)] += 1.0 / CHOICES;

@@ -30,6 +30,7 @@ class JavadocPicturesTest {
                 Arguments.of(
                         "OneForwardOneBackward", OneForwardOneBackward.schedule(shape(1, 8, 1))),
                 Arguments.of("TeraPipe", TeraPipe.schedule(shape(1, 2, 2))),
+                Arguments.of("Decoding", Decoding.schedule(shape(1, 4, 2))),
                 Arguments.of("TeraPipe1F1B", TeraPipe1F1B.schedule(shape(1, 4, 2))),
                 Arguments.of("Seq1F1B", Seq1F1B.schedule(shape(1, 4, 2))),
                 Arguments.of("Interleaved", Interleaved.schedule(shape(2, 4, 1), none)),

@@ -1,0 +1,46 @@
+package dev.penstock.runtime.inference;
+
+import dev.penstock.actors.dataplane.ChannelKey;
+import dev.penstock.actors.dataplane.FrameKind;
+import dev.penstock.runtime.model.TextFeed;
+import dev.penstock.schedules.generate.Decoding;
+import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.lower.InsertTransfers;
+import dev.penstock.schedules.simulate.InFlight;
+import dev.penstock.schedules.validate.Conditions;
+import dev.penstock.schedules.validate.ScheduleValidator;
+import java.util.HashMap;
+import java.util.Map;
+
+/** The order in which stages feed texts, lowered and proved for channels of a few tensors. */
+final class InferenceOrder {
+    /** One tensor under way while the receiver computes with another. */
+    private static final int IN_FLIGHT = 2;
+
+    private InferenceOrder() {}
+
+    /**
+     * One stage per rank.
+     *
+     * @throws dev.penstock.schedules.validate.InvalidScheduleException if the judge refuses it
+     */
+    static Schedule of(int stages, TextFeed texts) {
+        var shape = new PipelineShape(stages, 1, texts.texts(), texts.sliceRows());
+        Schedule order = InsertTransfers.into(Decoding.schedule(shape));
+        ScheduleValidator.validate(
+                        order, Conditions.forwardOnly().with(InFlight.uniform(IN_FLIGHT)))
+                .orThrow();
+        return order;
+    }
+
+    /** What the channels take; those of gradients, which carry nothing, as little as can be. */
+    static Map<ChannelKey, Integer> inFlight(int stages) {
+        Map<ChannelKey, Integer> capacities = new HashMap<>();
+        for (int stage = 1; stage < stages; stage++) {
+            capacities.put(new ChannelKey(FrameKind.ACTIVATION, stage - 1, stage), IN_FLIGHT);
+            capacities.put(new ChannelKey(FrameKind.GRADIENT, stage, stage - 1), 1);
+        }
+        return capacities;
+    }
+}

@@ -1,0 +1,33 @@
+package dev.penstock.runtime.inference;
+
+import dev.penstock.runtime.model.Sampling;
+import java.util.List;
+import java.util.OptionalInt;
+
+/**
+ * Texts to be continued side by side.
+ *
+ * @param prompts at least one, each of at least one token
+ * @param count most tokens to choose for each
+ * @param endOfText the token that ends a text before; it is no part of it
+ * @param caches whether keys and values of earlier tokens are kept; without, only time is lost
+ */
+public record InferenceRequest(
+        List<int[]> prompts, int count, Sampling sampling, OptionalInt endOfText, boolean caches) {
+    public InferenceRequest {
+        prompts = prompts.stream().map(int[]::clone).toList();
+        if (prompts.isEmpty() || prompts.stream().anyMatch(prompt -> prompt.length == 0)) {
+            throw new IllegalArgumentException(
+                    "expected prompts of at least 1 token, got %s"
+                            .formatted(prompts.stream().map(prompt -> prompt.length).toList()));
+        }
+        if (count < 1) {
+            throw new IllegalArgumentException("expected 1 token or more to choose, got " + count);
+        }
+    }
+
+    /** With caches, to the full length. */
+    public static InferenceRequest of(List<int[]> prompts, int count, Sampling sampling) {
+        return new InferenceRequest(prompts, count, sampling, OptionalInt.empty(), true);
+    }
+}

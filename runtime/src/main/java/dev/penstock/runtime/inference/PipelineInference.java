@@ -1,0 +1,161 @@
+package dev.penstock.runtime.inference;
+
+import dev.penstock.actors.dataplane.aeron.AeronDataPlane;
+import dev.penstock.actors.dataplane.aeron.AeronSettings;
+import dev.penstock.actors.dataplane.aeron.DriverSettings;
+import dev.penstock.actors.dataplane.aeron.EmbeddedDriver;
+import dev.penstock.actors.shard.RankResources;
+import dev.penstock.actors.spi.CheckpointStore;
+import dev.penstock.actors.spi.DeviceFactory;
+import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.RankGrid;
+import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.actors.spi.RunListener;
+import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.RunSteps;
+import dev.penstock.actors.spi.Timeouts;
+import dev.penstock.actors.supervisor.PipelineSupervisor;
+import dev.penstock.runtime.launch.InProcessRun;
+import dev.penstock.runtime.launch.RunOptions;
+import dev.penstock.runtime.model.GptShape;
+import dev.penstock.runtime.model.InferenceStages;
+import dev.penstock.runtime.model.ParameterSource;
+import dev.penstock.runtime.model.Precision;
+import dev.penstock.runtime.model.StagePartition;
+import dev.penstock.schedules.ir.Schedule;
+import java.time.Duration;
+import java.util.List;
+import java.util.function.Consumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Continues texts in a pipeline all of whose stages are in this process, each on a device and a
+ * thread of its own: the actors, the data plane and the interpreter of training, for one pass
+ * without backwards. Can be used again and again, each time with stages of its own.
+ *
+ * @param weights all parameters; read by several threads
+ * @param devices one for each stage
+ */
+public record PipelineInference(
+        GptShape shape,
+        StagePartition partition,
+        Precision precision,
+        ParameterSource weights,
+        DeviceFactory devices) {
+    private static final Logger LOG = LoggerFactory.getLogger(PipelineInference.class);
+
+    /** Slices of a prompt: the stages work on it side by side, and attention loses little. */
+    private static final int SLICE_TOKENS = 128;
+
+    /** The smallest that takes the largest chunks of frames. */
+    private static final int TERM_BYTES = 1 << 20;
+
+    /** In one process no rank dies alone; a machine that is busy with others is no death. */
+    private static final Timeouts TIMEOUTS =
+            new Timeouts(
+                    Duration.ofSeconds(60),
+                    Duration.ofSeconds(20),
+                    Duration.ofSeconds(120),
+                    Duration.ofMinutes(10),
+                    Duration.ofSeconds(30));
+
+    /** Nothing is trained, so there is nothing to save. */
+    private static final CheckpointStore NO_CHECKPOINTS =
+            new CheckpointStore() {
+                @Override
+                public ShardFile writeShard(
+                        long step, int stage, RankPlace place, List<NamedTensor> state) {
+                    throw new UnsupportedOperationException("inference saves nothing");
+                }
+
+                @Override
+                public void publish(long step, List<ShardFile> shards) {
+                    throw new UnsupportedOperationException("inference saves nothing");
+                }
+            };
+
+    /**
+     * What came of a request.
+     *
+     * @param outcome whether the pipeline worked
+     * @param texts entry i continues prompt i; as far as they came
+     */
+    public record Result(RunOutcome outcome, List<Continuation> texts) {}
+
+    /**
+     * Continues all texts and returns when they have ended.
+     *
+     * @param listener told tokens as they come
+     * @param onInterrupt given what to do if the user wants all texts to end
+     * @throws IllegalArgumentException if a prompt has tokens that the model does not know
+     */
+    public Result run(
+            InferenceRequest request, TokenListener listener, Consumer<Runnable> onInterrupt) {
+        requireKnownTokens(request);
+        var texts = new Texts(request, shape.context(), SLICE_TOKENS, listener);
+        RunPlan plan = plan(InferenceOrder.of(partition.stages(), texts));
+        var stages = new InferenceStages(shape, partition, precision, texts, weights);
+        RunOutcome outcome =
+                new InProcessRun(
+                                () ->
+                                        EmbeddedDriver.start(
+                                                DriverSettings.inSharedMemory(
+                                                        plan.runId(),
+                                                        TERM_BYTES,
+                                                        2 * plan.ranks())),
+                                driver ->
+                                        AeronDataPlane.start(
+                                                AeronSettings.ipc(driver, plan.runId().hashCode())
+                                                        .withTermLength(TERM_BYTES)),
+                                dataPlane ->
+                                        new RankResources(
+                                                plan, devices, stages, dataPlane, NO_CHECKPOINTS))
+                        .run(
+                                ended ->
+                                        PipelineSupervisor.create(
+                                                plan, new Stalls(), NO_CHECKPOINTS, ended),
+                                end ->
+                                        onInterrupt.accept(
+                                                () -> {
+                                                    texts.stop();
+                                                    end.run();
+                                                }));
+        return new Result(outcome, texts.continuations());
+    }
+
+    private void requireKnownTokens(InferenceRequest request) {
+        for (int[] prompt : request.prompts()) {
+            for (int token : prompt) {
+                if (token < 0 || token >= shape.vocabulary()) {
+                    throw new IllegalArgumentException(
+                            "the model knows tokens 0 to %d, but a prompt has %d"
+                                    .formatted(shape.vocabulary() - 1, token));
+                }
+            }
+        }
+    }
+
+    /** One pass, as an evaluation is: its order stands in both places, and no step is trained. */
+    private static RunPlan plan(Schedule order) {
+        int stages = order.shape().stages();
+        return new RunPlan(
+                RunOptions.newRunId("inference"),
+                "inference",
+                order,
+                order,
+                RankGrid.pipeline(stages),
+                InferenceOrder.inFlight(stages),
+                new RunSteps(0, 0, 0, 1, 1, 0),
+                TIMEOUTS,
+                false);
+    }
+
+    private static final class Stalls implements RunListener {
+        @Override
+        public void onStall(String report) {
+            LOG.warn("{}", report);
+        }
+    }
+}

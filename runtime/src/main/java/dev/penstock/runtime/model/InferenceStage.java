@@ -1,0 +1,274 @@
+package dev.penstock.runtime.model;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.SharedGradient;
+import dev.penstock.actors.spi.StageGroups;
+import dev.penstock.actors.spi.StageProgram;
+import dev.penstock.actors.spi.StepKind;
+import dev.penstock.actors.spi.StepResult;
+import dev.penstock.actors.spi.TrainedState;
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.schedules.ir.WorkUnit;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalDouble;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A stage of a GPT-2 that goes forward only: the layers of training over slices of texts that grow.
+ * Keys and values of every text's earlier tokens are kept, so that a new token costs one row.
+ */
+public final class InferenceStage implements StageProgram {
+    /** The grid of training's sums: attention goes in blocks of it, and so gives the same bits. */
+    private static final int REDUCTION_BLOCK = 128;
+
+    private final GptShape shape;
+    private final StageRole role;
+    private final Kernels kernels;
+    private final FiniteGuard guard;
+    private final TextFeed texts;
+    private final StageScopes scopes;
+    private final StageLayers layers;
+    private final @Nullable Tensor tokens;
+    private final List<List<Tensor>> queryKeyValues;
+    private final UnitActivations largest;
+    private final Map<Integer, UnitActivations> byRows = new HashMap<>();
+
+    private InferenceStage(
+            GptShape shape,
+            StageRole role,
+            Precision precision,
+            Kernels kernels,
+            StageScopes scopes,
+            TextFeed texts,
+            ParameterSource source) {
+        this.shape = shape;
+        this.role = role;
+        this.kernels = kernels;
+        this.texts = texts;
+        this.scopes = scopes;
+        guard = new FiniteGuard(kernels);
+        ShardShape whole = ShardShape.whole(shape);
+        StageParameters parameters =
+                StageParameters.allocate(
+                        new ParameterAllocator(scopes, precision, ParameterAllocator.Use.INFER),
+                        whole,
+                        role);
+        new ParameterInit(source, 0, shape.layers()).fill(parameters, kernels);
+        layers =
+                new StageLayers(
+                        new Compute(
+                                kernels,
+                                precision.multiply(),
+                                guard,
+                                new TensorShards(kernels, whole, null)),
+                        whole,
+                        role,
+                        parameters,
+                        ParameterStream.resident(),
+                        new WholeAttention(kernels, whole.heads(), texts.cachedTokens()),
+                        PartTokens.all(shape.context()),
+                        role.last() ? LossHead.logitsScratch(scopes.scratch(), whole, 1) : null);
+        int rows = texts.sliceRows().stream().mapToInt(Integer::intValue).max().orElse(1);
+        tokens = role.first() ? scopes.activations().tensor("tokens", DType.I32, 1, rows) : null;
+        queryKeyValues = queryKeyValues(scopes.keyValues());
+        largest =
+                Carver.carve(
+                        scopes.activations(),
+                        "activations of a slice",
+                        carver -> UnitActivations.carveForwardOnly(carver, whole, role, rows));
+    }
+
+    /**
+     * Allocates a stage in {@code device}'s memory and reads its parameters.
+     *
+     * @param source of all parameters
+     */
+    public static InferenceStage build(
+            GptShape shape,
+            StageRole role,
+            Precision precision,
+            Device device,
+            TextFeed texts,
+            ParameterSource source) {
+        StageScopes scopes = new StageScopes(device.memory(), "stage " + role.stage());
+        try {
+            return new InferenceStage(
+                    shape, role, precision, device.kernels(), scopes, texts, source);
+        } catch (RuntimeException e) {
+            scopes.close();
+            throw e;
+        }
+    }
+
+    /** By text, then by layer. */
+    private List<List<Tensor>> queryKeyValues(DeviceScope scope) {
+        List<List<Tensor>> all = new ArrayList<>();
+        for (int text = 0; text < texts.texts(); text++) {
+            List<Tensor> ofLayers = new ArrayList<>();
+            for (int layer = 0; layer < role.layers(); layer++) {
+                ofLayers.add(
+                        scope.tensor(
+                                "queries, keys and values of text %d, h.%d"
+                                        .formatted(text, role.firstLayer() + layer),
+                                DType.F32,
+                                texts.cachedTokens(),
+                                3 * shape.width()));
+            }
+            all.add(ofLayers);
+        }
+        return all;
+    }
+
+    @Override
+    public int stage() {
+        return role.stage();
+    }
+
+    @Override
+    public int boundaryRows(int slice) {
+        return texts.sliceRows().get(slice);
+    }
+
+    @Override
+    public int boundaryColumns() {
+        return shape.width();
+    }
+
+    @Override
+    public void connect(StageGroups groups) {
+        // computes alone
+    }
+
+    @Override
+    public void beginStep(StepKind kind, long step) {
+        guard.atStep(step);
+    }
+
+    /** Feeds what the unit's text has for the slice: the first rows of the tensors. */
+    @Override
+    public void forward(WorkUnit unit, @Nullable Tensor input, @Nullable Tensor output) {
+        int text = unit.microBatch();
+        Feed feed = texts.feed(text, unit.slice());
+        if (feed == null || (role.first() && !readTokens(text, feed))) {
+            return;
+        }
+        guard.atUnit(unit);
+        int rows = feed.count();
+        UnitActivations a = byRows.computeIfAbsent(rows, n -> largest.first(n, n));
+        layers.forward(
+                tokens == null ? null : tokens.columns(0, rows),
+                input == null ? null : input.rows(0, rows),
+                a,
+                queryKeyValues.get(text),
+                output == null ? null : output.rows(0, rows),
+                new TokenBlocks(
+                        1, rows, feed.position(), Math.min(REDUCTION_BLOCK, shape.context())));
+        kernels.finish();
+        if (role.last() && feed.chooses()) {
+            texts.choose(text, logits(a, rows));
+        }
+    }
+
+    /** False if the text ended meanwhile. */
+    private boolean readTokens(int text, Feed feed) {
+        int[] read = texts.await(text, feed);
+        if (read == null) {
+            return false;
+        }
+        MemorySegment room = requireNonNull(tokens).columns(0, feed.count()).segment();
+        MemorySegment.copy(read, 0, room, ValueLayout.JAVA_INT, 0, read.length);
+        return true;
+    }
+
+    /** Of the token after the last row. */
+    private float[] logits(UnitActivations a, int rows) {
+        Tensor normed = requireNonNull(a.head()).normed();
+        Tensor logits = requireNonNull(layers.head()).logits(normed.rows(rows - 1, 1));
+        kernels.finish();
+        return logits.segment().toArray(ValueLayout.JAVA_FLOAT);
+    }
+
+    /** Inference measures no loss: what the last stage says stands for one. */
+    @Override
+    public StepResult finishStep() {
+        return new StepResult(
+                role.last() ? OptionalDouble.of(0) : OptionalDouble.empty(), List.of());
+    }
+
+    @Override
+    public void backward(
+            WorkUnit unit,
+            @Nullable Tensor input,
+            @Nullable Tensor outputGradient,
+            @Nullable Tensor inputGradient) {
+        throw forwardOnly();
+    }
+
+    @Override
+    public void backwardInput(
+            WorkUnit unit,
+            @Nullable Tensor input,
+            @Nullable Tensor outputGradient,
+            @Nullable Tensor inputGradient) {
+        throw forwardOnly();
+    }
+
+    @Override
+    public void backwardWeight(WorkUnit unit) {
+        throw forwardOnly();
+    }
+
+    @Override
+    public void update(long step, double clipFactor) {
+        throw forwardOnly();
+    }
+
+    private UnsupportedOperationException forwardOnly() {
+        return new UnsupportedOperationException(
+                "stage %d was built for inference: it goes forward only".formatted(stage()));
+    }
+
+    @Override
+    public List<SharedGradient> sharedGradients() {
+        return List.of();
+    }
+
+    @Override
+    public List<NamedTensor> state() {
+        return List.of();
+    }
+
+    @Override
+    public List<NamedTensor> gradients() {
+        return List.of();
+    }
+
+    @Override
+    public TrainedState trained() {
+        return new StageTrained(List.of(), kernels, () -> {});
+    }
+
+    /** Bytes held on the device. */
+    public StageMemory memory() {
+        return scopes.memory();
+    }
+
+    /** Other stages that wait for what this one would have made wait no longer. */
+    @Override
+    public void close() {
+        texts.stop();
+        scopes.close();
+    }
+}
