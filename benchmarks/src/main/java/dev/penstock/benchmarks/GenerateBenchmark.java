@@ -66,7 +66,7 @@ public final class GenerateBenchmark {
         }
         out.printf(
                 "%nspeed-up: over the row above it, which feeds the whole window for every"
-                    + " token%n");
+                        + " token%n");
     }
 
     private static double print(PrintStream out, Row row, double without) {

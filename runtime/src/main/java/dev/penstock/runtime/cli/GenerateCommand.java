@@ -42,7 +42,8 @@ import picocli.CommandLine.Parameters;
         },
         footer = {
             "  penstock generate runs/quickstart-1 --prompt \"public final \" --tokens 200",
-            "  penstock generate runs/quickstart-1 --prompt \"int \" --prompt \"long \" --stages 2",
+            "  penstock generate runs/quickstart-1 --stages 2 \\",
+            "      --prompt \"int \" --prompt \"long \" --seed 7",
             "  penstock generate gpt/model.safetensors --temperature 0.8 --top-k 40",
         })
 final class GenerateCommand extends PenstockCommand {
