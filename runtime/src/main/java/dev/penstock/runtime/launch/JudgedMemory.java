@@ -93,6 +93,7 @@ record JudgedMemory(LoadedConfig loaded, ProvedSchedule proved, PlannedMemory pl
         return new MemoryModel(
                 stages.stream().map(StageBytes::activations).toList(),
                 inputsAreBuffers,
+                stages.stream().map(StageBytes::awaitingWeight).toList(),
                 stages.stream().map(StageBytes::gatheredLayers).toList());
     }
 

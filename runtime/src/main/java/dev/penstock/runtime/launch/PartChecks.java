@@ -13,7 +13,6 @@ import dev.penstock.runtime.launch.RunOptions.DumpRequest;
 import dev.penstock.runtime.model.GptSettings;
 import dev.penstock.runtime.model.GptStageFactory;
 import dev.penstock.runtime.model.ParameterSource;
-import dev.penstock.runtime.model.StageBudget;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -47,7 +46,6 @@ final class PartChecks {
         this.data = draft.sound("data.source") ? data() : Optional.empty();
         this.sizes = sizes();
         this.start = start();
-        requireWholeBackwards();
         requireMemory();
         requireHeldOut();
         requireTrainingText();
@@ -139,20 +137,6 @@ final class PartChecks {
                             String.valueOf(e.getMessage()),
                             ""));
             return Optional.empty();
-        }
-    }
-
-    /** The part for the weights reads what a block would have let go of. */
-    private void requireWholeBackwards() {
-        boolean byBlocks = sizes.isPresent() && !sizes.get().recomputedBlocks().isEmpty();
-        if (byBlocks && schedule.orElseThrow().budgets().stream().anyMatch(StageBudget::split)) {
-            problems.add(
-                    loaded.problem(
-                            "schedule.recompute",
-                            "full or none where the order's backwards come in two parts",
-                            "blocks that run again one by one",
-                            "try schedule.recompute = full, or a kind with whole backwards such as"
-                                    + " 1f1b"));
         }
     }
 

@@ -89,7 +89,7 @@ public record ProvedSchedule(Schedule training, Schedule evaluation, InFlight in
                             perSlice,
                             Math.max(first.peakMicroBatches(), second.peakMicroBatches()),
                             first.peakBackwardMicroBatches(),
-                            first.peakAwaitingWeight() > 0));
+                            first.peakAwaitingWeight()));
         }
         return budgets;
     }

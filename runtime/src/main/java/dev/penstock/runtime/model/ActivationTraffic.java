@@ -38,8 +38,7 @@ public final class ActivationTraffic {
         long blocks =
                 switch (op) {
                     case Op.Forward _, Op.Recompute _ -> role.layers();
-                    case Op.Backward _ -> 2L * role.layers() + runAgain(role);
-                    case Op.BackwardInput _ -> 2L * role.layers();
+                    case Op.InputGradient _ -> 2L * role.layers() + runAgain(role);
                     case Op.BackwardWeight _ -> 0;
                 };
         return blocks * (settings.grid().context() - 1) * keyValueBytes(role, op.unit());
@@ -57,18 +56,12 @@ public final class ActivationTraffic {
 
     /** Blocks whose forward runs again inside a backward. */
     private long runAgain(StageRole role) {
-        boolean split =
-                computations().stream()
-                        .anyMatch(
-                                op -> op instanceof Op.BackwardInput && op.stage() == role.stage());
-        return split
-                ? 0
-                : settings.recomputedBlocks().stream()
-                        .filter(
-                                block ->
-                                        block >= role.firstLayer()
-                                                && block < role.firstLayer() + role.layers())
-                        .count();
+        return settings.recomputedBlocks().stream()
+                .filter(
+                        block ->
+                                block >= role.firstLayer()
+                                        && block < role.firstLayer() + role.layers())
+                .count();
     }
 
     /** Bytes of activations, gradients and parts of softmax to the other tensor shards. */
@@ -94,6 +87,7 @@ public final class ActivationTraffic {
                     case Op.BackwardInput _ ->
                             head(role)
                                     .plus(Moves.ofBlocks(role.layers(), 2, 2))
+                                    .plus(Moves.ofBlocks(runAgain(role), keptGathers(), 1))
                                     .plus(embeddingGradient(role));
                     case Op.BackwardWeight _ -> Moves.ofBlocks(role.layers(), 4, 0);
                 };

@@ -305,18 +305,23 @@ public final class GptStage implements StageProgram {
         if (batch.sliced() && unit.slice() == lastSlice()) {
             stash.takeGradients(unit).forEach(kernels::zero);
         }
+        if (!whole) {
+            stash.keepRecomputed(unit);
+        }
         for (int i = layers.size() - 1; i >= 0; i--) {
             stream.enter();
-            Tensor qkv = stash.queryKeyValues(unit).get(i);
+            Tensor x = a.stream(i, input);
+            LayerActivations layer = stash.layer(unit, i);
+            Tensor qkv = stash.queryKeyValues(unit, i);
             if (buffers.recomputed().contains(i)) {
-                layers.recompute(i, input, a, qkv, batch.sliced(), blocks);
+                layers.recompute(i, x, layer, qkv, batch.sliced(), blocks);
             }
             Tensor dQkv = dQkv(unit, i);
             if (whole) {
-                layers.backward(i, input, a, qkv, dQkv, dStream, work, blocks);
+                layers.backward(i, x, layer, qkv, dQkv, dStream, work, blocks);
             } else {
                 Tensor kept = a.keptOutputGradient(i);
-                layers.backwardInput(i, input, a, qkv, dQkv, dStream, kept, work, blocks);
+                layers.backwardInput(i, x, layer, qkv, dQkv, dStream, kept, work, blocks);
             }
             stream.leave();
         }
@@ -338,8 +343,13 @@ public final class GptStage implements StageProgram {
         Workspace work = buffers.workspaces().get(unit.slice());
         UnitActivations a = stash.unit(unit);
         for (int i = layers.size() - 1; i >= 0; i--) {
-            Tensor qkv = stash.queryKeyValues(unit).get(i);
-            layers.backwardWeight(i, a, qkv, a.keptOutputGradient(i), work, blocks);
+            layers.backwardWeight(
+                    i,
+                    stash.layer(unit, i),
+                    stash.queryKeyValues(unit, i),
+                    a.keptOutputGradient(i),
+                    work,
+                    blocks);
         }
         kernels.finish();
         free(unit);

@@ -3,9 +3,11 @@ package dev.penstock.runtime.model;
 import static java.util.Objects.requireNonNull;
 
 import dev.penstock.cuda.device.DType;
-import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Tensor;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -13,28 +15,36 @@ import org.jspecify.annotations.Nullable;
 /**
  * The blocks of a stage that keep their input alone and run again right before their backward, and
  * the room in which one of them at a time has its activations (Chen et al. 2016, arXiv 1604.06174,
- * with every block a segment).
+ * with every block a segment). Where backwards come in two parts, the first computes all of them
+ * again and the second reads them, so these stay for every unit in between:
+ *
+ * <pre>
+ *               forward            backwardInput              backwardWeight
+ *   inputs      |-----------------------------------------------------------|
+ *   blocks      one at a time      all of them -----------------------------|
+ * </pre>
  *
  * @param blocks indexes in the stage
  * @param activations of the largest unit; null if there are no such blocks
  * @param queryKeyValues of a micro-batch; null where sequences are cut: later slices read the keys
  *     and values of earlier ones, so these are kept
+ * @param kept by unit, between the parts of its backward; null where backwards are whole
  */
 record RecomputedBlocks(
         Set<Integer> blocks,
         @Nullable LayerActivations activations,
-        @Nullable Tensor queryKeyValues) {
-    private static final RecomputedBlocks NONE = new RecomputedBlocks(Set.of(), null, null);
+        @Nullable Tensor queryKeyValues,
+        @Nullable SlotPool<KeptBlocks> kept) {
+    private static final RecomputedBlocks NONE = new RecomputedBlocks(Set.of(), null, null, null);
 
-    /** None in a stage whose backwards come in two parts: the second reads all activations. */
     static RecomputedBlocks allocate(
-            DeviceScope scope, GptSettings settings, StageRole role, StageBudget budget) {
+            StageScopes scopes, GptSettings settings, StageRole role, StageBudget budget) {
         Set<Integer> blocks =
                 IntStream.range(0, role.layers())
                         .filter(i -> settings.recomputedBlocks().contains(role.firstLayer() + i))
                         .boxed()
-                        .collect(Collectors.toSet());
-        if (budget.split() || blocks.isEmpty()) {
+                        .collect(Collectors.toCollection(TreeSet::new));
+        if (blocks.isEmpty()) {
             return NONE;
         }
         BatchShape batch = settings.batchOfPart();
@@ -42,16 +52,41 @@ record RecomputedBlocks(
         return new RecomputedBlocks(
                 blocks,
                 Carver.carve(
-                        scope,
+                        scopes.scratch(),
                         "activations of a recomputed block",
                         carver -> LayerActivations.carve(carver, shape, batch.largestRows())),
                 batch.sliced()
                         ? null
-                        : scope.tensor(
-                                "queries, keys and values of a recomputed block",
-                                DType.F32,
-                                batch.microBatchRows(),
-                                3 * shape.headColumns()));
+                        : scopes.scratch()
+                                .tensor(
+                                        "queries, keys and values of a recomputed block",
+                                        DType.F32,
+                                        batch.microBatchRows(),
+                                        3 * shape.headColumns()),
+                budget.split() ? kept(scopes, shape, batch, blocks, budget) : null);
+    }
+
+    private static SlotPool<KeptBlocks> kept(
+            StageScopes scopes,
+            ShardShape shape,
+            BatchShape batch,
+            Set<Integer> blocks,
+            StageBudget budget) {
+        List<KeptBlocks> rooms = new ArrayList<>();
+        for (int i = 0; i < budget.awaitingWeight(); i++) {
+            rooms.add(
+                    KeptBlocks.allocate(
+                            scopes.activations(),
+                            scopes.keyValues(),
+                            shape,
+                            batch,
+                            blocks,
+                            batch.largestRows()));
+        }
+        return new SlotPool<>(
+                "recomputed blocks between backwards of units",
+                rooms,
+                batch.microBatches() * batch.slices());
     }
 
     boolean contains(int block) {

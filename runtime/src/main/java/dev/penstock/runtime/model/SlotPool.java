@@ -55,6 +55,11 @@ final class SlotPool<T> {
         return slot;
     }
 
+    /** Whether a key has a slot. */
+    boolean lends(int key) {
+        return lent.get(key) != null;
+    }
+
     /** Takes a slot back. */
     void free(int key) {
         idle.push(get(key));

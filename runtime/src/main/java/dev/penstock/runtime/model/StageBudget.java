@@ -11,19 +11,21 @@ import java.util.List;
  * @param unitsPerSlice entry s: the same for units of slice s alone
  * @param microBatches most micro-batches with at least one such unit
  * @param backwardMicroBatches most micro-batches whose backward has begun and not ended
- * @param split whether backwards come in two parts, so that a unit keeps its output's gradient
+ * @param awaitingWeight most units between the two parts of their backward; 0 where backwards are
+ *     whole
  */
 public record StageBudget(
         int units,
         List<Integer> unitsPerSlice,
         int microBatches,
         int backwardMicroBatches,
-        boolean split) {
+        int awaitingWeight) {
     public StageBudget {
         unitsPerSlice = List.copyOf(unitsPerSlice);
         if (units < 1
                 || microBatches < 1
                 || backwardMicroBatches < 1
+                || awaitingWeight < 0
                 || unitsPerSlice.isEmpty()
                 || unitsPerSlice.stream().anyMatch(n -> n < 1)) {
             throw new IllegalArgumentException(
@@ -35,10 +37,15 @@ public record StageBudget(
     /** Of an order whose backwards are whole. */
     public StageBudget(
             int units, List<Integer> unitsPerSlice, int microBatches, int backwardMicroBatches) {
-        this(units, unitsPerSlice, microBatches, backwardMicroBatches, false);
+        this(units, unitsPerSlice, microBatches, backwardMicroBatches, 0);
     }
 
-    /** Enough for every order: all units of a step at a time. */
+    /** Whether backwards come in two parts, so that a unit keeps its output's gradient. */
+    boolean split() {
+        return awaitingWeight > 0;
+    }
+
+    /** Enough for every order of whole backwards: all units of a step at a time. */
     public static StageBudget everything(BatchShape batch) {
         return new StageBudget(
                 batch.microBatches() * batch.slices(),

@@ -50,8 +50,7 @@ record StageBuffers(
                                 sharding),
                         shape,
                         role);
-        RecomputedBlocks recomputed =
-                RecomputedBlocks.allocate(scopes.scratch(), settings, role, budget);
+        RecomputedBlocks recomputed = RecomputedBlocks.allocate(scopes, settings, role, budget);
         StageStash stash = new StageStash(scopes, settings, role, budget, recomputed);
         Tensor dQueryKeyValue =
                 batch.sliced()

@@ -11,12 +11,16 @@ import java.util.Set;
  * What an order makes come and go on a stage, in bytes.
  *
  * @param activations entry s: of a unit of slice s, from its forward to its backward
+ * @param awaitingWeight entry s: what such a unit holds besides between the two parts of its
+ *     backward
  * @param gatheredLayers entry l: of layer l while its parameters are gathered by ops; 0 where they
  *     have their own room. The embedding comes with the first layer, the head with the last.
  */
-public record StageBytes(List<Long> activations, List<Long> gatheredLayers) {
+public record StageBytes(
+        List<Long> activations, List<Long> awaitingWeight, List<Long> gatheredLayers) {
     public StageBytes {
         activations = List.copyOf(activations);
+        awaitingWeight = List.copyOf(awaitingWeight);
         gatheredLayers = List.copyOf(gatheredLayers);
     }
 
@@ -31,6 +35,7 @@ public record StageBytes(List<Long> activations, List<Long> gatheredLayers) {
                         budget);
         return new StageBytes(
                 activations(settings, role, budget, buffers.recomputed()),
+                awaitingWeight(settings, role, buffers.recomputed()),
                 gathered(settings, sharding, buffers.parameters()));
     }
 
@@ -54,6 +59,26 @@ public record StageBytes(List<Long> activations, List<Long> gatheredLayers) {
                             UnitActivations.carve(
                                     carver, shape, role, rows, budget.split(), recomputed));
             bytes.add(unit.liveBytes() + whole * DType.F32.bytes());
+        }
+        return bytes;
+    }
+
+    private static List<Long> awaitingWeight(
+            GptSettings settings, StageRole role, RecomputedBlocks recomputed) {
+        BatchShape batch = settings.batchOfPart();
+        List<Long> bytes = new ArrayList<>();
+        for (int slice = 0; slice < batch.slices(); slice++) {
+            var unit = new CountingScope("unit");
+            if (recomputed.kept() != null) {
+                KeptBlocks.allocate(
+                        unit,
+                        unit,
+                        settings.shape(role),
+                        batch,
+                        recomputed.blocks(),
+                        batch.rows(slice));
+            }
+            bytes.add(unit.liveBytes());
         }
         return bytes;
     }

@@ -112,8 +112,8 @@ final class StageLayers {
         stream.leave();
         for (int i = 0; i < size(); i++) {
             stream.enter();
-            attend(i, input, a, qkv.get(i), kept, blocks);
             LayerActivations layer = a.layers().get(i);
+            attend(i, a.stream(i, input), layer, qkv.get(i), kept, blocks);
             if (i + 1 < size() || head != null) {
                 mlps.get(i).forward(layer, a.stream(i + 1, null));
             } else {
@@ -130,30 +130,21 @@ final class StageLayers {
      * As {@link #recompute} of one block, whose input is there.
      *
      * @param i the block's index in the stage
+     * @param x the block's input
      */
     void recompute(
-            int i,
-            @Nullable Tensor input,
-            UnitActivations a,
-            Tensor qkv,
-            boolean kept,
-            TokenBlocks blocks) {
-        attend(i, input, a, qkv, kept, blocks);
-        mlps.get(i).activate(a.layers().get(i));
+            int i, Tensor x, LayerActivations layer, Tensor qkv, boolean kept, TokenBlocks blocks) {
+        attend(i, x, layer, qkv, kept, blocks);
+        mlps.get(i).activate(layer);
     }
 
     private void attend(
-            int i,
-            @Nullable Tensor input,
-            UnitActivations a,
-            Tensor qkv,
-            boolean kept,
-            TokenBlocks blocks) {
+            int i, Tensor x, LayerActivations layer, Tensor qkv, boolean kept, TokenBlocks blocks) {
         AttentionBlock attention = attentions.get(i);
         if (kept) {
-            attention.forwardAgain(a.stream(i, input), a.layers().get(i), qkv, blocks);
+            attention.forwardAgain(x, layer, qkv, blocks);
         } else {
-            attention.forward(a.stream(i, input), a.layers().get(i), qkv, blocks);
+            attention.forward(x, layer, qkv, blocks);
         }
     }
 
@@ -178,22 +169,21 @@ final class StageLayers {
      * Runs one block of a slice backward.
      *
      * @param i the block's index in the stage
-     * @param input as given to the forward
+     * @param x the block's input
      * @param dQkv gradient of queries, keys and values of the micro-batch in this block
      * @param dStream the gradient of the block's output on entry, of its input on return
      */
     void backward(
             int i,
-            @Nullable Tensor input,
-            UnitActivations a,
+            Tensor x,
+            LayerActivations layer,
             Tensor qkv,
             Tensor dQkv,
             Tensor dStream,
             Workspace work,
             TokenBlocks blocks) {
-        LayerActivations layer = a.layers().get(i);
         mlps.get(i).backward(layer, dStream, work, blocks);
-        attentions.get(i).backward(a.stream(i, input), layer, qkv, dQkv, dStream, work, blocks);
+        attentions.get(i).backward(x, layer, qkv, dQkv, dStream, work, blocks);
         compute.guard().check(dStream, inputGradientPlaces.get(i));
     }
 
@@ -204,31 +194,27 @@ final class StageLayers {
      */
     void backwardInput(
             int i,
-            @Nullable Tensor input,
-            UnitActivations a,
+            Tensor x,
+            LayerActivations layer,
             Tensor qkv,
             Tensor dQkv,
             Tensor dStream,
             Tensor keptOutputGradient,
             Workspace work,
             TokenBlocks blocks) {
-        LayerActivations layer = a.layers().get(i);
         mlps.get(i).backwardInput(layer, dStream, keptOutputGradient, work, blocks);
-        attentions
-                .get(i)
-                .backwardInput(a.stream(i, input), layer, qkv, dQkv, dStream, work, blocks);
+        attentions.get(i).backwardInput(x, layer, qkv, dQkv, dStream, work, blocks);
         compute.guard().check(dStream, inputGradientPlaces.get(i));
     }
 
     /** The products that {@link #backwardInput} left out. */
     void backwardWeight(
             int i,
-            UnitActivations a,
+            LayerActivations layer,
             Tensor qkv,
             Tensor keptOutputGradient,
             Workspace work,
             TokenBlocks blocks) {
-        LayerActivations layer = a.layers().get(i);
         mlps.get(i).backwardWeight(layer, keptOutputGradient, blocks);
         attentions.get(i).backwardWeight(layer, qkv, work, blocks);
     }

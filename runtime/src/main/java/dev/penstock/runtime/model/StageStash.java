@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a stage keeps between ops, in slots allocated once: activations per unit; queries, keys and
@@ -19,6 +20,7 @@ final class StageStash {
     private final List<SlotPool<UnitSlot>> unitsBySlice;
     private final SlotPool<List<Tensor>> queryKeyValues;
     private final SlotPool<List<Tensor>> gradients;
+    private final RecomputedBlocks recomputed;
 
     /** By micro-batch: units whose backward is to come. */
     private final int[] units;
@@ -31,6 +33,7 @@ final class StageStash {
             StageBudget budget,
             RecomputedBlocks recomputed) {
         batch = settings.batchOfPart();
+        this.recomputed = recomputed;
         units = new int[batch.microBatches()];
         unitsBySlice = unitPools(scopes.activations(), settings, role, budget, recomputed);
         int columns = 3 * settings.shape(role).headColumns();
@@ -188,7 +191,39 @@ final class StageStash {
         return unitsBySlice.get(unit.slice()).get(key(unit)).at(unit.slice());
     }
 
+    /** What the first part of a backward computes again has room until {@link #freeUnit}. */
+    void keepRecomputed(WorkUnit unit) {
+        SlotPool<KeptBlocks> kept = recomputed.kept();
+        if (kept != null) {
+            kept.take(key(unit));
+        }
+    }
+
+    /** Where a backward finds a block's activations, or makes them again. */
+    LayerActivations layer(WorkUnit unit, int block) {
+        KeptBlocks kept = kept(unit, block);
+        return kept == null ? unit(unit).layers().get(block) : kept.layer(unit.slice(), block);
+    }
+
+    /** As {@link #layer}, of queries, keys and values of the micro-batch. */
+    Tensor queryKeyValues(WorkUnit unit, int block) {
+        KeptBlocks kept = kept(unit, block);
+        Tensor own = kept == null ? null : kept.queryKeyValues().get(block);
+        return own == null ? queryKeyValues(unit).get(block) : own;
+    }
+
+    private @Nullable KeptBlocks kept(WorkUnit unit, int block) {
+        SlotPool<KeptBlocks> kept = recomputed.kept();
+        return kept != null && recomputed.contains(block) && kept.lends(key(unit))
+                ? kept.get(key(unit))
+                : null;
+    }
+
     void freeUnit(WorkUnit unit) {
+        SlotPool<KeptBlocks> kept = recomputed.kept();
+        if (kept != null && kept.lends(key(unit))) {
+            kept.free(key(unit));
+        }
         unitsBySlice.get(unit.slice()).free(key(unit));
         units[unit.microBatch()]--;
     }
@@ -225,6 +260,10 @@ final class StageStash {
         unitsBySlice.forEach(SlotPool::freeAll);
         queryKeyValues.freeAll();
         gradients.freeAll();
+        SlotPool<KeptBlocks> kept = recomputed.kept();
+        if (kept != null) {
+            kept.freeAll();
+        }
         Arrays.fill(units, 0);
     }
 

@@ -84,7 +84,7 @@ class GoldenGridsIT {
                 new Grid(2, 1, 2, 1, 1, "kind = seq1f1b, slices = 2, recompute = full"),
                 new Grid(1, 1, 4, 1, 3, "kind = terapipe, slices = 4"),
                 new Grid(2, 1, 4, 1, 0, "kind = zb-h1"),
-                new Grid(2, 1, 2, 2, 2, "kind = zb-h1"),
+                new Grid(2, 1, 2, 2, 2, "kind = zb-h1, recompute = blocks"),
                 new Grid(1, 1, 4, 1, 0, "kind = gpipe, recompute = full"));
     }
 
@@ -100,7 +100,7 @@ class GoldenGridsIT {
                 new Grid(1, 2, 1, 1, 0, "kind = 1f1b"),
                 new Grid(2, 2, 1, 1, 0, "kind = seq1f1b, slice-lengths = [4, 8, 4]"),
                 new Grid(2, 2, 2, 1, 0, "kind = terapipe, slices = 2"),
-                new Grid(2, 2, 1, 2, 1, "kind = zb-h1"),
+                new Grid(2, 2, 1, 2, 1, "kind = zb-h1, recompute = blocks"),
                 new Grid(1, 2, 1, 2, 2, "kind = 1f1b, recompute = full"),
                 new Grid(2, 2, 2, 2, 3, "kind = 1f1b"));
     }

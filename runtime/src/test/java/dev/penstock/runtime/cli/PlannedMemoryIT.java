@@ -33,6 +33,7 @@ class PlannedMemoryIT {
 
     static Stream<Arguments> runs() {
         return Stream.of(
+                        "kind=zb-h1, recompute=blocks",
                         "kind=1f1b",
                         "kind=gpipe, backward=fifo",
                         "kind=gpipe, backward=reverse",

@@ -76,6 +76,19 @@ class SameBitsIT {
         assertThat(family).isEqualTo(losses("base"));
     }
 
+    /**
+     * Kept from the part of a backward for the input, which makes them, to that for the weights.
+     */
+    @Test
+    void blocksThatRunAgainDoNotChangeABitWhereBackwardsAreSplit() {
+        List<String> bits = losses("base");
+
+        assertThat(losses("blocks", "schedule={kind=zb-v, recompute=blocks}", "pipeline.chunks=2"))
+                .isEqualTo(bits);
+        assertThat(losses("one", "schedule={kind=zb-h1, recompute=[1]}", "parallel.data=2"))
+                .isEqualTo(losses("replicas", "parallel.data=2"));
+    }
+
     /** Every order there is, with one stage on a rank and with two where it can. */
     @ParameterizedTest
     @MethodSource("allKinds")

@@ -203,7 +203,7 @@ final class ContextPartsTest {
                         everything.unitsPerSlice(),
                         everything.microBatches(),
                         everything.backwardMicroBatches(),
-                        split);
+                        split ? everything.units() : 0);
         var factory =
                 new GptStageFactory(
                         settings,

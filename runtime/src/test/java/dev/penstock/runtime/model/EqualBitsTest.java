@@ -4,6 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
 import dev.penstock.actors.spi.StepKind;
+import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.generate.ScheduleKind;
+import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.lower.InsertRecompute;
 import java.util.ArrayList;
@@ -124,6 +127,34 @@ class EqualBitsTest {
                         .isEqualTo(expected);
             }
         }
+    }
+
+    /** Also where some backwards of a stage come in two parts and others do not (DualPipeV). */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "zb-h1",
+                "zb-h2",
+                "zb-1p",
+                "interleaved-zb",
+                "zb-v",
+                "v-half",
+                "v-min",
+                "dualpipe-v"
+            })
+    void blocksThatRunAgainKeepTheBitsOfOrdersWithSplitBackwards(String kind) {
+        boolean chunked = Generators.kind(kind).chunks() != ScheduleKind.Chunks.ONE;
+        Schedule order =
+                Generators.generate(kind, new PipelineShape(2, chunked ? 2 : 1, 4, List.of(16)));
+        GptSettings kept =
+                TinyRuns.settings(
+                        TinyRuns.TIED,
+                        order.shape().stages(),
+                        new BatchShape(2, 4, List.of(16), 4));
+        Outcome expected = run(kept, order);
+
+        assertThat(run(TinyRuns.recomputing(kept, Set.of(0, 1, 2)), order)).isEqualTo(expected);
+        assertThat(run(TinyRuns.recomputing(kept, Set.of(1)), order)).isEqualTo(expected);
     }
 
     @Test

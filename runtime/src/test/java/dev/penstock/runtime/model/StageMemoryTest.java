@@ -8,14 +8,18 @@ import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.schedules.ir.PassKind;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.lower.InsertRecompute;
+import dev.penstock.schedules.validate.MemoryModel;
+import dev.penstock.schedules.validate.RankBytes;
 import java.util.Collections;
 import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class StageMemoryTest {
     private static final DeviceSettings REFERENCE =
@@ -117,6 +121,44 @@ class StageMemoryTest {
         long block = 4L * rows * ((3 + 4 + 8) * d + 4 + 3); // moments of two norms, h log sums
         assertThat(all - none).isEqualTo(3 * 3 * block);
         assertThat(all - one).isEqualTo(3 * block);
+    }
+
+    /**
+     * From the input's part of a backward to the weights' they keep all that others keep from the
+     * forward on: of the units in between, which the judge counts.
+     */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 3})
+    void blocksThatRunAgainAreKeptBetweenThePartsOfABackward(int awaitingWeight) {
+        BatchShape batch = BatchShape.unsliced(2, 3, 16, 4);
+        GptSettings kept = TinyRuns.settings(TinyRuns.TIED, 1, batch);
+        GptSettings again = TinyRuns.recomputing(kept, Set.of(0, 1, 2));
+        StageBudget budget = new StageBudget(3, List.of(3), 3, 3, awaitingWeight);
+        Schedule order = Orders.split(Orders.gpipe(1, 3, 1), awaitingWeight - 1);
+        long blocks = 3 * 4L * 32 * ((3 + 4 + 8) * 24 + 4 + 3);
+
+        long saved = activations(kept, budget) - activations(again, budget);
+
+        assertThat(saved).isEqualTo((3 - awaitingWeight) * blocks);
+        assertThat(proved(kept, budget, order) - proved(again, budget, order)).isEqualTo(saved);
+    }
+
+    /** The most bytes of units at a time, of an order on one rank with one stage. */
+    private static long proved(GptSettings settings, StageBudget budget, Schedule order) {
+        StageBytes bytes =
+                new GptStageFactory(
+                                settings,
+                                List.of(budget),
+                                TinyRuns.tokens(37),
+                                ParameterSource.none())
+                        .bytes(0, RankPlace.single(0));
+        var model =
+                new MemoryModel(
+                        List.of(bytes.activations()),
+                        List.of(List.of(0L)),
+                        List.of(bytes.awaitingWeight()),
+                        List.of(bytes.gatheredLayers()));
+        return RankBytes.of(order, PassKind.TRAINING, model).getFirst().peakBytes();
     }
 
     private static PipelineDriver pipeline(GptSettings settings, Schedule order) {

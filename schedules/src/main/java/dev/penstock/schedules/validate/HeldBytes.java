@@ -98,6 +98,9 @@ final class HeldBytes {
                 unpark(part.unit());
                 open(part.unit());
             }
+            if (part instanceof Op.BackwardInput(WorkUnit unit) && shape.contains(unit)) {
+                keepForWeight(unit);
+            }
         }
     }
 
@@ -141,6 +144,18 @@ final class HeldBytes {
         if (stage(unit.stage()).live.get(index(unit))) {
             stage(unit.stage()).live.clear(index(unit));
             activations -= model.activation(unit.stage(), unit.slice());
+            if (stage(unit.stage()).awaitingWeight.get(index(unit))) {
+                stage(unit.stage()).awaitingWeight.clear(index(unit));
+                activations -= model.weight(unit.stage(), unit.slice());
+            }
+        }
+    }
+
+    private void keepForWeight(WorkUnit unit) {
+        Stage stage = stage(unit.stage());
+        if (stage.live.get(index(unit)) && !stage.awaitingWeight.get(index(unit))) {
+            stage.awaitingWeight.set(index(unit));
+            activations += model.weight(unit.stage(), unit.slice());
         }
     }
 
@@ -164,6 +179,7 @@ final class HeldBytes {
         final BitSet live = new BitSet();
         final BitSet parked = new BitSet();
         final BitSet recomputed = new BitSet();
+        final BitSet awaitingWeight = new BitSet();
         final BitSet layers = new BitSet();
     }
 }

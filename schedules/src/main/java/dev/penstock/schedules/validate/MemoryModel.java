@@ -12,16 +12,34 @@ import java.util.List;
  * @param activationBytes entry [stage][slice]: a unit from its forward to its backward (its
  *     backward for the weights where that is split)
  * @param inputBytes entry [stage][slice]: a unit that holds its input alone until its recompute
+ * @param weightBytes entry [stage][slice]: what a unit holds besides from its backward for the
+ *     input to that for the weights: blocks recomputed in the one are kept for the other
  * @param gatheredBytes entry [stage][layer]: a layer's parameters while they are gathered
  */
 public record MemoryModel(
         List<List<Long>> activationBytes,
         List<List<Long>> inputBytes,
+        List<List<Long>> weightBytes,
         List<List<Long>> gatheredBytes) {
     public MemoryModel {
         activationBytes = copied(activationBytes);
         inputBytes = copied(inputBytes);
+        weightBytes = copied(weightBytes);
         gatheredBytes = copied(gatheredBytes);
+    }
+
+    /** Of stages whose backwards for the input make nothing that stays. */
+    public MemoryModel(
+            List<List<Long>> activationBytes,
+            List<List<Long>> inputBytes,
+            List<List<Long>> gatheredBytes) {
+        this(
+                activationBytes,
+                inputBytes,
+                activationBytes.stream()
+                        .map(slices -> Collections.nCopies(slices.size(), 0L))
+                        .toList(),
+                gatheredBytes);
     }
 
     private static List<List<Long>> copied(List<List<Long>> bytes) {
@@ -51,15 +69,17 @@ public record MemoryModel(
         boolean fits =
                 gatheredBytes.size() == shape.stages()
                         && fits(activationBytes, shape)
-                        && fits(inputBytes, shape);
+                        && fits(inputBytes, shape)
+                        && fits(weightBytes, shape);
         if (!fits) {
             throw new IllegalArgumentException(
-                    "expected the bytes of %d stages and %d slices, got %d stages of activations, %d of inputs, %d of parameters"
+                    "expected the bytes of %d stages and %d slices, got %d stages of activations, %d of inputs, %d of what backwards keep, %d of parameters"
                             .formatted(
                                     shape.stages(),
                                     shape.slices(),
                                     activationBytes.size(),
                                     inputBytes.size(),
+                                    weightBytes.size(),
                                     gatheredBytes.size()));
         }
     }
@@ -75,6 +95,10 @@ public record MemoryModel(
 
     long input(int stage, int slice) {
         return inputBytes.get(stage).get(slice);
+    }
+
+    long weight(int stage, int slice) {
+        return weightBytes.get(stage).get(slice);
     }
 
     long layer(int stage, int layer) {

@@ -45,6 +45,26 @@ class MemoryLimitTest {
     }
 
     @Test
+    void whatABackwardForTheInputMakesIsHeldUntilTheWeights() {
+        Schedule schedule = oneRank("micro-batches: 3\n", "0F0 0I0 0F1 0I1 0W0 0W1 0F2 0B2");
+        var model = model(10, 100);
+
+        assertThat(peak(schedule, model)).isEqualTo(new RankBytes(0, 3, 220, 0, 0));
+        assertThat(peak(oneRank("micro-batches: 2\n", "0F0 0F1 0B0 0I1 0W1"), model))
+                .isEqualTo(new RankBytes(0, 3, 110, 0, 0));
+        assertThat(peak(oneRank("micro-batches: 1\n", "0I0 0I0 0F0 0I0 0I0 0W0 0W0 0F0"), model))
+                .isEqualTo(new RankBytes(0, 3, 110, 0, 0));
+    }
+
+    private static MemoryModel model(long activations, long weight) {
+        return new MemoryModel(
+                List.of(List.of(activations)),
+                List.of(List.of(0L)),
+                List.of(List.of(weight)),
+                List.of(List.of(0L)));
+    }
+
+    @Test
     void aUnitThatIsRecomputedHoldsItsInputInBetween() {
         Schedule schedule =
                 oneRank("micro-batches: 3\n", "0F0 0F1 0F2 0R0 0B0 0R1 0B1 0R2 0I2 0W2");
@@ -75,7 +95,8 @@ class MemoryLimitTest {
         Schedule schedule =
                 oneRank(
                         "micro-batches: 1\n",
-                        "0UNSHARD[0-1] 0UNSHARD[2-2] 0F0 0RESHARD[0-0] 0B0 0UNSHARD[0-0] 0UNSHARD 0RESHARD");
+                        "0UNSHARD[0-1] 0UNSHARD[2-2] 0F0 0RESHARD[0-0] 0B0 0UNSHARD[0-0] 0UNSHARD"
+                                + " 0RESHARD");
         var model =
                 new MemoryModel(
                         List.of(List.of(100L)), List.of(List.of(0L)), List.of(List.of(1L, 2L, 4L)));
@@ -166,10 +187,11 @@ class MemoryLimitTest {
                             assertThat(exceeded.peakBytes()).isEqualTo(6144 * MIB + 1024);
                             assertThat(exceeded.message())
                                     .isEqualTo(
-                                            "rank 0 holds 6.0 GiB at 1F1 (op 4), 2.0 GiB more than its limit of 4.0 GiB:"
-                                                    + " 3.0 GiB activations (units: 2 of stage 1); 1.0 KiB inputs to recompute"
-                                                    + " from (units: 2 of stage 0); 3.0 GiB gathered parameters (layers: 1 of"
-                                                    + " stage 0)");
+                                            "rank 0 holds 6.0 GiB at 1F1 (op 4), 2.0 GiB more than"
+                                                + " its limit of 4.0 GiB: 3.0 GiB activations"
+                                                + " (units: 2 of stage 1); 1.0 KiB inputs to"
+                                                + " recompute from (units: 2 of stage 0); 3.0 GiB"
+                                                + " gathered parameters (layers: 1 of stage 0)");
                         });
     }
 
@@ -204,7 +226,8 @@ class MemoryLimitTest {
 
         assertThatThrownBy(() -> RankBytes.of(schedule, PassKind.TRAINING, ofOne))
                 .hasMessage(
-                        "expected the bytes of 2 stages and 1 slices, got 1 stages of activations, 1 of inputs, 1 of parameters");
+                        "expected the bytes of 2 stages and 1 slices, got 1 stages of activations,"
+                                + " 1 of inputs, 1 of what backwards keep, 1 of parameters");
         assertThatThrownBy(() -> RankBytes.of(schedule, PassKind.TRAINING, ofSlices))
                 .isInstanceOf(IllegalArgumentException.class);
         assertThatThrownBy(() -> violations(schedule, MemoryLimit.uniform(ofTwo, 3, 1)))
