@@ -4,6 +4,7 @@ import dev.penstock.actors.spi.ProcessSupply;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.StepTokens;
 import dev.penstock.actors.supervisor.RunBeginning;
 import dev.penstock.actors.supervisor.SupervisorServices;
 import java.nio.file.Path;
@@ -30,7 +31,8 @@ public interface ClusterRun extends AutoCloseable {
     /** What a user reads first. */
     List<String> banner();
 
-    long tokensPerStep();
+    /** That the steps train on. */
+    StepTokens tokens();
 
     /**
      * Records the run in its directory; once.

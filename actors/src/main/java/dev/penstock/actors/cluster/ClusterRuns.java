@@ -14,6 +14,7 @@ import akka.cluster.typed.Cluster;
 import akka.cluster.typed.Down;
 import dev.penstock.actors.serialization.WireMessage;
 import dev.penstock.actors.spi.RankGrid;
+import dev.penstock.actors.spi.StepTokens;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.HashSet;
@@ -81,6 +82,7 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
     /**
      * News come, or go on to come.
      *
+     * @param tokens that the steps train on
      * @param grid of all ranks
      * @param schedule the text of the run's lowered training program
      */
@@ -89,7 +91,7 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
             List<String> banner,
             long firstStep,
             long lastStep,
-            long tokensPerStep,
+            StepTokens tokens,
             RankGrid grid,
             ActorRef<TextSource.Command> schedule)
             implements FollowAnswer {

@@ -324,7 +324,7 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
                                 made.banner(),
                                 made.plan().steps().completed(),
                                 made.plan().steps().last(),
-                                made.tokensPerStep(),
+                                made.tokens(),
                                 made.plan().grid(),
                                 schedule));
         kept.followers().follow(follow.news());

@@ -27,14 +27,9 @@ public record StepReport(
     }
 
     /**
-     * The same of the first pipeline alone, whose ranks are those of the schedule: one tensor shard
-     * of every stage, in one replica.
+     * The same of the pipeline alone that a rank belongs to, whose ranks are numbered as in the
+     * schedule: one tensor shard of every stage, in one replica.
      */
-    public StepReport ofFirstPipeline(RankGrid grid) {
-        return ofPipelineOf(grid, 0);
-    }
-
-    /** The same of the pipeline alone that a rank belongs to, numbered as in the schedule. */
     public StepReport ofPipelineOf(RankGrid grid, int rank) {
         if (grid.isPipelineAlone()) {
             return this;

@@ -57,8 +57,7 @@ record HarmedTraining(
                             run.metrics(),
                             0,
                             new PipelineMeter(assembly.plan().training(), assembly.plan().grid()),
-                            assembly.model().batch().tokensPerStep(),
-                            assembly.model().optimizer().learningRate()::at,
+                            assembly.steps(),
                             InstantSource.system())) {
                 var listener = new ListenerFanOut(List.of(losses, recoveries, metrics, progress));
                 outcome = new PipelineRun(assembly, listener, onInterrupt).run();

@@ -84,7 +84,7 @@ final class FollowRun implements NewsReader.Reader {
                         known.run(),
                         known.firstStep(),
                         known.lastStep(),
-                        known.tokensPerStep(),
+                        known.tokens(),
                         new PipelineMeter(schedule, known.grid()));
         progress = shown;
         reader = new NewsReader(shown, this);

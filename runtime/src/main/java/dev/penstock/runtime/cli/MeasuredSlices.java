@@ -26,7 +26,12 @@ import java.util.TreeSet;
  */
 final class MeasuredSlices {
     /** What has to be the same in all runs. */
-    private record Measured(int stages, int tokens, int sequencesPerMicroBatch) {}
+    private record Measured(
+            int stages,
+            int tokens,
+            int sequencesPerMicroBatch,
+            int tensorShards,
+            int contextParts) {}
 
     private static final String TRY =
             "; train a few steps with schedule.slices = 1, 2, 3 and 4 and give all four runs";
@@ -78,7 +83,9 @@ final class MeasuredSlices {
                     new Measured(
                             order.shape().stages(),
                             loaded.config().model().context(),
-                            loaded.config().batch().sequencesPerMicroBatch());
+                            loaded.config().batch().sequencesPerMicroBatch(),
+                            loaded.config().parallel().tensor(),
+                            loaded.config().parallel().context());
             conditions.add(measured.toString());
             tokens = measured.tokens();
             addSamples(order, costs);
@@ -118,7 +125,8 @@ final class MeasuredSlices {
                 tokens,
                 String.format(
                         Locale.ROOT,
-                        "context's term fitted to %d measured slices: error %.1f %% on average, %.1f %% at worst",
+                        "context's term fitted to %d measured slices: error %.1f %% on average,"
+                                + " %.1f %% at worst",
                         error.samples(),
                         100 * error.mean(),
                         100 * error.worst()));

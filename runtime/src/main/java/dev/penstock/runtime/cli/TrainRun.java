@@ -49,7 +49,7 @@ final class TrainRun {
                                 assembly.config().run().name(),
                                 steps.completed(),
                                 steps.last(),
-                                record.tokensPerStep(),
+                                record.tokens(),
                                 record.meter())) {
             assembly.sweepCheckpoints();
             outcome =

@@ -7,6 +7,7 @@ import dev.penstock.actors.spi.ProcessSupply;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.StepTokens;
 import dev.penstock.actors.supervisor.RunBeginning;
 import dev.penstock.actors.supervisor.SupervisorServices;
 import dev.penstock.runtime.launch.EarlierStarts;
@@ -88,8 +89,8 @@ final class SubmittedRun implements ClusterRun {
     }
 
     @Override
-    public long tokensPerStep() {
-        return record.tokensPerStep();
+    public StepTokens tokens() {
+        return record.tokens();
     }
 
     @Override

@@ -12,7 +12,7 @@ import java.util.Map;
  * @param health {@code good}, or what is not
  * @param etaSeconds until the last step at the pace of the last ones; NaN where unknown
  * @param lastSign when the log last grew
- * @param rankMicros of the last step, per activity one entry per rank of the first pipeline
+ * @param rankMicros of the last step, per activity one entry per rank
  * @param peakBytes device memory, per rank
  * @param samples steps whose op times are known, rising
  */

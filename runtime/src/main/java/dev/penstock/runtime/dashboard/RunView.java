@@ -319,7 +319,8 @@ final class RunView {
             cutAfter(step.step() - 1);
         }
         RunEvent.Began begin = began;
-        double tokens = begin == null ? Double.NaN : begin.tokensPerStep();
+        double usual = begin == null ? Double.NaN : begin.tokensPerStep();
+        double tokens = step.tokens() > 0 ? step.tokens() : usual;
         series.add(
                 step.step(),
                 step.loss(),

@@ -4,7 +4,6 @@ import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.runtime.events.RunEvent;
 import dev.penstock.runtime.metrics.IdealStep;
-import dev.penstock.runtime.metrics.StepTimes;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.Timeline;
 import java.util.ArrayList;
@@ -100,11 +99,7 @@ record StepPicture(
                             List.of()));
         }
         return new StepPicture(
-                step,
-                measured,
-                simulated,
-                new StepTimes(timeline, List.of()).bubble(),
-                ideal.bubble());
+                step, measured, simulated, timeline.bubble().bubbleShare(), ideal.bubble());
     }
 
     private static String place(int rank, RankGrid grid) {

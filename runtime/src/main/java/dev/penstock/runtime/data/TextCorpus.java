@@ -117,6 +117,11 @@ final class TextCorpus implements TrainingData {
     }
 
     @Override
+    public long stepsOfEpoch() {
+        return stepsOfEpoch(StepKind.TRAIN);
+    }
+
+    @Override
     public int heldOutBatches() {
         return spec.smallerLast() && hasHeldOut()
                 ? (int) Math.min(Integer.MAX_VALUE, stepsOfEpoch(StepKind.EVALUATE))

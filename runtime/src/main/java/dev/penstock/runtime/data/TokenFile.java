@@ -153,6 +153,11 @@ final class TokenFile implements TrainingData {
     }
 
     @Override
+    public long stepsOfEpoch() {
+        return steps;
+    }
+
+    @Override
     public boolean hasHeldOut() {
         return false;
     }

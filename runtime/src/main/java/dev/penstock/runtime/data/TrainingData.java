@@ -22,6 +22,9 @@ public interface TrainingData extends BatchSource {
         return Integer.MAX_VALUE;
     }
 
+    /** Training steps until the data begins again or ends, at least 1. */
+    long stepsOfEpoch();
+
     /** Tokens to train on, in all. */
     long trainingTokens();
 

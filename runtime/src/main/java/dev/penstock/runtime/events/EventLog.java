@@ -8,6 +8,7 @@ import dev.penstock.actors.spi.RunMember;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.runtime.metrics.Activity;
+import dev.penstock.runtime.metrics.ConfiguredSteps;
 import dev.penstock.runtime.metrics.PipelineMeter;
 import dev.penstock.runtime.metrics.StepMeasure;
 import dev.penstock.runtime.metrics.StepTimes;
@@ -18,7 +19,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.function.LongToDoubleFunction;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -32,7 +32,7 @@ public final class EventLog implements RunListener, AutoCloseable {
 
     private final LineAppender lines;
     private final PipelineMeter meter;
-    private final LongToDoubleFunction learningRate;
+    private final ConfiguredSteps steps;
     private final OpTimesSampling sampling;
     private final InstantSource clock;
     private final Path file;
@@ -47,7 +47,6 @@ public final class EventLog implements RunListener, AutoCloseable {
      * Opens the log behind what it holds.
      *
      * @param began the first line; its time is filled in
-     * @param learningRate of a step, from 1
      * @param everySteps op times are written of the first steps and then of every so many, rarer
      *     once they have filled much of the disk
      */
@@ -55,13 +54,13 @@ public final class EventLog implements RunListener, AutoCloseable {
             Path file,
             RunEvent.Began began,
             PipelineMeter meter,
-            LongToDoubleFunction learningRate,
+            ConfiguredSteps steps,
             int everySteps,
             InstantSource clock) {
         this.file = file;
         this.lines = new LineAppender(file, clock);
         this.meter = meter;
-        this.learningRate = learningRate;
+        this.steps = steps;
         this.sampling = new OpTimesSampling(everySteps);
         this.clock = clock;
         lines.append(began);
@@ -237,7 +236,8 @@ public final class EventLog implements RunListener, AutoCloseable {
                 report.step(),
                 report.loss(),
                 report.gradientNorm(),
-                learningRate.applyAsDouble(report.step()),
+                steps.learningRate().applyAsDouble(report.step()),
+                steps.tokens().of(report.step()),
                 micros(report.endNanos() - report.startNanos()),
                 measure.times().bubble(),
                 measure.ideal().bubble(),

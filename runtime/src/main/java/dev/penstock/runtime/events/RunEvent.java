@@ -68,9 +68,10 @@ public sealed interface RunEvent {
     /**
      * A committed step.
      *
+     * @param tokens that it trained on; 0 in older files: as many as {@link Began} says
      * @param stepMicros from the start order to the last rank's done
      * @param bubbleMeasured and {@code bubblePredicted}: shares, 0 to 1
-     * @param rankMicros per activity one entry per rank of a pipeline
+     * @param rankMicros per activity one entry per rank
      * @param peakBytes per rank; empty if as before
      */
     record Stepped(
@@ -79,6 +80,7 @@ public sealed interface RunEvent {
             double loss,
             double gradientNorm,
             double learningRate,
+            long tokens,
             long stepMicros,
             double bubbleMeasured,
             double bubblePredicted,

@@ -9,6 +9,8 @@ import dev.penstock.actors.shard.RankResources;
 import dev.penstock.actors.spi.DeviceFactory;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StageProgramFactory;
+import dev.penstock.actors.spi.StepKind;
+import dev.penstock.actors.spi.StepTokens;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.runtime.checkpoint.CheckpointDirectory;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
@@ -16,8 +18,10 @@ import dev.penstock.runtime.checkpoint.CheckpointIdentity;
 import dev.penstock.runtime.config.DataSection;
 import dev.penstock.runtime.config.LoadedConfig;
 import dev.penstock.runtime.config.PipelineSection;
+import dev.penstock.runtime.config.RankLayout;
 import dev.penstock.runtime.config.RunConfig;
 import dev.penstock.runtime.data.TrainingData;
+import dev.penstock.runtime.metrics.ConfiguredSteps;
 import dev.penstock.runtime.model.GptSettings;
 import dev.penstock.runtime.model.GptStageFactory;
 import dev.penstock.runtime.report.MemoryPlan;
@@ -153,6 +157,18 @@ public final class RunAssembly implements AutoCloseable {
             }
         }
         return shares;
+    }
+
+    /** What the metrics of a run say of its steps. */
+    public ConfiguredSteps steps() {
+        int sequences = config().batch().sequences();
+        long full = model().tokensPerStep();
+        long stepsOfEpoch = data().stepsOfEpoch();
+        int left = data().sequences(StepKind.TRAIN, stepsOfEpoch, sequences);
+        return new ConfiguredSteps(
+                new StepTokens(full, stepsOfEpoch, full / sequences * left),
+                model().optimizer().learningRate()::at,
+                RankLayout.of(config().resolved()));
     }
 
     /** Whether the tokens are text, so that a model can be asked to write some. */

@@ -3,6 +3,7 @@ package dev.penstock.runtime.launch;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.actors.spi.StepTokens;
 import dev.penstock.runtime.config.RunConfig;
 import dev.penstock.runtime.dashboard.DashboardServer;
 import dev.penstock.runtime.events.EventLog;
@@ -86,15 +87,14 @@ public final class RunRecord implements AutoCloseable {
                         directory.metrics(),
                         recorded,
                         meter,
-                        tokensPerStep(),
-                        assembly.model().optimizer().learningRate()::at,
+                        assembly.steps(),
                         InstantSource.system());
         this.events =
                 new EventLog(
                         directory.events(),
                         began(recorded),
                         meter,
-                        assembly.model().optimizer().learningRate()::at,
+                        assembly.steps(),
                         config.report().opTimesEvery(),
                         InstantSource.system());
         assembly.checkpoints().tellOfVerification(events::onVerified);
@@ -121,8 +121,9 @@ public final class RunRecord implements AutoCloseable {
         return meter;
     }
 
-    public long tokensPerStep() {
-        return assembly.model().tokensPerStep();
+    /** That the steps train on. */
+    public StepTokens tokens() {
+        return assembly.steps().tokens();
     }
 
     /** Records what it is told, looks for stragglers, and hands all on. */
@@ -203,7 +204,7 @@ public final class RunRecord implements AutoCloseable {
                 config.run().name(),
                 recorded,
                 assembly.plan().steps().last(),
-                tokensPerStep(),
+                tokens().full(),
                 assembly.model().shape().parameters(),
                 ScheduleText.print(assembly.plan().training()),
                 assembly.plan().grid(),
@@ -237,7 +238,7 @@ public final class RunRecord implements AutoCloseable {
                 assembly.plan().training(),
                 assembly.plan().grid(),
                 assembly.plan().steps().last(),
-                tokensPerStep(),
+                tokens().full(),
                 assembly.model().shape().parameters(),
                 memory,
                 this::faults,

@@ -10,8 +10,8 @@ import java.util.List;
 
 /**
  * The best that a schedule could have made of a measured step: the same program simulated, where
- * every forward and backward takes as long as the mean of its stage and slice took, and everything
- * else is free.
+ * every forward and backward takes as long as the mean of its stage and slice took in all
+ * pipelines, and everything else is free.
  *
  * @param timeline of the simulation; a receive or reduction begins when its rank begins to wait, as
  *     in a measured one
@@ -20,9 +20,18 @@ public record IdealStep(Timeline timeline) {
 
     /** Simulates the program of a measured step. */
     public static IdealStep of(Timeline measured) {
-        Schedule schedule = measured.schedule();
+        return of(List.of(measured));
+    }
+
+    /**
+     * As {@link #of(Timeline)} for pipelines that ran the same program side by side.
+     *
+     * @param measured at least one
+     */
+    static IdealStep of(List<Timeline> measured) {
+        Schedule schedule = measured.getFirst().schedule();
         var means = new MeasuredMeans();
-        means.add(measured);
+        measured.forEach(means::add);
         var costs = new ProfileCosts(means.lines());
         return new IdealStep(withWaits(ScheduleSimulator.simulate(schedule, costs)));
     }

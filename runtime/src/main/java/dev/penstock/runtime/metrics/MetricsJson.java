@@ -64,6 +64,7 @@ final class MetricsJson {
 
     private static void writeStep(ObjectNode object, StepMetrics step) {
         begin(object, "step", step);
+        object.put("layout", step.layout());
         put(object, "loss", step.loss());
         object.put("lossBits", bits(step.loss()));
         put(object, "gradientNorm", step.gradientNorm());
@@ -114,6 +115,7 @@ final class MetricsJson {
         return new StepMetrics(
                 object.path("step").asLong(),
                 time,
+                object.path("layout").asText(),
                 exact(object, "loss"),
                 exact(object, "gradientNorm"),
                 number(object, "clipFactor"),

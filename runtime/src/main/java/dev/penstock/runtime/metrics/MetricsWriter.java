@@ -15,7 +15,6 @@ import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.LongToDoubleFunction;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -32,8 +31,7 @@ public final class MetricsWriter implements RunListener, AutoCloseable {
 
     private final Path file;
     private final PipelineMeter meter;
-    private final long tokensPerStep;
-    private final LongToDoubleFunction learningRate;
+    private final ConfiguredSteps steps;
     private final InstantSource clock;
     private @Nullable BufferedWriter writer;
     private long lastStep;
@@ -45,20 +43,16 @@ public final class MetricsWriter implements RunListener, AutoCloseable {
      * @param file {@code RunDirectory.metrics()}
      * @param resumedStep the step of the checkpoint that the run goes on from; 0 for a new run
      * @param meter of the lowered training program
-     * @param tokensPerStep tokens that one step trains on
-     * @param learningRate of a step, from 1
      */
     public MetricsWriter(
             Path file,
             long resumedStep,
             PipelineMeter meter,
-            long tokensPerStep,
-            LongToDoubleFunction learningRate,
+            ConfiguredSteps steps,
             InstantSource clock) {
         this.file = file;
         this.meter = meter;
-        this.tokensPerStep = tokensPerStep;
-        this.learningRate = learningRate;
+        this.steps = steps;
         this.clock = clock;
         this.lastStep = resumedStep;
         open(resumedStep);
@@ -168,11 +162,12 @@ public final class MetricsWriter implements RunListener, AutoCloseable {
         return new StepMetrics(
                 report.step(),
                 clock.instant(),
+                steps.layout(),
                 report.loss(),
                 report.gradientNorm(),
                 report.clipFactor(),
-                learningRate.applyAsDouble(report.step()),
-                tokensPerStep,
+                steps.learningRate().applyAsDouble(report.step()),
+                steps.tokens().of(report.step()),
                 MetricsJson.millis(report.endNanos() - report.startNanos()),
                 measure.times().bubble(),
                 measure.ideal().bubble(),

@@ -23,7 +23,7 @@ public final class PipelineMeter {
 
     /**
      * @param schedule the lowered training program that the ranks run
-     * @param grid of all ranks; the first pipeline is measured
+     * @param grid of all ranks
      */
     public PipelineMeter(Schedule schedule, RankGrid grid) {
         this.schedule = schedule;
@@ -47,11 +47,11 @@ public final class PipelineMeter {
         if (last != null && report.equals(lastReport)) {
             return last;
         }
-        StepTimes times = StepTimes.of(schedule, report.ofFirstPipeline(grid));
+        StepTimes times = StepTimes.of(schedule, grid, report);
         IdealStep ideal =
                 last != null && measured % stepsPerSimulation != 0
                         ? last.ideal()
-                        : IdealStep.of(times.timeline());
+                        : IdealStep.of(times.pipelines());
         StepMeasure measure = new StepMeasure(times, ideal);
         measured++;
         lastReport = report;

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.metrics;
 
 import dev.penstock.actors.spi.StepReport;
+import dev.penstock.actors.spi.StepTokens;
 import java.time.Duration;
 import java.util.function.LongSupplier;
 
@@ -11,7 +12,7 @@ final class ProgressFigures {
 
     private final long firstStep;
     private final long lastStep;
-    private final long tokensPerStep;
+    private final StepTokens tokens;
     private final PipelineMeter meter;
     private final LongSupplier nanoClock;
     private final long startNanos;
@@ -22,18 +23,19 @@ final class ProgressFigures {
     private double loss = Double.NaN;
     private double validationLoss = Double.NaN;
     private double stepNanos = Double.NaN;
+    private double stepTokens;
     private double bubbleMeasured = Double.NaN;
     private double bubblePredicted = Double.NaN;
 
     ProgressFigures(
             long firstStep,
             long lastStep,
-            long tokensPerStep,
+            StepTokens tokens,
             PipelineMeter meter,
             LongSupplier nanoClock) {
         this.firstStep = firstStep;
         this.lastStep = lastStep;
-        this.tokensPerStep = tokensPerStep;
+        this.tokens = tokens;
         this.meter = meter;
         this.nanoClock = nanoClock;
         this.step = firstStep;
@@ -44,7 +46,9 @@ final class ProgressFigures {
         step = report.step();
         loss = report.loss();
         double nanos = report.endNanos() - report.startNanos();
-        stepNanos = Double.isNaN(stepNanos) ? nanos : NEWEST * nanos + (1 - NEWEST) * stepNanos;
+        double newest = Double.isNaN(stepNanos) ? 1 : NEWEST;
+        stepNanos = newest == 1 ? nanos : newest * nanos + (1 - newest) * stepNanos;
+        stepTokens = newest * tokens.of(step) + (1 - newest) * stepTokens;
         StepMeasure measure = meter.measure(report);
         bubbleMeasured = measure.times().bubble();
         bubblePredicted = measure.ideal().bubble();
@@ -90,7 +94,7 @@ final class ProgressFigures {
                 .formatted(
                         Quantities.loss(loss),
                         validation,
-                        Quantities.count(tokensPerStep / stepNanos * 1e9),
+                        Quantities.count(stepTokens / stepNanos * 1e9),
                         Quantities.percent(bubbleMeasured),
                         Quantities.percent(bubblePredicted));
     }
@@ -103,7 +107,7 @@ final class ProgressFigures {
                 .formatted(
                         Quantities.loss(loss),
                         validation,
-                        Quantities.count(tokensPerStep / stepNanos * 1e9),
+                        Quantities.count(stepTokens / stepNanos * 1e9),
                         Quantities.percent(bubbleMeasured),
                         Quantities.percent(bubblePredicted));
     }

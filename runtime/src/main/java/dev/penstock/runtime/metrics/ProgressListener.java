@@ -1,6 +1,7 @@
 package dev.penstock.runtime.metrics;
 
 import dev.penstock.actors.spi.RunListener;
+import dev.penstock.actors.spi.StepTokens;
 import java.io.PrintStream;
 import java.util.function.LongSupplier;
 
@@ -20,7 +21,7 @@ public sealed interface ProgressListener extends RunListener, AutoCloseable
      * @param columns width of the terminal, 0 to ask it
      * @param firstStep the step that the run goes on from; 0 for a new run
      * @param lastStep the step that it ends with
-     * @param tokensPerStep tokens that one step trains on
+     * @param tokens that the steps train on
      * @param meter of the lowered training program
      */
     static ProgressListener of(
@@ -30,11 +31,11 @@ public sealed interface ProgressListener extends RunListener, AutoCloseable
             String name,
             long firstStep,
             long lastStep,
-            long tokensPerStep,
+            StepTokens tokens,
             PipelineMeter meter) {
         LongSupplier nanoClock = System::nanoTime;
         ProgressFigures figures =
-                new ProgressFigures(firstStep, lastStep, tokensPerStep, meter, nanoClock);
+                new ProgressFigures(firstStep, lastStep, tokens, meter, nanoClock);
         return terminal
                 ? new ProgressBarListener(out, columns, name, figures)
                 : new ProgressLinesListener(out, figures);

@@ -10,6 +10,8 @@ import java.util.Map;
 /**
  * A line of type {@code step}: one committed training step.
  *
+ * @param layout the same for steps whose ranks did the same work with the same memory; empty where
+ *     not known
  * @param loss mean over the step's tokens before the update, natural logarithm; NaN where unknown
  * @param gradientNorm global L2 norm before clipping
  * @param clipFactor factor on the gradients, 1 for none
@@ -26,6 +28,7 @@ import java.util.Map;
 public record StepMetrics(
         long step,
         Instant time,
+        String layout,
         double loss,
         double gradientNorm,
         double clipFactor,

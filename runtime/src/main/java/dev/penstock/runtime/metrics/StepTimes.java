@@ -1,9 +1,9 @@
 package dev.penstock.runtime.metrics;
 
+import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.schedules.ir.Op;
-import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.Timeline;
 import java.util.ArrayList;
@@ -14,38 +14,76 @@ import java.util.Map;
 /**
  * Where the time of one step went.
  *
- * @param timeline when every op ran
+ * @param pipelines when every op ran, of each pipeline; in the order of {@link
+ *     RankGrid#pipelines()}
  * @param ranks entry r is rank r, in nanoseconds; all activities but {@link Activity#UPDATE} add up
- *     to the timeline's makespan
+ *     to the span
  */
-public record StepTimes(Timeline timeline, List<Map<Activity, Long>> ranks) {
+public record StepTimes(List<Timeline> pipelines, List<Map<Activity, Long>> ranks) {
     public StepTimes {
+        pipelines = List.copyOf(pipelines);
         ranks = List.copyOf(ranks);
     }
 
     /**
      * Adds up a step's op times.
      *
-     * @param schedule the lowered program that was run
-     * @throws IllegalArgumentException if the times are of another program
+     * @param schedule the lowered program that every pipeline ran
+     * @param grid of all ranks
+     * @throws IllegalArgumentException if the times are of another program or grid
      */
-    public static StepTimes of(Schedule schedule, StepReport report) {
-        Timeline timeline =
-                Timeline.measured(
-                        schedule,
-                        report.ranks().stream().map(RankStep::opStartNanos).toArray(long[][]::new),
-                        report.ranks().stream().map(RankStep::opEndNanos).toArray(long[][]::new));
-        List<Map<Activity, Long>> ranks = inOps(timeline);
-        for (RankStep rank : report.ranks()) {
-            long update = rank.updateEndNanos() - rank.updateStartNanos();
-            ranks.get(rank.rank()).put(Activity.UPDATE, update);
+    public static StepTimes of(Schedule schedule, RankGrid grid, StepReport report) {
+        if (report.ranks().size() != grid.ranks()) {
+            throw new IllegalArgumentException(
+                    "expected the times of %d ranks, got those of %d"
+                            .formatted(grid.ranks(), report.ranks().size()));
         }
-        return new StepTimes(timeline, ranks);
+        List<Timeline> pipelines =
+                grid.pipelines().stream()
+                        .map(first -> timeline(schedule, report.ofPipelineOf(grid, first)))
+                        .toList();
+        long span = span(pipelines);
+        List<Map<Activity, Long>> ranks = new ArrayList<>();
+        for (RankStep rank : report.ranks()) {
+            int first = grid.sibling(rank.rank(), 0);
+            Timeline pipeline = pipelines.get(grid.pipelines().indexOf(first));
+            Map<Activity, Long> times =
+                    ofRank(pipeline, grid.placeOf(rank.rank()).pipeline(), span);
+            times.put(Activity.UPDATE, rank.updateEndNanos() - rank.updateStartNanos());
+            ranks.add(times);
+        }
+        return new StepTimes(pipelines, ranks);
+    }
+
+    /** Of a pipeline alone. */
+    public static StepTimes of(Schedule schedule, StepReport report) {
+        return of(schedule, RankGrid.pipeline(schedule.programs().size()), report);
     }
 
     /** Adds up the op times of a timeline, which does not know the optimizer. */
     static StepTimes of(Timeline timeline) {
-        return new StepTimes(timeline, inOps(timeline));
+        return new StepTimes(
+                List.of(timeline),
+                timeline.schedule().programs().stream()
+                        .map(program -> ofRank(timeline, program.rank(), timeline.makespanNanos()))
+                        .toList());
+    }
+
+    private static Timeline timeline(Schedule schedule, StepReport pipeline) {
+        return Timeline.measured(
+                schedule,
+                pipeline.ranks().stream().map(RankStep::opStartNanos).toArray(long[][]::new),
+                pipeline.ranks().stream().map(RankStep::opEndNanos).toArray(long[][]::new));
+    }
+
+    private static long span(List<Timeline> pipelines) {
+        long first = pipelines.stream().mapToLong(Timeline::startNanos).min().orElse(0);
+        long last =
+                pipelines.stream()
+                        .mapToLong(each -> each.startNanos() + each.makespanNanos())
+                        .max()
+                        .orElse(0);
+        return last - first;
     }
 
     /** Time of a rank spent on an activity, in nanoseconds. */
@@ -63,23 +101,23 @@ public record StepTimes(Timeline timeline, List<Map<Activity, Long>> ranks) {
 
     /** From the first op's start to the last op's end over all ranks. */
     public long spanNanos() {
-        return timeline.makespanNanos();
+        return span(pipelines);
     }
 
     /** Share of all ranks' time that was not spent on forwards and backwards: 0 to 1. */
     public double bubble() {
-        return timeline.bubble().bubbleShare();
-    }
-
-    private static List<Map<Activity, Long>> inOps(Timeline timeline) {
-        List<Map<Activity, Long>> ranks = new ArrayList<>();
-        for (RankProgram program : timeline.schedule().programs()) {
-            ranks.add(ofRank(timeline, program.rank()));
+        long span = spanNanos();
+        long idle = 0;
+        for (Map<Activity, Long> rank : ranks) {
+            idle += span;
+            for (Map.Entry<Activity, Long> spent : rank.entrySet()) {
+                idle -= spent.getKey().isCompute() ? spent.getValue() : 0;
+            }
         }
-        return ranks;
+        return span == 0 ? 0 : idle / ((double) span * ranks.size());
     }
 
-    private static Map<Activity, Long> ofRank(Timeline timeline, int rank) {
+    private static Map<Activity, Long> ofRank(Timeline timeline, int rank, long span) {
         List<Op> ops = timeline.schedule().program(rank).ops();
         Map<Activity, Long> times = new EnumMap<>(Activity.class);
         long inOps = 0;
@@ -88,7 +126,7 @@ public record StepTimes(Timeline timeline, List<Map<Activity, Long>> ranks) {
             times.merge(Activity.of(ops.get(i)), nanos, Long::sum);
             inOps += nanos;
         }
-        times.put(Activity.IDLE, Math.max(0, timeline.makespanNanos() - inOps));
+        times.put(Activity.IDLE, Math.max(0, span - inOps));
         return times;
     }
 }

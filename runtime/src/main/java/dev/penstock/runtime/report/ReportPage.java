@@ -194,12 +194,8 @@ final class ReportPage {
         page.append(
                 "<p class=\"note\">Mean over all steps of the run, per rank. All but the optimizer"
                         + " add up to the span from the step's first op to its last; the bubble is what"
-                        + " is neither forward nor backward."
-                        + (findings.facts().grid().isPipelineAlone()
-                                ? ""
-                                : " Of several pipelines, the first is shown.")
-                        + "</p>\n");
-        page.append(ReportTables.times(curves, findings.facts().grid())).append("\n</section>\n");
+                        + " is neither forward nor backward.</p>\n");
+        page.append(ReportTables.times(curves)).append("\n</section>\n");
     }
 
     private void appendMemory(StringBuilder page) {

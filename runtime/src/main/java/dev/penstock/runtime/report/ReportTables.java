@@ -1,6 +1,5 @@
 package dev.penstock.runtime.report;
 
-import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.runtime.metrics.Activity;
 import dev.penstock.runtime.metrics.Quantities;
 import java.util.Arrays;
@@ -14,8 +13,8 @@ final class ReportTables {
 
     private ReportTables() {}
 
-    /** Where the time of a step went: a row per rank of the first pipeline, means over the run. */
-    static String times(RunCurves curves, RankGrid grid) {
+    /** Where the time of a step went: a row per rank, means over the run. */
+    static String times(RunCurves curves) {
         int ranks = curves.meanNanos(Activity.FORWARD).length;
         StringBuilder table = new StringBuilder("<div class=\"scroll\"><table><tr><th>rank</th>");
         for (Activity activity : Activity.values()) {
@@ -23,8 +22,7 @@ final class ReportTables {
         }
         table.append("<th>shares of the span</th></tr>");
         for (int rank = 0; rank < ranks; rank++) {
-            boolean known = rank < grid.pipeline();
-            table.append("<tr><td>%d</td>".formatted(known ? grid.sibling(0, rank) : rank));
+            table.append("<tr><td>%d</td>".formatted(rank));
             for (Activity activity : Activity.values()) {
                 table.append(cell(Quantities.nanos(nanos(curves, activity, rank))));
             }
@@ -43,7 +41,7 @@ final class ReportTables {
         StringBuilder table =
                 new StringBuilder(
                         "<div class=\"scroll\"><table><tr><th>rank</th><th>device</th><th>planned</th><th>measured"
-                                + " peak</th><th>difference</th><th>heap per op</th></tr>");
+                            + " peak</th><th>difference</th><th>heap per op</th></tr>");
         for (int rank = 0; rank < peaks.length; rank++) {
             boolean planned = rank < plans.size();
             long plan = planned ? plans.get(rank).total() : 0;
@@ -68,7 +66,7 @@ final class ReportTables {
         StringBuilder table =
                 new StringBuilder(
                         "<div class=\"scroll\"><table><tr><th>fault</th><th>happened</th><th>outcome</th><th>detected</th><th>resumed</th><th>steps"
-                                + " lost</th></tr>");
+                            + " lost</th></tr>");
         for (FaultOutcome fault : faults) {
             var recovery = fault.recovery();
             table.append("<tr>")

@@ -27,7 +27,9 @@ final class RunCurves {
     private final Map<Activity, double[]> rankMillis = new EnumMap<>(Activity.class);
     private long[] peakBytes = {};
 
-    /** Steps since the run has had as many ranks as now. */
+    private String layout = "";
+
+    /** Steps since the run has been laid out as it is now. */
     private int stepsOfLayout;
 
     private List<List<MemoryUse>> usesOfMemory = List.of();
@@ -125,7 +127,7 @@ final class RunCurves {
         return usesOfMemory;
     }
 
-    /** Per rank that the run ended with, the most device memory ever held. */
+    /** Per rank, the most device memory held in the layout that the run ended with. */
     long[] peakBytes() {
         return peakBytes.clone();
     }
@@ -136,8 +138,8 @@ final class RunCurves {
     }
 
     /**
-     * Per rank, the mean time of a step spent on an activity, in nanoseconds; of the ranks that the
-     * run ended with.
+     * Per rank, the mean time of a step spent on an activity, in nanoseconds; of the steps in the
+     * layout that the run ended with.
      */
     double[] meanNanos(Activity activity) {
         double[] sums = rankMillis.getOrDefault(activity, new double[0]);
@@ -176,8 +178,10 @@ final class RunCurves {
         add(Curve.EFFICIENCY, step.pipelineEfficiency());
         tokens += step.tokens();
         stepMillis += step.stepMillis();
-        if (step.peakBytes().size() != peakBytes.length) { // laid out anew: other ranks
+        if (step.peakBytes().size() != peakBytes.length || !step.layout().equals(layout)) {
+            layout = step.layout();
             peakBytes = new long[step.peakBytes().size()];
+            usesOfMemory = List.of();
             rankMillis.clear();
             stepsOfLayout = 0;
         }

@@ -18,7 +18,7 @@ import java.util.stream.IntStream;
  *
  * @param report of all ranks
  * @param chosenFrom how many steps were traced
- * @param measure where the time of the first pipeline went, and the ideal step
+ * @param measure where the time of all ranks went, and the ideal step
  * @param schedule of every pipeline
  * @param grid of all ranks
  */
@@ -44,7 +44,7 @@ record TypicalStep(
         return report.step();
     }
 
-    /** The measured step of every pipeline above the ideal one of the first. */
+    /** The measured step of every pipeline above the ideal one of their mean op times. */
     StepGantt gantt() {
         List<StepGantt.Panel> panels = new ArrayList<>();
         List<Integer> pipelines = grid.pipelines();
@@ -74,7 +74,7 @@ record TypicalStep(
                                 place(first),
                                 Quantities.nanos(times.spanNanos()),
                                 Quantities.percent(times.bubble())),
-                times.timeline(),
+                times.pipelines().getFirst(),
                 pipeline.ranks(),
                 numbers(first));
     }

@@ -2,6 +2,8 @@ package dev.penstock.runtime.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.penstock.actors.spi.StepTokens;
+import dev.penstock.runtime.metrics.ConfiguredSteps;
 import dev.penstock.runtime.metrics.MetricsWriter;
 import dev.penstock.runtime.metrics.PipelineMeter;
 import dev.penstock.runtime.metrics.SimulatedRun;
@@ -76,8 +78,7 @@ class ReportCommandTest {
                         directory.resolve("metrics.jsonl"),
                         0,
                         new PipelineMeter(run.schedule()),
-                        64,
-                        _ -> 1e-3,
+                        new ConfiguredSteps(StepTokens.always(64), _ -> 1e-3, ""),
                         InstantSource.system())) {
             for (int step = 1; step <= steps; step++) {
                 writer.onStep(run.noisy(step));

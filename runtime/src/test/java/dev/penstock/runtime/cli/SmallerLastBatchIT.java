@@ -20,6 +20,7 @@ class SmallerLastBatchIT {
             strings = {
                 "pipeline.stages=2",
                 "pipeline.stages=1; parallel={tensor=2, data=2, zero.stage=3}",
+                "pipeline.stages=2; parallel={tensor=2, sequence=true}",
                 "pipeline.stages=2; parallel={context=2, data=2, zero.stage=2}",
                 "pipeline.stages=2; schedule={kind=seq1f1b, slices=2}",
                 "pipeline={stages=2, chunks=2}; schedule.kind=zb-v"
@@ -46,6 +47,10 @@ class SmallerLastBatchIT {
 
         assertThat(smaller.lossBits().subList(0, 2)).isEqualTo(full.lossBits().subList(0, 2));
         assertThat(smaller.lossBits().get(2)).isNotEqualTo(full.lossBits().get(2));
+        long whole = full.tokens().getFirst();
+        assertThat(full.tokens()).containsOnly(whole);
+        assertThat(smaller.tokens())
+                .containsExactly(whole, whole, whole / 4, whole, whole, whole / 4);
     }
 
     /** 9 windows to train on: steps of 4, 4 and 1 sequences. */

@@ -42,6 +42,7 @@ class TopCommandTest {
                         4.5,
                         1,
                         1e-3,
+                        0,
                         500_000,
                         0.25,
                         0.2,

@@ -24,6 +24,11 @@ record Trained(Path directory, int exitCode, String out, String err) {
                 .toList();
     }
 
+    /** Tokens that every step trained on, in order. */
+    List<Long> tokens() {
+        return lines(directory, "step").stream().map(line -> line.get("tokens").asLong()).toList();
+    }
+
     /** Step and exact loss of every step. */
     List<String> lossBits() {
         return lossBits(directory);

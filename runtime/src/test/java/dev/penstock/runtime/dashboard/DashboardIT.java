@@ -300,6 +300,7 @@ class DashboardIT {
                 2 + 3 / Math.sqrt(step) + .1 * Math.sin(step),
                 1 + 1.0 / step,
                 1e-3,
+                0,
                 250_000,
                 .2 + .02 * Math.cos(step),
                 .2,

@@ -95,6 +95,14 @@ class RunViewTest {
     }
 
     @Test
+    void aSmallerStepIsNotTakenForAFastOne() {
+        view.apply(new RunEvent.Stepped(1, 1, 3, 1, 1e-3, 64, 500_000, 0, 0, Map.of(), List.of()));
+        view.apply(new RunEvent.Stepped(2, 2, 3, 1, 1e-3, 16, 125_000, 0, 0, Map.of(), List.of()));
+
+        assertThat(view.head().tokensPerSecond()).isEqualTo(128);
+    }
+
+    @Test
     void ofManySampledStepsTheLastOnesStay() {
         for (int step = 1; step <= 100; step++) {
             int[] times = new int[200_000];
@@ -152,7 +160,7 @@ class RunViewTest {
 
     private static RunEvent.Stepped stepped(long step, double loss, long time) {
         return new RunEvent.Stepped(
-                time, step, loss, 1, 1e-3, 500_000, 0.2, 0.1, Map.of(), List.of());
+                time, step, loss, 1, 1e-3, 0, 500_000, 0.2, 0.1, Map.of(), List.of());
     }
 
     private static RunEvent.Began began(long resumed) {

@@ -44,6 +44,7 @@ class EventLogReaderTest {
                             Double.NaN,
                             Double.POSITIVE_INFINITY,
                             1e-3,
+                            768,
                             42,
                             0.25,
                             0.2,

@@ -3,6 +3,8 @@ package dev.penstock.runtime.export;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import dev.penstock.actors.spi.StepTokens;
+import dev.penstock.runtime.metrics.ConfiguredSteps;
 import dev.penstock.runtime.metrics.MetricsWriter;
 import dev.penstock.runtime.metrics.PipelineMeter;
 import dev.penstock.runtime.metrics.SimulatedRun;
@@ -47,7 +49,12 @@ class ExportTest {
         losses = new ArrayList<>();
         var meter = new PipelineMeter(run.schedule());
         try (var writer =
-                new MetricsWriter(metrics, 0, meter, 64, _ -> 1e-3, InstantSource.fixed(TIME))) {
+                new MetricsWriter(
+                        metrics,
+                        0,
+                        meter,
+                        new ConfiguredSteps(StepTokens.always(64), _ -> 1e-3, ""),
+                        InstantSource.fixed(TIME))) {
             for (int step = 1; step <= STEPS; step++) {
                 var report = run.noisy(step);
                 losses.add(report.loss());

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.penstock.actors.spi.StepReport;
+import dev.penstock.actors.spi.StepTokens;
 import dev.penstock.schedules.ir.PipelineShape;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -93,6 +94,25 @@ class MetricsWriterTest {
         assertThat(parsed(file).get(2).get("loss").isNull()).isTrue();
     }
 
+    /** Epochs of three steps, the last of which has a quarter of the sequences. */
+    @Test
+    void aSmallerLastStepOfAnEpochHasFewerTokens() throws IOException {
+        Path file = folder.resolve("metrics.jsonl");
+        try (MetricsWriter writer = writer(file, 0, new StepTokens(2048, 3, 512))) {
+            for (int step = 1; step <= 6; step++) {
+                writer.onStep(run.perfect(step));
+            }
+        }
+
+        List<StepMetrics> steps = read(file).stream().map(StepMetrics.class::cast).toList();
+
+        assertThat(steps)
+                .extracting(StepMetrics::tokens)
+                .containsExactly(2048L, 2048L, 512L, 2048L, 2048L, 512L);
+        assertThat(steps.get(2).tokensPerSecond()).isEqualTo(512 / steps.get(2).stepMillis() * 1e3);
+        assertThat(steps).extracting(StepMetrics::layout).containsOnly("0badcafe");
+    }
+
     @Test
     void aResumedRunDropsWhatCameAfterItsCheckpoint() throws IOException {
         Path file = folder.resolve("metrics.jsonl");
@@ -159,12 +179,15 @@ class MetricsWriterTest {
     }
 
     private MetricsWriter writer(Path file, long resumedStep) {
+        return writer(file, resumedStep, StepTokens.always(2048));
+    }
+
+    private MetricsWriter writer(Path file, long resumedStep, StepTokens tokens) {
         return new MetricsWriter(
                 file,
                 resumedStep,
                 new PipelineMeter(run.schedule()),
-                2048,
-                step -> step * 1e-4,
+                new ConfiguredSteps(tokens, step -> step * 1e-4, "0badcafe"),
                 NOON);
     }
 

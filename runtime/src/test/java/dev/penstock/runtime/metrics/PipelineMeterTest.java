@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
+import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.schedules.ir.PipelineShape;
@@ -108,6 +109,46 @@ class PipelineMeterTest {
         assertThatThrownBy(() -> new PipelineMeter(run.schedule()).measure(other.perfect(1)))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("expected the times of");
+    }
+
+    /** Replica 1, ranks 2 and 3, begins later and takes three times as long. */
+    @Test
+    void allRanksOfAGridAreMeasured() {
+        SimulatedRun run = SimulatedRun.of("gpipe", PipelineShape.of(2, 8));
+        RankGrid grid = new RankGrid(2, 1, 1, 2);
+        StepReport alone = run.perfect(1);
+        StepReport report = SimulatedRun.withSlowerReplica(alone, 5_000_000, 3);
+
+        StepMeasure measure = new PipelineMeter(run.schedule(), grid).measure(report);
+
+        StepTimes one = StepTimes.of(run.schedule(), alone);
+        StepTimes all = measure.times();
+        long span = 5_000_000 + 3 * one.spanNanos();
+        assertThat(all.ranks()).hasSize(4);
+        assertThat(all.spanNanos()).isEqualTo(span);
+        double busy = 0;
+        for (int rank = 0; rank < 2; rank++) {
+            for (Activity each : List.of(Activity.FORWARD, Activity.BACKWARD)) {
+                assertThat(all.nanos(2 + rank, each)).isEqualTo(3 * one.nanos(rank, each));
+                busy += 4 * one.nanos(rank, each);
+            }
+            assertThat(all.nanos(rank, Activity.IDLE))
+                    .isEqualTo(one.nanos(rank, Activity.IDLE) + span - one.spanNanos());
+        }
+        assertThat(all.bubble()).isCloseTo(1 - busy / (4.0 * span), within(1e-12));
+        // every op takes twice as long in the mean of both
+        assertThat(measure.ideal().makespanNanos()).isEqualTo(2 * one.spanNanos());
+        assertThat(measure.efficiency()).isCloseTo(2.0 * one.spanNanos() / span, within(1e-12));
+    }
+
+    @Test
+    void timesOfAnotherGridAreRefused() {
+        SimulatedRun run = SimulatedRun.of("1f1b", PipelineShape.of(2, 4));
+        PipelineMeter meter = new PipelineMeter(run.schedule(), new RankGrid(2, 1, 1, 2));
+
+        assertThatThrownBy(() -> meter.measure(run.perfect(1)))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessage("expected the times of 4 ranks, got those of 2");
     }
 
     /** A report whose computations took the same everywhere; when they ran is of no interest. */

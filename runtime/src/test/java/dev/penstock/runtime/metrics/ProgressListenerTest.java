@@ -2,6 +2,7 @@ package dev.penstock.runtime.metrics;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.penstock.actors.spi.StepTokens;
 import dev.penstock.schedules.ir.PipelineShape;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
@@ -95,7 +96,14 @@ class ProgressListenerTest {
     void aTerminalGetsABar() {
         try (ProgressListener progress =
                 ProgressListener.of(
-                        out, true, 160, "quick", 0, 4, 2048, new PipelineMeter(run.schedule()))) {
+                        out,
+                        true,
+                        160,
+                        "quick",
+                        0,
+                        4,
+                        StepTokens.always(2048),
+                        new PipelineMeter(run.schedule()))) {
             progress.onStep(run.noisy(1));
             progress.onStep(run.noisy(2));
         }
@@ -110,7 +118,7 @@ class ProgressListenerTest {
     private ProgressListener lines(long steps) {
         PipelineMeter meter = new PipelineMeter(run.schedule());
         return new ProgressLinesListener(
-                out, new ProgressFigures(0, steps, 2048, meter, () -> now));
+                out, new ProgressFigures(0, steps, StepTokens.always(2048), meter, () -> now));
     }
 
     private List<String> told() {

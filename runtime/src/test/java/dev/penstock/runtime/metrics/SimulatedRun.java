@@ -11,8 +11,10 @@ import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
 import dev.penstock.schedules.simulate.Timeline;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.function.LongUnaryOperator;
 
 /** Step reports as a real run would give them, timed by the simulator on a generated schedule. */
 public final class SimulatedRun {
@@ -56,6 +58,36 @@ public final class SimulatedRun {
                                         compute(rank, position, op)
                                                 * (1 + 0.05 * random.nextDouble()))
                                 : 150_000 + random.nextInt(100_000));
+    }
+
+    /**
+     * Of two pipelines: the second does the same, begins later and takes so many times as long.
+     *
+     * @param report of one
+     */
+    public static StepReport withSlowerReplica(StepReport report, long laterNanos, int factor) {
+        long start = report.ranks().getFirst().opStartNanos()[0];
+        LongUnaryOperator moved = nanos -> start + laterNanos + factor * (nanos - start);
+        List<RankStep> ranks = new ArrayList<>(report.ranks());
+        for (RankStep rank : report.ranks()) {
+            ranks.add(
+                    new RankStep(
+                            report.ranks().size() + rank.rank(),
+                            Arrays.stream(rank.opStartNanos()).map(moved).toArray(),
+                            Arrays.stream(rank.opEndNanos()).map(moved).toArray(),
+                            moved.applyAsLong(rank.updateStartNanos()),
+                            moved.applyAsLong(rank.updateEndNanos()),
+                            rank.peakBytes(),
+                            rank.allocatedHeapBytes()));
+        }
+        return new StepReport(
+                report.step(),
+                report.loss(),
+                report.gradientNorm(),
+                report.clipFactor(),
+                report.startNanos(),
+                moved.applyAsLong(report.endNanos()),
+                ranks);
     }
 
     private long compute(int rank, int position, Op op) {

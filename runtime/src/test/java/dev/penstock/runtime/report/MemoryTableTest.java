@@ -1,15 +1,20 @@
 package dev.penstock.runtime.report;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
 
 import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.StepReport;
+import dev.penstock.actors.spi.StepTokens;
+import dev.penstock.runtime.metrics.Activity;
+import dev.penstock.runtime.metrics.ConfiguredSteps;
 import dev.penstock.runtime.metrics.MetricsWriter;
 import dev.penstock.runtime.metrics.PipelineMeter;
 import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.metrics.SimulatedRun;
+import dev.penstock.runtime.metrics.StepTimes;
 import dev.penstock.schedules.ir.PipelineShape;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -19,6 +24,7 @@ import java.time.InstantSource;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.ToLongFunction;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -76,22 +82,59 @@ class MemoryTableTest {
         assertThat(RunCurves.read(directory.metrics()).steps()).isEqualTo(4);
     }
 
+    /** As many ranks as before, with other stages: neither their peaks nor their times are one. */
+    @Test
+    void whatRanksHeldInAnotherLayoutIsForgotten() throws IOException {
+        RunDirectory directory = RunDirectory.createUnder(folder, "anew");
+        SimulatedRun run = SimulatedRun.of("1f1b", PipelineShape.of(2, 4, 1));
+        StepReport large = withPeaks(run.noisy(1), 900 * MIB);
+        record(directory, run, 0, "a", List.of(large, withPeaks(run.noisy(2), 900 * MIB)));
+
+        record(directory, run, 2, "b", List.of(withPeaks(run.perfect(3), 100 * MIB)));
+        RunCurves anew = RunCurves.read(directory.metrics());
+
+        StepTimes third = StepTimes.of(run.schedule(), run.perfect(3));
+        assertThat(anew.peakBytes()).containsExactly(100 * MIB, 100 * MIB);
+        assertThat(anew.meanNanos(Activity.FORWARD)[1])
+                .isCloseTo(third.nanos(1, Activity.FORWARD), within(1.0));
+        record(directory, run, 3, "b", List.of(withPeaks(run.perfect(4), 50 * MIB)));
+        assertThat(RunCurves.read(directory.metrics()).peakBytes())
+                .as("resumed in the same layout")
+                .containsExactly(100 * MIB, 100 * MIB);
+    }
+
+    private static StepReport withPeaks(StepReport report, long bytes) {
+        return with(report, rank -> bytes, List.of());
+    }
+
     private static String row(String... cells) {
         return "<tr><td>" + String.join("</td><td>", cells) + "</td></tr>";
     }
 
     /** Two steps. */
     private static void train(RunDirectory directory, SimulatedRun run, long first, long recorded) {
+        record(
+                directory,
+                run,
+                recorded,
+                "",
+                List.of(withUses(run.noisy(first)), withUses(run.noisy(first + 1))));
+    }
+
+    private static void record(
+            RunDirectory directory,
+            SimulatedRun run,
+            long recorded,
+            String layout,
+            List<StepReport> steps) {
         try (MetricsWriter writer =
                 new MetricsWriter(
                         directory.metrics(),
                         recorded,
                         new PipelineMeter(run.schedule()),
-                        2048,
-                        _ -> 3e-4,
+                        new ConfiguredSteps(StepTokens.always(2048), _ -> 3e-4, layout),
                         InstantSource.system())) {
-            writer.onStep(withUses(run.noisy(first)));
-            writer.onStep(withUses(run.noisy(first + 1)));
+            steps.forEach(writer::onStep);
         }
     }
 
@@ -101,6 +144,11 @@ class MemoryTableTest {
                         new MemoryUse("odd", MIB),
                         new MemoryUse("parameters", 42 * MIB),
                         new MemoryUse("activations", 19 * MIB));
+        return with(report, RankStep::peakBytes, uses);
+    }
+
+    private static StepReport with(
+            StepReport report, ToLongFunction<RankStep> peak, List<MemoryUse> uses) {
         return new StepReport(
                 report.step(),
                 report.loss(),
@@ -117,7 +165,7 @@ class MemoryTableTest {
                                                 rank.opEndNanos(),
                                                 rank.updateStartNanos(),
                                                 rank.updateEndNanos(),
-                                                rank.peakBytes(),
+                                                peak.applyAsLong(rank),
                                                 uses,
                                                 rank.allocatedHeapBytes()))
                         .toList());

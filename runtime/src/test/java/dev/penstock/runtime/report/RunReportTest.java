@@ -7,6 +7,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.actors.spi.StepTokens;
+import dev.penstock.runtime.metrics.ConfiguredSteps;
 import dev.penstock.runtime.metrics.ListenerFanOut;
 import dev.penstock.runtime.metrics.MetricsWriter;
 import dev.penstock.runtime.metrics.PipelineMeter;
@@ -203,7 +205,11 @@ class RunReportTest {
         PipelineMeter meter = new PipelineMeter(run.schedule());
         try (MetricsWriter writer =
                 new MetricsWriter(
-                        directory.metrics(), 0, meter, 2048, _ -> 3e-4, InstantSource.system())) {
+                        directory.metrics(),
+                        0,
+                        meter,
+                        new ConfiguredSteps(StepTokens.always(2048), _ -> 3e-4, ""),
+                        InstantSource.system())) {
             ListenerFanOut listeners = new ListenerFanOut(List.of(writer, recorder));
             String device = "cpu, 1 thread, " + name;
             listeners.onOpened(List.of(device, device), "onednn-3.6-avx512 " + name);
