@@ -97,13 +97,13 @@ public sealed interface Fault {
 
     /**
      * One element of a stage's input becomes NaN before its forward; on the first stage, which has
-     * none, one of its output after it.
+     * none, one of its output after it. Of one replica, whose first shard and context part it is.
      */
-    record InjectNan(int stage, int microBatch, long step) implements Event {
+    record InjectNan(int stage, int replica, int microBatch, long step) implements Event {
         @Override
         public String describe() {
-            return "NaN into the activation of stage %d, micro-batch %d of step %d"
-                    .formatted(stage, microBatch, step);
+            return "NaN into the activation of stage %d, replica %d, micro-batch %d of step %d"
+                    .formatted(stage, replica, microBatch, step);
         }
     }
 

@@ -8,6 +8,7 @@ import dev.penstock.actors.fault.Fault.KillRank;
 import dev.penstock.actors.fault.Fault.PauseRank;
 import dev.penstock.actors.fault.Fault.SlowStage;
 import dev.penstock.actors.fault.Fault.TearCheckpoint;
+import dev.penstock.actors.spi.RankPlace;
 import java.io.IOException;
 import java.util.List;
 import java.util.function.Predicate;
@@ -49,12 +50,20 @@ public final class FaultInjector {
     /**
      * What may go wrong on a rank.
      *
+     * @param place what the rank is
      * @param stages of the rank
      */
-    public RankFaults forRank(int rank, List<Integer> stages) {
+    public RankFaults forRank(int rank, RankPlace place, List<Integer> stages) {
         var kills = numbered(KillRank.class, kill -> kill.rank() == rank);
         var pauses = numbered(PauseRank.class, pause -> pause.rank() == rank);
-        var poisons = numbered(InjectNan.class, nan -> stages.contains(nan.stage()));
+        boolean firstPart = place.tensor() == 0 && place.context() == 0;
+        var poisons =
+                numbered(
+                        InjectNan.class,
+                        nan ->
+                                firstPart
+                                        && nan.replica() == place.data()
+                                        && stages.contains(nan.stage()));
         var slow = numbered(SlowStage.class, stage -> stages.contains(stage.stage()));
         boolean none =
                 kills.isEmpty()

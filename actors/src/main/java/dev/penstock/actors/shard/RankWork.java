@@ -62,7 +62,10 @@ final class RankWork implements AutoCloseable {
     RankWork(int rank, RankResources resources, RankStart start, MirrorLayout layout) {
         this.rank = rank;
         this.resources = resources;
-        this.faults = resources.faults().forRank(rank, ownStages());
+        this.faults =
+                resources
+                        .faults()
+                        .forRank(rank, resources.plan().grid().placeOf(rank), ownStages());
         this.device = resources.devices().open(rank);
         this.mirrors = new RankMirrors(rank, resources.plan(), device, resources.mirrors());
         try {

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.penstock.actors.fault.Fault.Place;
+import dev.penstock.actors.spi.RankGrid;
+import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.WorkUnit;
@@ -15,6 +17,7 @@ import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -32,8 +35,9 @@ class FaultInjectorTest {
     void aRankIsKilledAtItsOpOfItsStepAndNowhereElse() {
         var kill = new Fault.KillRank(1, 7, new Place.BeforeOp(FORWARD_3));
 
-        assertThat(injector(kill).forRank(0, List.of(0))).isSameAs(RankFaults.NONE);
-        RankFaults rank = injector(kill).forRank(1, List.of(1));
+        assertThat(injector(kill).forRank(0, RankPlace.single(0), List.of(0)))
+                .isSameAs(RankFaults.NONE);
+        RankFaults rank = injector(kill).forRank(1, RankPlace.single(1), List.of(1));
         pass(rank, StepKind.TRAIN, 6);
         pass(rank, StepKind.EVALUATE, 7);
         assertThat(harmed).isEmpty();
@@ -49,9 +53,9 @@ class FaultInjectorTest {
     @Test
     void anEventHappensOnceThoughItsStepIsDoneAgainByAnotherProcess() {
         var kill = new Fault.KillRank(1, 7, new Place.At(StepMoment.OPTIMIZER));
-        injector(kill).forRank(1, List.of(1)).at(StepMoment.OPTIMIZER, 7);
+        injector(kill).forRank(1, RankPlace.single(1), List.of(1)).at(StepMoment.OPTIMIZER, 7);
 
-        injector(kill).forRank(1, List.of(1)).at(StepMoment.OPTIMIZER, 7);
+        injector(kill).forRank(1, RankPlace.single(1), List.of(1)).at(StepMoment.OPTIMIZER, 7);
 
         assertThat(harmed).containsExactly("kill");
         assertThat(markers().firedAt(0)).contains(NOW);
@@ -63,8 +67,14 @@ class FaultInjectorTest {
         var first = new Fault.KillRank(1, 7, new Place.Begin());
         var second = new Fault.KillRank(1, 7, new Place.BeforeOp(BACKWARD_3));
 
-        pass(injector(first, second).forRank(1, List.of(1)), StepKind.TRAIN, 7);
-        pass(injector(first, second).forRank(1, List.of(1)), StepKind.TRAIN, 7);
+        pass(
+                injector(first, second).forRank(1, RankPlace.single(1), List.of(1)),
+                StepKind.TRAIN,
+                7);
+        pass(
+                injector(first, second).forRank(1, RankPlace.single(1), List.of(1)),
+                StepKind.TRAIN,
+                7);
 
         assertThat(harmed).containsExactly("kill", "kill");
     }
@@ -74,7 +84,7 @@ class FaultInjectorTest {
         var forward = new Op.Forward(new WorkUnit(1, 4, 0));
         var backward = new Op.Backward(new WorkUnit(1, 3, 0));
         var kill = new Fault.KillRank(1, 1, new Place.BeforeOp(backward));
-        RankFaults rank = injector(kill).forRank(1, List.of(1));
+        RankFaults rank = injector(kill).forRank(1, RankPlace.single(1), List.of(1));
 
         rank.beginPass(StepKind.TRAIN, 1);
         rank.beforeOp(new Op.Overlapped(forward, backward));
@@ -86,7 +96,7 @@ class FaultInjectorTest {
     void aPauseLastsAsLongAsItSays() {
         var pause = new Fault.PauseRank(0, Duration.ofSeconds(4), 3, new Place.Begin());
 
-        pass(injector(pause).forRank(0, List.of(0)), StepKind.TRAIN, 3);
+        pass(injector(pause).forRank(0, RankPlace.single(0), List.of(0)), StepKind.TRAIN, 3);
 
         assertThat(harmed).containsExactly("pause PT4S");
     }
@@ -94,7 +104,7 @@ class FaultInjectorTest {
     @Test
     void aSlowStageTakesItsFactorOfTimeInItsStepsOnly() {
         var slow = new Fault.SlowStage(1, 3, new StepSpan(2, 4));
-        RankFaults rank = injector(slow).forRank(1, List.of(1));
+        RankFaults rank = injector(slow).forRank(1, RankPlace.single(1), List.of(1));
 
         rank.beginPass(StepKind.TRAIN, 3);
         long start = System.nanoTime() - 10_000_000;
@@ -104,6 +114,33 @@ class FaultInjectorTest {
         rank.beginPass(StepKind.TRAIN, 5);
         long aDayAgo = System.nanoTime() - Duration.ofDays(1).toNanos();
         rank.afterComputation(FORWARD_3, aDayAgo); // would take two days
+    }
+
+    /**
+     * 2 stages x 2 shards x 2 replicas: ranks 2 and 3 are stage 1 of the first, 6 and 7 of the
+     * other.
+     */
+    @Test
+    void aNanGoesIntoTheReplicaThatIsNamed() {
+        RankGrid grid = new RankGrid(2, 2, 1, 2);
+        var nan = new Fault.InjectNan(1, 1, 3, 7);
+
+        List<Integer> harmedRanks =
+                IntStream.range(0, grid.ranks())
+                        .filter(
+                                rank -> {
+                                    RankPlace place = grid.placeOf(rank);
+                                    List<Integer> stages = List.of(place.pipeline());
+                                    return injector(nan).forRank(rank, place, stages)
+                                            != RankFaults.NONE;
+                                })
+                        .boxed()
+                        .toList();
+
+        assertThat(harmedRanks).containsExactly(6);
+        assertThat(nan.describe())
+                .isEqualTo(
+                        "NaN into the activation of stage 1, replica 1, micro-batch 3 of step 7");
     }
 
     @Test

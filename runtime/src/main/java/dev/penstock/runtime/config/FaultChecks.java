@@ -46,8 +46,9 @@ final class FaultChecks {
             case FaultEntry.CorruptFrames(_, _, int from, var to) -> requireSpan(at, from, to);
             case FaultEntry.FailDisk(_, int step) -> requireSaved(at + "step", step);
             case FaultEntry.TearCheckpoint(_, int step) -> requireSaved(at + "step", step);
-            case FaultEntry.InjectNan(int stage, int microBatch, int step) -> {
+            case FaultEntry.InjectNan(int stage, int replica, int microBatch, int step) -> {
                 requireStage(at + "inject-nan", stage);
+                requireReplica(at + "replica", replica);
                 requireStep(at + "step", step);
                 requireMicroBatch(at + "micro-batch", microBatch);
                 require(
@@ -88,6 +89,16 @@ final class FaultChecks {
                 "the first stage is 0",
                 "pipeline",
                 "schedule");
+    }
+
+    private void requireReplica(String key, int replica) {
+        require(
+                replica < config.parallel().data(),
+                key,
+                "a replica below parallel.data = " + config.parallel().data(),
+                "" + replica,
+                "the first replica is 0",
+                "parallel.data");
     }
 
     private void requireMicroBatch(String key, int microBatch) {

@@ -131,7 +131,9 @@ public sealed interface FaultEntry {
     /** An activation becomes NaN. */
     record InjectNan(
             @Setting(range = "[0, )", doc = "stage whose activation becomes NaN") int injectNan,
-            @Setting(is = "0", range = "[0, )", doc = "of this micro-batch") int microBatch,
+            @Setting(is = "0", range = "[0, )", doc = "of this replica") int replica,
+            @Setting(is = "0", range = "[0, )", doc = "of this micro-batch of the replica")
+                    int microBatch,
             @Setting(range = "[1, )", doc = "step in which it happens") int step)
             implements FaultEntry {}
 

@@ -176,8 +176,8 @@ public final class ConfiguredFaults {
                     new Fault.FailDisk(step, bytes.bytes());
             case FaultEntry.TearCheckpoint(var point, int step) ->
                     new Fault.TearCheckpoint(step, SavePoint.valueOf(point.name()));
-            case FaultEntry.InjectNan(int stage, int microBatch, int step) ->
-                    new Fault.InjectNan(stage, microBatch, step);
+            case FaultEntry.InjectNan(int stage, int replica, int microBatch, int step) ->
+                    new Fault.InjectNan(stage, replica, microBatch, step);
             case FaultEntry.SlowStage(int stage, double factor, int from, var to) ->
                     new Fault.SlowStage(stage, factor, span(from, to, last));
         };

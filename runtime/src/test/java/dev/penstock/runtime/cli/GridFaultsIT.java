@@ -118,7 +118,7 @@ class GridFaultsIT {
 
         Trained ended =
                 training.set("pipeline.processes=per-stage", "recovery.non-finite=rollback")
-                        .set("fault=[{inject-nan=1, micro-batch=1, step=6}]")
+                        .set("fault=[{inject-nan=1, replica=1, micro-batch=1, step=6}]")
                         .complete();
 
         assertThat(ended.lossBits()).isEqualTo(bits);

@@ -137,7 +137,7 @@ final class PipelineDriver implements AutoCloseable {
                 peak.peakUnitsPerSlice(),
                 peak.peakMicroBatches(),
                 peak.peakBackwardMicroBatches(),
-                peak.peakAwaitingWeight() > 0);
+                peak.peakAwaitingWeight());
     }
 
     /** Says through whom the shards of these stages meet, which run the same ops. */
@@ -203,6 +203,7 @@ final class PipelineDriver implements AutoCloseable {
                 order.programs().stream()
                         .map(p -> new RankProgram(p.rank(), p.ops().subList(0, ops)))
                         .toList());
+        sums.clear();
     }
 
     double gradientNorm() {

@@ -51,6 +51,8 @@ final class ReplicatedDriver implements AutoCloseable {
     private final Schedule training;
     private final List<PipelineDriver> replicas = new ArrayList<>();
     private final List<Map<Integer, OpenGroup>> groups = new ArrayList<>();
+    private final CollectiveRegistry registry = new CollectiveRegistry();
+    private final List<Device> devices = new ArrayList<>();
     private final List<ExecutorService> threads = new ArrayList<>();
     private final List<Double> losses = new ArrayList<>();
     private Map<String, float[]> gradients = Map.of();
@@ -65,15 +67,14 @@ final class ReplicatedDriver implements AutoCloseable {
         var replicated = new ReplicatedOrder(settings, order);
         training = replicated.training();
         Schedule evaluation = replicated.evaluation();
-        var registry = new CollectiveRegistry();
         for (int d = 0; d < n; d++) {
             int replica = d;
             threads.add(Executors.newSingleThreadExecutor());
             Device device =
                     Devices.open(DeviceSettings.DEFAULTS.withKind(DeviceSettings.Kind.REFERENCE));
-            Map<Integer, OpenGroup> own = new HashMap<>();
-            groups.add(own);
-            var driver =
+            groups.add(new HashMap<>());
+            devices.add(device);
+            replicas.add(
                     new PipelineDriver(
                             device,
                             settings,
@@ -82,32 +83,55 @@ final class ReplicatedDriver implements AutoCloseable {
                             batches,
                             ParameterSource.none(),
                             0,
-                            replica);
-            if (n > 1) {
-                driver.connectRanks(
-                        rank ->
-                                new StageGroups(
-                                        Alone.GROUP,
-                                        Alone.GROUP,
-                                        own.computeIfAbsent(
-                                                rank,
-                                                _ ->
-                                                        registry.join(
-                                                                1,
-                                                                GroupRole.REPLICAS,
-                                                                members(order, rank, n),
-                                                                replica,
-                                                                device.kernels(),
-                                                                Duration.ofSeconds(20),
-                                                                UNTOLD))));
-            }
-            replicas.add(driver);
+                            replica));
+        }
+        connect(1);
+    }
+
+    /** Connects the replicas for an epoch. */
+    private void connect(int epoch) {
+        for (int d = 0; d < replicas.size() && replicas.size() > 1; d++) {
+            int replica = d;
+            Map<Integer, OpenGroup> own = groups.get(d);
+            own.values().forEach(OpenGroup::close);
+            own.clear();
+            replicas.get(d)
+                    .connectRanks(
+                            rank ->
+                                    new StageGroups(
+                                            Alone.GROUP,
+                                            Alone.GROUP,
+                                            own.computeIfAbsent(
+                                                    rank,
+                                                    _ ->
+                                                            registry.join(
+                                                                    epoch,
+                                                                    GroupRole.REPLICAS,
+                                                                    members(rank),
+                                                                    replica,
+                                                                    devices.get(replica).kernels(),
+                                                                    Duration.ofSeconds(20),
+                                                                    UNTOLD))));
         }
     }
 
-    private static List<Integer> members(Schedule order, int rank, int replicas) {
-        int ranks = order.shape().ranks();
-        return IntStream.range(0, replicas).mapToObj(d -> d * ranks + rank).toList();
+    private List<Integer> members(int rank) {
+        int ranks = training.shape().ranks();
+        return IntStream.range(0, replicas.size()).mapToObj(d -> d * ranks + rank).toList();
+    }
+
+    /**
+     * Begins a training step, which is left by every replica after this many ops of each rank, and
+     * meets again in the next epoch.
+     */
+    void abandon(long step, List<Integer> ops, int nextEpoch)
+            throws InterruptedException, ExecutionException {
+        all(
+                replica -> {
+                    replica.abandon(step, ops.get(replicas.indexOf(replica)));
+                    return step;
+                });
+        connect(nextEpoch);
     }
 
     /** What each replica runs. */

@@ -14,6 +14,7 @@ import dev.penstock.runtime.model.ZeroSettings.Reduction;
 import dev.penstock.runtime.model.ZeroSettings.Residency;
 import dev.penstock.schedules.generate.GenerateOptions;
 import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import java.io.IOException;
@@ -103,6 +104,38 @@ class ZeroTest {
                 assertThat(replicated.losses().getFirst()).isCloseTo(loss, within(1e-6));
                 assertClose(replicated.gradients(), single.gradients());
             }
+        }
+    }
+
+    /**
+     * Two stages share the rank's room for gradients and gathered parameters. The first replica has
+     * begun a sum, in which the others are, or are not yet, when the step is given up.
+     */
+    @ParameterizedTest
+    @CsvSource({"2, STEP, PER_STEP", "2, STEP, PER_MICRO_BATCH", "3, PASS, PER_STEP"})
+    void aStepThatIsLeftInTheMiddleOfASumLeavesNoTrace(
+            int stage, Residency residency, Reduction reduction) throws Exception {
+        Schedule order = order("breadth-first", 1, 2, 4, "16");
+        GptSettings settings = settings(TinyRuns.TIED, order, Precision.FLOAT32);
+        ZeroSettings zero = new ZeroSettings(stage, residency, 1).reducing(reduction);
+        Outcome calm = run(settings, order, 3, zero);
+
+        try (ReplicatedDriver driver = driver(settings, order, 3, zero)) {
+            List<Op> ops = driver.training().program(0).ops();
+            int epoch = 1;
+            for (int step = 1; step <= STEPS; step++) {
+                for (int sum = 0; sum < ops.size(); sum++) {
+                    if (ops.get(sum) instanceof Op.ReduceGradients) {
+                        driver.abandon(step, List.of(sum + 1, sum, sum + 1), ++epoch);
+                        break;
+                    }
+                }
+                driver.train(step, CLIP);
+            }
+            assertThat(epoch).isEqualTo(1 + STEPS);
+            assertThat(driver.losses()).isEqualTo(calm.losses());
+            assertThat(bits(driver.gradients())).isEqualTo(calm.gradients());
+            assertThat(bits(driver.state())).isEqualTo(calm.state());
         }
     }
 
