@@ -3,8 +3,10 @@ package dev.penstock.benchmarks;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.StepReport;
+import dev.penstock.actors.spi.StepTokens;
 import dev.penstock.runtime.events.EventLog;
 import dev.penstock.runtime.events.RunEvent;
+import dev.penstock.runtime.metrics.ConfiguredSteps;
 import dev.penstock.runtime.metrics.PipelineMeter;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.ir.PipelineShape;
@@ -66,7 +68,7 @@ public final class EventLogBenchmark {
                             file,
                             began(schedule),
                             meter,
-                            _ -> 1e-3,
+                            new ConfiguredSteps(StepTokens.always(1024), _ -> 1e-3, ""),
                             OP_TIMES_EVERY,
                             InstantSource.system())) {
                 for (int step = 1; step <= WARM_UP + STEPS; step++) {

@@ -81,6 +81,7 @@ class GrafanaDashboardTest {
                         4.5,
                         1.5,
                         1e-3,
+                        0,
                         500_000,
                         0.25,
                         0.2,
