@@ -8,6 +8,7 @@ import dev.penstock.actors.dataplane.FrameFaults;
 import dev.penstock.actors.dataplane.FrameFaults.Fate;
 import dev.penstock.actors.dataplane.FrameKey;
 import dev.penstock.actors.dataplane.FrameKind;
+import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.StepKind;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -27,7 +28,7 @@ class SeededFrameFaultsTest {
     @Test
     void onlyTrainingStepsOfTheSpanAreHarmed() {
         var injector = injector(harm(FrameHarm.CORRUPT, 1, Duration.ZERO, new StepSpan(3, 4)));
-        RankFaults rank = injector.forRank(0, List.of(0));
+        RankFaults rank = injector.forRank(0, RankPlace.single(0), List.of(0));
         FrameFaults frames = injector.forFrames();
 
         rank.beginPass(StepKind.TRAIN, 2);
@@ -53,7 +54,7 @@ class SeededFrameFaultsTest {
 
     private static Fate fate(FrameHarm kind) {
         var injector = injector(harm(kind, 1, Duration.ofMillis(20), StepSpan.only(1)));
-        injector.forRank(0, List.of(0)).beginPass(StepKind.TRAIN, 1);
+        injector.forRank(0, RankPlace.single(0), List.of(0)).beginPass(StepKind.TRAIN, 1);
         return injector.forFrames().of(key(1), 0);
     }
 
@@ -62,7 +63,7 @@ class SeededFrameFaultsTest {
                 injector(
                         new Fault.HarmFrames(
                                 FrameHarm.DROP, rate, seed, Duration.ZERO, StepSpan.only(1)));
-        injector.forRank(0, List.of(0)).beginPass(StepKind.TRAIN, 1);
+        injector.forRank(0, RankPlace.single(0), List.of(0)).beginPass(StepKind.TRAIN, 1);
         List<Long> lost = new ArrayList<>();
         for (long frame = 0; frame < FRAMES; frame++) {
             if (injector.forFrames().of(key(1), frame) != Fate.PASS) {

@@ -7,6 +7,7 @@ import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.Timeline;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
@@ -38,19 +39,21 @@ public record StepTimes(List<Timeline> pipelines, List<Map<Activity, Long>> rank
                     "expected the times of %d ranks, got those of %d"
                             .formatted(grid.ranks(), report.ranks().size()));
         }
+        List<Integer> firstRanks = grid.pipelines();
         List<Timeline> pipelines =
-                grid.pipelines().stream()
+                firstRanks.stream()
                         .map(first -> timeline(schedule, report.ofPipelineOf(grid, first)))
                         .toList();
         long span = span(pipelines);
-        List<Map<Activity, Long>> ranks = new ArrayList<>();
-        for (RankStep rank : report.ranks()) {
-            int first = grid.sibling(rank.rank(), 0);
-            Timeline pipeline = pipelines.get(grid.pipelines().indexOf(first));
-            Map<Activity, Long> times =
-                    ofRank(pipeline, grid.placeOf(rank.rank()).pipeline(), span);
-            times.put(Activity.UPDATE, rank.updateEndNanos() - rank.updateStartNanos());
-            ranks.add(times);
+        List<Map<Activity, Long>> ranks =
+                new ArrayList<>(Collections.nCopies(grid.ranks(), Map.of()));
+        for (int i = 0; i < pipelines.size(); i++) {
+            for (int program = 0; program < grid.pipeline(); program++) {
+                RankStep rank = report.ranks().get(grid.sibling(firstRanks.get(i), program));
+                Map<Activity, Long> times = ofRank(pipelines.get(i), program, span);
+                times.put(Activity.UPDATE, rank.updateEndNanos() - rank.updateStartNanos());
+                ranks.set(rank.rank(), times);
+            }
         }
         return new StepTimes(pipelines, ranks);
     }
