@@ -1,5 +1,6 @@
 package dev.penstock.benchmarks;
 
+import dev.penstock.actors.collective.CollectiveForm;
 import dev.penstock.actors.dataplane.aeron.AeronDataPlane;
 import dev.penstock.actors.dataplane.aeron.AeronSettings;
 import dev.penstock.actors.dataplane.aeron.DriverSettings;
@@ -7,13 +8,16 @@ import dev.penstock.actors.dataplane.aeron.EmbeddedDriver;
 import java.io.PrintStream;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Sums and gathers of 1, 16 and 64 MiB among 2 and 4 members: GB/s that a member sends, in one
- * process beside a plain copy of memory, over the data plane beside one of its own links, in the
- * same run.
+ * Sums and gathers of 1, 16 and 64 MiB among 2 and 4 members, in one process beside a plain copy of
+ * memory, over the data plane, directly and round a ring, beside one of its own links, in the same
+ * run. A rate is S (N-1)/N bytes of a tensor of S per phase over the time it took, whatever the
+ * form sends: more GB/s are less time.
  */
 public final class CollectiveBenchmark {
     private static final int TERM = 8 << 20;
@@ -33,34 +37,41 @@ public final class CollectiveBenchmark {
         var benchmark = new CollectiveBenchmark(System.out);
         try (EmbeddedDriver driver =
                 EmbeddedDriver.start(DriverSettings.inSharedMemory("collectives", TERM, 16))) {
-            benchmark.header("in one process", "memcpy");
+            benchmark.header("in one process, in shared memory", "memcpy");
             for (long bytes : SIZES) {
-                benchmark.measure(bytes, null, memcpy(bytes));
+                benchmark.measure(bytes, null, CollectiveForm.NEVER, memcpy(bytes));
             }
-            benchmark.header("over the data plane", "link");
-            for (long bytes : SIZES) {
-                double link = benchmark.link(driver, bytes);
-                AeronSettings settings =
-                        AeronSettings.ipc(driver.directory(), 2).withTermLength(TERM);
-                try (AeronDataPlane plane = AeronDataPlane.start(settings)) {
-                    benchmark.measure(bytes, plane, link);
-                }
+            Map<Long, Double> links = new HashMap<>();
+            SIZES.forEach(bytes -> links.put(bytes, benchmark.link(driver, bytes)));
+            benchmark.overDataPlane(driver, "directly", CollectiveForm.NEVER, links);
+            benchmark.overDataPlane(driver, "round a ring", 0, links);
+        }
+    }
+
+    private void overDataPlane(
+            EmbeddedDriver driver, String form, long ringFromBytes, Map<Long, Double> links) {
+        header("over the data plane, " + form, "link");
+        for (long bytes : SIZES) {
+            AeronSettings settings = AeronSettings.ipc(driver.directory(), 2).withTermLength(TERM);
+            try (AeronDataPlane plane = AeronDataPlane.start(settings)) {
+                measure(bytes, plane, ringFromBytes, links.getOrDefault(bytes, Double.NaN));
             }
         }
     }
 
     private void header(String where, String beside) {
         out.printf(
-                "%n%s, GB/s that a member sends (ratio to %s), median of %d rounds%n",
+                "%n%s, GB/s of a member (ratio to %s), median of %d rounds%n",
                 where, beside, ROUNDS);
         out.printf(
                 "%8s %8s %8s %18s %18s %18s%n",
                 "tensor", "members", beside, "all-reduce", "reduce-scatter", "all-gather");
     }
 
-    private void measure(long bytes, @Nullable AeronDataPlane plane, double beside) {
+    private void measure(
+            long bytes, @Nullable AeronDataPlane plane, long ringFromBytes, double beside) {
         for (int members : List.of(2, 4)) {
-            try (var group = new CollectiveMembers(members, bytes, ++epoch, plane)) {
+            try (var group = new CollectiveMembers(members, bytes, ++epoch, plane, ringFromBytes)) {
                 out.printf("%5d MiB %8d %8.2f", bytes >> 20, members, beside);
                 for (CollectiveMembers.Work work : CollectiveMembers.Work.values()) {
                     double rate = rate(group, work, members, bytes);

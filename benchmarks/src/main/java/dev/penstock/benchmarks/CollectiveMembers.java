@@ -58,8 +58,10 @@ final class CollectiveMembers implements AutoCloseable {
 
     /**
      * @param plane that the members exchange blocks by; null for shared memory
+     * @param ringFromBytes from which size on they send them round a ring
      */
-    CollectiveMembers(int count, long bytes, int epoch, @Nullable DataPlane plane) {
+    CollectiveMembers(
+            int count, long bytes, int epoch, @Nullable DataPlane plane, long ringFromBytes) {
         this.threads = Executors.newFixedThreadPool(count);
         this.elements = Math.toIntExact(bytes / Float.BYTES);
         List<Integer> ranks = IntStream.range(0, count).boxed().toList();
@@ -88,6 +90,7 @@ final class CollectiveMembers implements AutoCloseable {
                                 device.memory(),
                                 device.kernels(),
                                 LIMIT,
+                                ringFromBytes,
                                 new Patient());
                 Endpoint endpoint =
                         plane.open(index, epoch, group.inbound(), group.outbound(), new Patient());

@@ -58,7 +58,7 @@ public final class Alone implements CollectiveGroup {
     public void await(Collective collective) {}
 
     @Override
-    public long sentBytes() {
+    public long sentBytes(CollectiveKind kind) {
         return 0;
     }
 }

@@ -1,6 +1,7 @@
 package dev.penstock.actors.collective;
 
 import dev.penstock.cuda.device.Tensor;
+import java.util.Arrays;
 
 /**
  * One rank's membership in a group of ranks that sum and gather. All members begin the same
@@ -65,6 +66,15 @@ public interface CollectiveGroup {
      */
     void await(Collective collective);
 
-    /** Bytes that this member has sent to others since the epoch began, by whatever way. */
-    long sentBytes();
+    /**
+     * Bytes of tensors that this member has sent to others since the epoch began, in collectives of
+     * a kind, counted where they left: over a link, or as others read them in shared memory. Those
+     * of a collective that is done are all in it.
+     */
+    long sentBytes(CollectiveKind kind);
+
+    /** The same of all kinds. */
+    default long sentBytes() {
+        return Arrays.stream(CollectiveKind.values()).mapToLong(this::sentBytes).sum();
+    }
 }

@@ -1,7 +1,7 @@
 package dev.penstock.actors.collective;
 
 /** What members do together. */
-enum CollectiveKind {
+public enum CollectiveKind {
     REDUCE_SCATTER("reduce-scatter", true, false),
     ALL_GATHER("all-gather", false, true),
     ALL_REDUCE("all-reduce", true, true),
@@ -25,13 +25,6 @@ enum CollectiveKind {
     /** Whether every member's part goes to all others. */
     boolean gathers() {
         return gathers;
-    }
-
-    /** Bytes that a member sends for a sum or a gather. */
-    long sentBytes(ShardMap map, int member, int elementBytes) {
-        long scattered = sums ? map.elements() - map.count(member) : 0;
-        long gathered = gathers ? map.count(member) * (map.parts() - 1) : 0;
-        return (scattered + gathered) * elementBytes;
     }
 
     @Override

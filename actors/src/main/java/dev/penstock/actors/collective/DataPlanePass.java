@@ -37,8 +37,7 @@ final class DataPlanePass implements SteppedCollective {
 
     @Override
     public boolean step() {
-        while (blocksSent < blocks
-                && next.send(number, false, blocksSent, block(sent, blocksSent))) {
+        while (blocksSent < blocks && send()) {
             blocksSent++;
         }
         while (blocksCame < blocks && receive()) {
@@ -46,6 +45,11 @@ final class DataPlanePass implements SteppedCollective {
         }
         done = blocksSent == blocks && blocksCame == blocks && next.isVerified(next.sent());
         return done;
+    }
+
+    private boolean send() {
+        Tensor block = block(sent, blocksSent);
+        return group.send(CollectiveKind.PASS, group.next(), number, false, blocksSent, block);
     }
 
     private boolean receive() {

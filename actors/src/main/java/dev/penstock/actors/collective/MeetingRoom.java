@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.locks.LockSupport;
 
 /**
@@ -16,16 +17,22 @@ import java.util.concurrent.locks.LockSupport;
  */
 final class MeetingRoom {
     private static final int NOBODY = -1;
+    private static final int KINDS = CollectiveKind.values().length;
     private static final long NAP_NANOS = 20_000;
 
     private final List<Integer> ranks;
     private final Map<Long, Meeting> meetings = new ConcurrentHashMap<>();
     private final AtomicIntegerArray touching;
+
+    /** By member and kind. */
+    private final AtomicLongArray sentBytes;
+
     private volatile int left = NOBODY;
 
     MeetingRoom(List<Integer> ranks) {
         this.ranks = List.copyOf(ranks);
         this.touching = new AtomicIntegerArray(ranks.size());
+        this.sentBytes = new AtomicLongArray(ranks.size() * KINDS);
     }
 
     List<Integer> ranks() {
@@ -50,6 +57,15 @@ final class MeetingRoom {
         } finally {
             touching.set(member, 0);
         }
+    }
+
+    /** Somebody else read so many bytes of a member's tensor. */
+    void countSent(int member, CollectiveKind kind, long bytes) {
+        sentBytes.addAndGet(member * KINDS + kind.ordinal(), bytes);
+    }
+
+    long sentBytes(int member, CollectiveKind kind) {
+        return sentBytes.get(member * KINDS + kind.ordinal());
     }
 
     void failIfAnyLeft() {

@@ -72,6 +72,7 @@ final class SharedMemoryCollective implements SteppedCollective {
             long from = at;
             long count = Math.min(SharedMemoryGroup.BLOCK_ELEMENTS, to - from);
             group.touch(() -> sum(from, count));
+            countAddends(count * whole.type().bytes());
         }
     }
 
@@ -94,6 +95,14 @@ final class SharedMemoryCollective implements SteppedCollective {
         }
     }
 
+    private void countAddends(long bytes) {
+        for (int member = 0; member < map.parts(); member++) {
+            if (member != group.index()) {
+                group.room().countSent(member, kind, bytes);
+            }
+        }
+    }
+
     private void add(int member, long from, long count, Tensor sum) {
         group.kernels().add(FlatTensor.stretch(meeting.tensor(member), from, count), sum);
     }
@@ -103,7 +112,13 @@ final class SharedMemoryCollective implements SteppedCollective {
         boolean all = true;
         for (int member = 0; member < map.parts(); member++) {
             if (!copied[member] && meeting.has(member, ready)) {
-                group.copy(meeting.tensor(member), whole, map.from(member), map.to(member));
+                group.copy(
+                        kind,
+                        member,
+                        meeting.tensor(member),
+                        whole,
+                        map.from(member),
+                        map.to(member));
                 copied[member] = true;
             }
             all &= copied[member];

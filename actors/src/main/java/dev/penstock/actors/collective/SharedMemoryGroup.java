@@ -31,7 +31,6 @@ final class SharedMemoryGroup implements OpenGroup {
     private final Deque<SteppedCollective> underWay = new ArrayDeque<>();
 
     private long begun;
-    private long sentBytes;
 
     SharedMemoryGroup(
             MeetingRoom room, int index, Kernels kernels, Duration limit, RankWaits waits) {
@@ -71,7 +70,6 @@ final class SharedMemoryGroup implements OpenGroup {
     public Collective pass(Tensor sent, Tensor received) {
         FlatTensor.checkPass(sent, received);
         var pass = new SharedMemoryPass(this, begun++, sent, received);
-        sentBytes += sent.bytes();
         underWay.add(pass);
         advanceAll();
         return pass;
@@ -80,7 +78,6 @@ final class SharedMemoryGroup implements OpenGroup {
     private Collective begin(CollectiveKind kind, Tensor whole, ShardMap map) {
         FlatTensor.check(kind, whole, map, size());
         var collective = new SharedMemoryCollective(this, begun++, kind, whole, map);
-        sentBytes += kind.sentBytes(map, index, whole.type().bytes());
         underWay.add(collective);
         advanceAll();
         return collective;
@@ -104,11 +101,12 @@ final class SharedMemoryGroup implements OpenGroup {
     }
 
     /** Copies elements of a member's tensor to the same place of one of this member's. */
-    void copy(Tensor from, Tensor to, long first, long end) {
+    void copy(CollectiveKind kind, int member, Tensor from, Tensor to, long first, long end) {
         for (long at = first; at < end; at += BLOCK_ELEMENTS) {
             Tensor source = FlatTensor.stretch(from, at, Math.min(BLOCK_ELEMENTS, end - at));
             Tensor target = FlatTensor.stretch(to, at, source.columns());
             touch(() -> kernels.copy(source, target));
+            room.countSent(member, kind, source.bytes());
         }
     }
 
@@ -128,8 +126,8 @@ final class SharedMemoryGroup implements OpenGroup {
     }
 
     @Override
-    public long sentBytes() {
-        return sentBytes;
+    public long sentBytes(CollectiveKind kind) {
+        return room.sentBytes(index, kind);
     }
 
     @Override

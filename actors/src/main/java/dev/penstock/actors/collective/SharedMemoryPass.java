@@ -35,7 +35,13 @@ final class SharedMemoryPass implements SteppedCollective {
     @Override
     public boolean step() {
         if (!fetched && meeting.has(previous, Meeting.HERE)) {
-            group.copy(meeting.tensor(previous), received, 0, received.elements());
+            group.copy(
+                    CollectiveKind.PASS,
+                    previous,
+                    meeting.tensor(previous),
+                    received,
+                    0,
+                    received.elements());
             fetched = true;
             meeting.reach(group.index(), Meeting.FINISHED);
         }

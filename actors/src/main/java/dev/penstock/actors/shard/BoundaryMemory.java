@@ -15,10 +15,10 @@ public final class BoundaryMemory {
     /**
      * Bytes that a rank allocates for blocks of what it sums and gathers with others.
      *
-     * @param acrossProcesses whether any two ranks of a group live in different processes
+     * @param homes by rank, the lowest rank that lives in the same process
      */
-    public static long collectiveBytes(RankGrid grid, boolean acrossProcesses) {
-        return acrossProcesses ? RankGroups.slotBytes(grid) : 0;
+    public static long collectiveBytes(int rank, RankGrid grid, List<Integer> homes) {
+        return RankGroups.slotBytes(rank, grid, homes);
     }
 
     /**

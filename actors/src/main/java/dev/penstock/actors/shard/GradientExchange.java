@@ -9,4 +9,9 @@ interface GradientExchange {
 
     /** Does a part of the work; {@link Progress#DONE} when nothing is left to do for this stage. */
     Progress advance(Endpoint endpoint, long pass);
+
+    /** Bytes sent to other ranks since the step began. */
+    default long sentBytes() {
+        return 0;
+    }
 }

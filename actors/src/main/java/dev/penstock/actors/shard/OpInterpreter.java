@@ -9,6 +9,7 @@ import dev.penstock.actors.dataplane.OfferResult;
 import dev.penstock.actors.fault.RankFaults;
 import dev.penstock.actors.fault.StepMoment;
 import dev.penstock.actors.spi.StageProgram;
+import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.Op;
@@ -76,6 +77,8 @@ final class OpInterpreter {
     private int position;
     private int exchange;
     private boolean reductionBegun;
+    private long activationBytes;
+    private long gradientBytes;
 
     /** The op under way, while a recording wants ops. */
     private @Nullable OpEvent recorded;
@@ -122,6 +125,8 @@ final class OpInterpreter {
         exchange = 0;
         reductionBegun = false;
         recorded = null;
+        activationBytes = 0;
+        gradientBytes = 0;
         reductions.clear();
         gathers.clear();
         onTheirWay.clear();
@@ -160,6 +165,16 @@ final class OpInterpreter {
     /** When each op of the pass was complete. */
     long[] endNanos() {
         return endNanos.clone();
+    }
+
+    /** What the pass has sent so far from stage to stage. */
+    StepTraffic sent() {
+        long tied =
+                exchanges.values().stream()
+                        .flatMap(List::stream)
+                        .mapToLong(GradientExchange::sentBytes)
+                        .sum();
+        return new StepTraffic(activationBytes, gradientBytes, 0, 0, 0, 0, tied);
     }
 
     /** Moves collectives on. */
@@ -349,6 +364,7 @@ final class OpInterpreter {
         ChannelKey channel = BoundaryBuffers.activation(unit.stage() + 1);
         Progress progress = offer(unit, channel, produced(outputs, unit));
         if (progress == Progress.DONE) {
+            activationBytes += produced(outputs, unit).bytes();
             buffers.sentOutput(endpoint, unit.stage(), produced(outputs, unit));
             outputs.remove(unit);
         }
@@ -359,6 +375,7 @@ final class OpInterpreter {
         ChannelKey channel = BoundaryBuffers.gradient(unit.stage() - 1);
         Progress progress = offer(unit, channel, produced(inputGradients, unit));
         if (progress == Progress.DONE) {
+            gradientBytes += produced(inputGradients, unit).bytes();
             buffers.sentInputGradient(endpoint, unit.stage(), produced(inputGradients, unit));
             inputGradients.remove(unit);
         }

@@ -2,6 +2,7 @@ package dev.penstock.actors.shard;
 
 import dev.penstock.actors.collective.Alone;
 import dev.penstock.actors.collective.CollectiveGroup;
+import dev.penstock.actors.collective.CollectiveKind;
 import dev.penstock.actors.collective.CollectiveRegistry;
 import dev.penstock.actors.collective.DataPlaneGroup;
 import dev.penstock.actors.collective.GroupRole;
@@ -13,11 +14,11 @@ import dev.penstock.actors.dataplane.Outbound;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StageGroups;
+import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Kernels;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /** The groups that a rank is a member of, for one epoch. The rank's thread only. */
@@ -55,18 +56,23 @@ final class RankGroups implements AutoCloseable {
         this.scope = scope;
         this.registry = registry;
         this.waits = waits;
-        this.ofStages =
-                new StageGroups(
-                        join(GroupRole.TENSOR, plan.grid().tensorGroup(rank)),
-                        join(GroupRole.CONTEXT, plan.grid().contextGroup(rank)),
-                        join(GroupRole.REPLICAS, plan.grid().replicaGroup(rank)));
+        try {
+            this.ofStages =
+                    new StageGroups(
+                            join(GroupRole.TENSOR, plan.grid().tensorGroup(rank)),
+                            join(GroupRole.CONTEXT, plan.grid().contextGroup(rank)),
+                            join(GroupRole.REPLICAS, plan.grid().replicaGroup(rank)));
+        } catch (RuntimeException | Error e) {
+            close(); // others in this process are not to wait for a rank without room
+            throw e;
+        }
     }
 
     private CollectiveGroup join(GroupRole role, List<Integer> members) {
         if (members.size() == 1) {
             return Alone.GROUP;
         }
-        if (members.stream().map(homes::get).distinct().count() > 1) {
+        if (DataPlaneGroup.isFor(members, homes)) {
             var group =
                     new DataPlaneGroup(
                             role,
@@ -76,6 +82,7 @@ final class RankGroups implements AutoCloseable {
                             scope,
                             kernels,
                             plan.timeouts().stallLimit(),
+                            plan.ringFromBytes(),
                             waits);
             overDataPlane.add(group);
             return group;
@@ -93,10 +100,11 @@ final class RankGroups implements AutoCloseable {
         return group;
     }
 
-    /** Device memory for what comes from other processes, if members live in several. */
-    static long slotBytes(RankGrid grid) {
-        return IntStream.of(grid.tensor(), grid.context(), grid.context() * grid.data())
-                .mapToLong(DataPlaneGroup::slotBytes)
+    /** Device memory for what comes from other processes, with ranks at these homes. */
+    static long slotBytes(int rank, RankGrid grid, List<Integer> homes) {
+        return Stream.of(grid.tensorGroup(rank), grid.contextGroup(rank), grid.replicaGroup(rank))
+                .filter(members -> DataPlaneGroup.isFor(members, homes))
+                .mapToLong(members -> DataPlaneGroup.slotBytes(members.size()))
                 .sum();
     }
 
@@ -114,6 +122,20 @@ final class RankGroups implements AutoCloseable {
 
     StageGroups ofStages() {
         return ofStages;
+    }
+
+    /** What this rank has sent to the members of its groups since the epoch began. */
+    StepTraffic sent() {
+        CollectiveGroup replicas = ofStages.replicas();
+        return new StepTraffic(
+                0,
+                0,
+                ofStages.context().sentBytes(),
+                ofStages.tensor().sentBytes(),
+                replicas.sentBytes(CollectiveKind.ALL_GATHER),
+                replicas.sentBytes(CollectiveKind.REDUCE_SCATTER)
+                        + replicas.sentBytes(CollectiveKind.ALL_REDUCE),
+                0);
     }
 
     @Override

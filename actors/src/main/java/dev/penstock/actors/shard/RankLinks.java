@@ -14,6 +14,7 @@ import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.SharedGradient;
 import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StepKind;
+import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceScope;
 import java.util.ArrayList;
@@ -23,6 +24,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a rank has for one epoch: an endpoint with its slots, and the interpreters that use them.
@@ -38,6 +40,7 @@ final class RankLinks implements AutoCloseable {
     private final DeviceScope boundary;
     private final DeviceScope mirrorBlocks;
     private final Endpoint endpoint;
+    private StepTraffic sentBefore = StepTraffic.NOTHING;
     private final Map<StepKind, OpInterpreter> interpreters = new EnumMap<>(StepKind.class);
 
     /**
@@ -63,8 +66,11 @@ final class RankLinks implements AutoCloseable {
         this.blocks = device.memory().child(MemoryUse.COLLECTIVES, Long.MAX_VALUE);
         this.boundary = device.memory().child(MemoryUse.BUFFERS, Long.MAX_VALUE);
         this.mirrorBlocks = device.memory().child(MemoryUse.MIRRORS, Long.MAX_VALUE);
-        this.groups = groupsIn.apply(blocks);
+        RankGroups joined = null;
+        Endpoint opened = null;
         try {
+            joined = groupsIn.apply(blocks);
+            this.groups = joined;
             var buffers =
                     new BoundaryBuffers(rank, plan, stages, boundary, dataPlane.keepsSentTensors());
             List<Inbound> inbound = new ArrayList<>(buffers.inbound());
@@ -75,9 +81,10 @@ final class RankLinks implements AutoCloseable {
             outbound.addAll(exchange.outbound());
             groups.inbound().forEach(inbound::add);
             groups.outbound().forEach(outbound::add);
-            this.endpoint =
+            opened =
                     dataPlane.open(
                             new Opening(rank, epoch, inbound, outbound, byRank(peers)), listener);
+            this.endpoint = opened;
             groups.bind(endpoint);
             for (StepKind kind : StepKind.values()) {
                 interpreters.put(
@@ -93,9 +100,8 @@ final class RankLinks implements AutoCloseable {
                                 faults));
             }
             stages.values().forEach(stage -> stage.connect(groups.ofStages()));
-        } catch (RuntimeException e) {
-            groups.close();
-            closeScopes();
+        } catch (RuntimeException | Error e) {
+            close(joined, opened);
             throw e;
         }
     }
@@ -165,19 +171,31 @@ final class RankLinks implements AutoCloseable {
                                                 .formatted(stage.stage(), other.name())));
     }
 
-    /** The endpoint first: the poller writes into the slots until it is closed. */
-    @Override
-    public void close() {
-        try (groups) {
-            endpoint.close();
-        } finally {
-            closeScopes();
-        }
+    /** Afterwards {@link #sentInPass} counts from here. */
+    void beginPass() {
+        sentBefore = groups.sent();
     }
 
-    private void closeScopes() {
-        mirrorBlocks.close();
-        boundary.close();
-        blocks.close();
+    /** What this rank has sent to the members of its groups in the pass. */
+    StepTraffic sentInPass() {
+        return groups.sent().minus(sentBefore);
+    }
+
+    @Override
+    public void close() {
+        close(groups, endpoint);
+    }
+
+    /** The endpoint first: the poller writes into the slots until it is closed. */
+    private void close(@Nullable RankGroups joined, @Nullable Endpoint opened) {
+        try (joined) {
+            if (opened != null) {
+                opened.close();
+            }
+        } finally {
+            mirrorBlocks.close();
+            boundary.close();
+            blocks.close();
+        }
     }
 }

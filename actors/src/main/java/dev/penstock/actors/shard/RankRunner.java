@@ -6,6 +6,7 @@ import dev.penstock.actors.dataplane.FrameListener;
 import dev.penstock.actors.spi.NonFiniteException;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.StepKind;
+import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.cuda.device.DeviceException;
 import java.lang.management.ManagementFactory;
 import java.util.Arrays;
@@ -55,6 +56,7 @@ public final class RankRunner implements AutoCloseable {
     private long[] opEnds = {};
     private long heapBytesAtBegin;
     private long heapBytesOfPass;
+    private StepTraffic sent = StepTraffic.NOTHING;
 
     /**
      * Opens device, stages and links, and says so.
@@ -324,6 +326,7 @@ public final class RankRunner implements AutoCloseable {
             uncommitted = begin;
             opStarts = work.opStartNanos(); // a recovery before the commit forgets them
             opEnds = work.opEndNanos();
+            sent = work.sent();
         }
         note(begin, RankActivity.State.IDLE);
         tell(new RankEvent.PassDone(rank, epoch, begin.pass(), result));
@@ -358,7 +361,8 @@ public final class RankRunner implements AutoCloseable {
                         work.peakBytes(),
                         work.memoryUses(),
                         heapBytesOfPass,
-                        work.traffic());
+                        work.traffic(),
+                        sent);
         tell(new RankEvent.StepDone(rank, epoch, committedStep, lastTimings));
         return Next.WAIT;
     }

@@ -20,6 +20,7 @@ import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StageProgramFactory;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepResult;
+import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.actors.spi.TensorNorm;
 import dev.penstock.actors.spi.TrainedState;
 import dev.penstock.cuda.device.Device;
@@ -230,8 +231,14 @@ final class RankWork implements AutoCloseable {
         result = null;
         faults.beginPass(newKind, newStep);
         interpreter().begin(newPass);
+        links().beginPass();
         mirrors.beginPass();
         stages.values().forEach(stage -> stage.beginStep(newKind, newStep));
+    }
+
+    /** What this rank has sent to others in the pass, mirrors aside. */
+    StepTraffic sent() {
+        return links().sentInPass().plus(interpreter().sent());
     }
 
     /** Whether the ops are done and, in a training step, every mirror concerned has its part. */

@@ -37,6 +37,7 @@ final class SharedGradientExchange implements GradientExchange {
     private final int blocks;
     private int sent;
     private int received;
+    private long sentBytes;
     private int heldSlot = NONE;
 
     /** Blocks sent in earlier passes. */
@@ -96,7 +97,13 @@ final class SharedGradientExchange implements GradientExchange {
     public void begin() {
         sentBefore += sent;
         sent = 0;
+        sentBytes = 0;
         received = 0;
+    }
+
+    @Override
+    public long sentBytes() {
+        return sentBytes;
     }
 
     /** Moves at most one block each way. */
@@ -106,9 +113,11 @@ final class SharedGradientExchange implements GradientExchange {
         boolean moved = false;
         if (sent < blocks) {
             var key = new FrameKey(outbound.channel(), pass, sent, 0);
-            switch (endpoint.offer(key, block(sent).segment())) {
+            Tensor block = block(sent);
+            switch (endpoint.offer(key, block.segment())) {
                 case OfferResult.Sent _ -> {
                     sent++;
+                    sentBytes += block.bytes();
                     moved = true;
                 }
                 case OfferResult.NoCredit _ -> {}

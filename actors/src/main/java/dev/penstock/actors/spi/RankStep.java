@@ -14,6 +14,7 @@ import java.util.List;
  * @param uses what it held memory for; each with its own most
  * @param allocatedHeapBytes heap bytes allocated by the rank's thread during the step's ops
  * @param links what went to and came from every peer, rising; since the links were opened
+ * @param sent what it sent to other ranks for this step, by use
  */
 @SuppressWarnings("ArrayRecordComponent") // a value on its way to reports; nobody compares it
 public record RankStep(
@@ -25,13 +26,14 @@ public record RankStep(
         long peakBytes,
         List<MemoryUse> uses,
         long allocatedHeapBytes,
-        List<LinkTraffic> links) {
+        List<LinkTraffic> links,
+        StepTraffic sent) {
     public RankStep {
         uses = List.copyOf(uses);
         links = List.copyOf(links);
     }
 
-    /** Of a rank that does not count what its links carry. */
+    /** Of a rank that does not count what its links carry, nor what for. */
     public RankStep(
             int rank,
             long[] opStartNanos,
@@ -50,7 +52,8 @@ public record RankStep(
                 peakBytes,
                 uses,
                 allocatedHeapBytes,
-                List.of());
+                List.of(),
+                StepTraffic.NOTHING);
     }
 
     /** Of a rank that does not say what it holds memory for. */
@@ -84,6 +87,7 @@ public record RankStep(
                 peakBytes,
                 uses,
                 allocatedHeapBytes,
-                links);
+                links,
+                sent);
     }
 }

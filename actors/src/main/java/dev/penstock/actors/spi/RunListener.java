@@ -15,6 +15,13 @@ public interface RunListener {
      */
     default void onOpened(List<String> devices, String fingerprint) {}
 
+    /**
+     * Where all ranks live from now on, told before the first pass that follows.
+     *
+     * @param homes by rank, the lowest rank that lives in the same process
+     */
+    default void onPlaced(List<Integer> homes) {}
+
     /** A step was committed and applied everywhere. */
     default void onStep(StepReport report) {}
 

@@ -1,5 +1,6 @@
 package dev.penstock.actors.spi;
 
+import dev.penstock.actors.collective.CollectiveForm;
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
@@ -17,6 +18,8 @@ import java.util.Map;
  * @param grid how the ranks divide the work; programs are those of its pipeline
  * @param inFlight the proved capacity of every channel between ranks, in tensors
  * @param mirrors whether every rank's state is kept a second time by another rank
+ * @param ringFromBytes sums and gathers between processes of tensors of so many bytes or more go
+ *     round; {@link CollectiveForm#NEVER} for none
  */
 public record RunPlan(
         String runId,
@@ -27,7 +30,8 @@ public record RunPlan(
         Map<ChannelKey, Integer> inFlight,
         RunSteps steps,
         Timeouts timeouts,
-        boolean mirrors) {
+        boolean mirrors,
+        long ringFromBytes) {
     public RunPlan {
         inFlight = Map.copyOf(inFlight);
         if (grid.pipeline() != training.shape().ranks()) {
@@ -56,7 +60,8 @@ public record RunPlan(
                 inFlight,
                 steps,
                 timeouts,
-                mirrors);
+                mirrors,
+                CollectiveForm.NEVER);
     }
 
     public int ranks() {

@@ -243,6 +243,8 @@ final class RecoveryDriver {
             String fingerprint = ranks.fingerprint();
             out.notify(listener -> listener.onOpened(devices, fingerprint));
         }
+        List<Integer> homes = ranks.homes();
+        out.notify(listener -> listener.onPlaced(homes));
         var report = under.report(ranks.epoch(), driver.completed(), now);
         LOG.info("run {}: {}", plan.runId(), report);
         out.notify(listener -> listener.onRecovery(report));

@@ -80,6 +80,8 @@ final class RunCourse {
             LOG.info("run {}: {} ranks open", plan.runId(), plan.ranks());
             List<String> devices = ranks.devices();
             String fingerprint = ranks.fingerprint();
+            List<Integer> homes = ranks.homes();
+            out.notify(listener -> listener.onPlaced(homes));
             out.notify(listener -> listener.onOpened(devices, fingerprint));
             follow(driver.proceed(now), now);
         }

@@ -27,6 +27,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What every transport of collectives does, with a thread and a device for each member. */
 @Timeout(120)
@@ -84,7 +85,7 @@ abstract class CollectiveContract {
         public void goesOn() {}
     }
 
-    private void together(int members, Part part) throws Exception {
+    void together(int members, Part part) throws Exception {
         together(members, LONG, new Waits(), part);
     }
 
@@ -177,6 +178,10 @@ abstract class CollectiveContract {
         "17, 4",
         "1000, 3",
         "1000, 4",
+        "999, 5",
+        "4097, 6",
+        "100003, 7",
+        "65, 8",
         "3000000, 2",
         "3000000, 4"
     })
@@ -200,23 +205,69 @@ abstract class CollectiveContract {
                 });
     }
 
-    @Test
-    void eachSendsWhatTheFormulaSays() throws Exception {
-        int elements = 4 * 16 * 25;
+    /** Bytes that a member sends, of S bytes in equal parts; the sizes are multiples of them. */
+    abstract long expectedBytes(CollectiveKind kind, long bytes, int members, int member);
+
+    @ParameterizedTest
+    @ValueSource(ints = {2, 3, 4, 5, 8})
+    void eachSendsWhatTheFormulaSays(int members) throws Exception {
+        int elements = members * 16 * 25;
 
         together(
-                4,
+                members,
                 (group, device) -> {
                     Tensor whole = filled(device, elements, group.index(), 1);
-                    var map = new ShardMap(elements, 4);
-                    long onePhase = elements * 4L * 3 / 4;
+                    var map = new ShardMap(elements, members);
                     group.await(group.reduceScatter(whole, map));
-                    assertThat(group.sentBytes()).isEqualTo(onePhase);
                     group.await(group.allGather(whole, map));
-                    assertThat(group.sentBytes()).isEqualTo(2 * onePhase);
                     group.await(group.allReduce(whole));
-                    assertThat(group.sentBytes()).isEqualTo(4 * onePhase);
+                    group.await(group.allReduce(whole));
+                    for (CollectiveKind kind : CollectiveKind.values()) {
+                        int times = kind == CollectiveKind.ALL_REDUCE ? 2 : 1;
+                        assertThat(group.sentBytes(kind))
+                                .as("%s, member %d", kind, group.index())
+                                .isEqualTo(
+                                        kind == CollectiveKind.PASS
+                                                ? 0
+                                                : times
+                                                        * expectedBytes(
+                                                                kind,
+                                                                4L * elements,
+                                                                members,
+                                                                group.index()));
+                    }
                 });
+    }
+
+    /** Parts of unlike sizes, some of them empty, and the formula that plans are made with. */
+    @ParameterizedTest
+    @CsvSource({"1, 2", "17, 4", "1000, 3", "300001, 5"})
+    void sizesThatNobodyDividesAreCountedAsPlanned(int elements, int members) throws Exception {
+        CollectiveForm form = form();
+
+        together(
+                members,
+                (group, device) -> {
+                    Tensor whole = filled(device, elements, group.index(), 1);
+                    var map = new ShardMap(elements, members);
+                    group.await(group.reduceScatter(whole, map));
+                    group.await(group.allGather(whole, map));
+                    group.await(group.allReduce(whole));
+                    for (CollectiveKind kind :
+                            List.of(
+                                    CollectiveKind.REDUCE_SCATTER,
+                                    CollectiveKind.ALL_GATHER,
+                                    CollectiveKind.ALL_REDUCE)) {
+                        assertThat(group.sentBytes(kind))
+                                .as("%s, member %d", kind, group.index())
+                                .isEqualTo(form.sentBytes(kind, map, group.index(), 4));
+                    }
+                });
+    }
+
+    /** In which the members of this transport sum and gather. */
+    CollectiveForm form() {
+        return CollectiveForm.DIRECT;
     }
 
     @ParameterizedTest

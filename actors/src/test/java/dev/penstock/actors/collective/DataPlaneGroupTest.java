@@ -15,12 +15,12 @@ import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 
 /** Collectives of members that know each other by Aeron alone. */
-final class DataPlaneGroupTest extends CollectiveContract {
-    private static final int RUN_RANKS = 6;
-    private static final int TERM = 1 << 20;
+class DataPlaneGroupTest extends CollectiveContract {
+    private static final int RUN_RANKS = 10;
+    private static final int TERM = 1 << 18; // 56 ways fit into a container's shared memory
 
     private final EmbeddedDriver driver =
-            EmbeddedDriver.start(DriverSettings.inSharedMemory("collectives", TERM, 12));
+            EmbeddedDriver.start(DriverSettings.inSharedMemory("collectives", TERM, 56));
     private final AeronDataPlane plane =
             AeronDataPlane.start(AeronSettings.ipc(driver.directory(), 42).withTermLength(TERM));
 
@@ -28,6 +28,17 @@ final class DataPlaneGroupTest extends CollectiveContract {
     void close() {
         plane.close();
         driver.close();
+    }
+
+    /** From which size on members send round a ring. */
+    long ringFromBytes() {
+        return CollectiveForm.NEVER;
+    }
+
+    @Override
+    long expectedBytes(CollectiveKind kind, long bytes, int members, int member) {
+        long onePhase = bytes * (members - 1) / members;
+        return kind == CollectiveKind.ALL_REDUCE ? 2 * onePhase : onePhase;
     }
 
     @Override
@@ -47,6 +58,7 @@ final class DataPlaneGroupTest extends CollectiveContract {
                         device.memory(),
                         device.kernels(),
                         limit,
+                        ringFromBytes(),
                         waits);
         Endpoint endpoint =
                 plane.open(ranks.get(index), epoch, group.inbound(), group.outbound(), new Deaf());

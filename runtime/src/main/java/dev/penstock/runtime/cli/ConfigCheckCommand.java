@@ -1,11 +1,14 @@
 package dev.penstock.runtime.cli;
 
+import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.runtime.config.ConfigException;
 import dev.penstock.runtime.config.Problem;
 import dev.penstock.runtime.launch.RunParts;
 import dev.penstock.runtime.launch.RunStart;
 import dev.penstock.runtime.launch.SliceNote;
+import dev.penstock.runtime.metrics.Quantities;
 import java.util.List;
+import java.util.Map;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -22,8 +25,16 @@ import picocli.CommandLine.Option;
             "      --set schedule.kind=terapipe",
         })
 final class ConfigCheckCommand extends PenstockCommand {
-    /** The answer for programs. */
-    record Answer(boolean ok, List<Problem> problems, String resolved) {}
+    /**
+     * The answer for programs.
+     *
+     * @param sentBytes by rank, what it will send to others in a training step, by use
+     */
+    record Answer(
+            boolean ok,
+            List<Problem> problems,
+            String resolved,
+            List<Map<String, Long>> sentBytes) {}
 
     @Mixin private ConfigArguments config = new ConfigArguments();
 
@@ -36,8 +47,14 @@ final class ConfigCheckCommand extends PenstockCommand {
             RunParts parts = RunParts.prepare(config.draft(), RunStart.fresh(), List.of());
             parts.start().close();
             String resolved = parts.config().resolved();
+            List<StepTraffic> traffic = parts.plannedTraffic();
             if (json) {
-                printJson(new Answer(true, List.of(), resolved));
+                printJson(
+                        new Answer(
+                                true,
+                                List.of(),
+                                resolved,
+                                traffic.stream().map(StepTraffic::byUse).toList()));
             } else {
                 out().print(resolved);
                 out().flush();
@@ -45,6 +62,12 @@ final class ConfigCheckCommand extends PenstockCommand {
                                 parts.schedule().sliceTokens(),
                                 parts.config().device().reductionBlock())
                         .ifPresent(note -> err().println("note: " + note));
+                long most = traffic.stream().mapToLong(StepTraffic::bytes).max().orElse(0);
+                if (most > 0) {
+                    err().println(
+                                    "note: the rank that sends most sends %s in a training step"
+                                            .formatted(Quantities.bytes(most)));
+                }
                 err().println(config.file() + ": no problems");
             }
             return ExitCode.OK;
@@ -52,7 +75,7 @@ final class ConfigCheckCommand extends PenstockCommand {
             if (!json) {
                 throw e;
             }
-            printJson(new Answer(false, e.problems(), ""));
+            printJson(new Answer(false, e.problems(), "", List.of()));
             return ExitCode.BAD_INPUT;
         }
     }

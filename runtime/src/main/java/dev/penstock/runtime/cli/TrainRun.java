@@ -36,7 +36,7 @@ final class TrainRun {
     int call() {
         var steps = assembly.plan().steps();
         long start = System.nanoTime();
-        var record = new RunRecord(assembly, directory, assembly.plannedMemory());
+        var record = new RunRecord(assembly, directory, false);
         record.banner().forEach(out::println);
         out.flush();
         RunOutcome outcome;

@@ -44,7 +44,7 @@ final class SubmittedRun implements ClusterRun {
         this.assembly = assembly;
         this.lock = lock;
         this.beginning = EarlierStarts.in(directory.path()).next();
-        this.record = new RunRecord(assembly, directory, assembly.plannedMemoryBetweenHosts());
+        this.record = new RunRecord(assembly, directory, true);
     }
 
     /** A run that a seed kept which is gone, as its journal says. */
@@ -54,8 +54,7 @@ final class SubmittedRun implements ClusterRun {
         this.assembly = assembly;
         this.lock = lock;
         this.beginning = new RunBeginning.TakenUp(known);
-        List<MemoryPlan> planned = assembly.plannedMemoryBetweenHosts();
-        this.record = new RunRecord(assembly, directory, planned, known.completed());
+        this.record = new RunRecord(assembly, directory, true, known.completed());
     }
 
     @Override

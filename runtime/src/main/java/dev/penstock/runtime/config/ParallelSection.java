@@ -1,5 +1,6 @@
 package dev.penstock.runtime.config;
 
+import dev.penstock.actors.collective.CollectiveForm;
 import dev.penstock.runtime.model.ZeroSettings;
 import java.nio.file.Path;
 import java.util.Optional;
@@ -19,6 +20,8 @@ import java.util.Optional;
  * @param zeroPrefetchLayers layers that are gathered ahead of the one at work
  * @param zeroReduce when replicas sum their gradients
  * @param zeroOffload a folder on disk for moments and own parts of parameters
+ * @param ringFrom the least size of what ranks in different processes sum and gather in a ring;
+ *     empty: they always send directly
  * @param devices how many there are, one for each rank; empty: as many as the product says
  */
 public record ParallelSection(
@@ -77,6 +80,14 @@ public record ParallelSection(
                                         + " of device memory")
                 Optional<Path> zeroOffload,
         @Setting(
+                        is = "none",
+                        word = "none",
+                        doc =
+                                "tensors of this size or more go round a ring where ranks of"
+                                        + " different processes sum and gather; none: directly"
+                                        + " from each to each")
+                Optional<Bytes> ringFrom,
+        @Setting(
                         is = "auto",
                         word = "auto",
                         range = "[1, )",
@@ -109,6 +120,11 @@ public record ParallelSection(
                 zeroOffload);
     }
 
+    /** {@link #ringFrom} in bytes; {@link CollectiveForm#NEVER} for none. */
+    public long ringFromBytes() {
+        return ringFrom.map(Bytes::bytes).orElse(CollectiveForm.NEVER);
+    }
+
     /** Nothing beside the pipeline. */
     static ParallelSection none() {
         return new ParallelSection(
@@ -120,6 +136,7 @@ public record ParallelSection(
                 Residency.PASS,
                 1,
                 Reduce.PER_STEP,
+                Optional.empty(),
                 Optional.empty(),
                 Optional.empty());
     }

@@ -6,6 +6,7 @@ import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.RunSteps;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.Timeouts;
+import dev.penstock.runtime.config.PipelineSection;
 import dev.penstock.runtime.config.RunConfig;
 import dev.penstock.schedules.ir.Channel;
 import dev.penstock.schedules.ir.Schedule;
@@ -18,6 +19,7 @@ import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 
 /** What the actors are told of a run: its order, its steps, its deadlines. */
 final class ConfiguredPlan {
@@ -50,7 +52,16 @@ final class ConfiguredPlan {
                 inFlight(schedule),
                 new RunSteps(0, 1, 0, 0, 0, 0),
                 Timeouts.DEFAULT,
-                config.recovery().mirror() && !evaluateOnly);
+                config.recovery().mirror() && !evaluateOnly,
+                config.parallel().ringFromBytes());
+    }
+
+    /** By rank, the lowest rank that is to live in the same process, on one host. */
+    static List<Integer> homes(RunConfig config) {
+        boolean apart = config.pipeline().processes() == PipelineSection.Processes.PER_STAGE;
+        return IntStream.range(0, config.grid().ranks())
+                .mapToObj(rank -> apart ? rank : 0)
+                .toList();
     }
 
     private RunPlan plan() {
@@ -69,7 +80,8 @@ final class ConfiguredPlan {
                         STALL_LIMIT,
                         timeouts.start(),
                         timeouts.stop()),
-                config.recovery().mirror() && !options.evaluateOnly());
+                config.recovery().mirror() && !options.evaluateOnly(),
+                config.parallel().ringFromBytes());
     }
 
     private RunSteps steps() {

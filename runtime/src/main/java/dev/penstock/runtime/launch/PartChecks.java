@@ -4,7 +4,6 @@ import dev.penstock.runtime.checkpoint.CheckpointException;
 import dev.penstock.runtime.config.ConfigException;
 import dev.penstock.runtime.config.DraftConfig;
 import dev.penstock.runtime.config.LoadedConfig;
-import dev.penstock.runtime.config.PipelineSection;
 import dev.penstock.runtime.config.Problem;
 import dev.penstock.runtime.config.RunConfig;
 import dev.penstock.runtime.config.ScheduleFaults;
@@ -165,7 +164,7 @@ final class PartChecks {
                 settings,
                 stages,
                 keepsSent,
-                config.pipeline().processes() == PipelineSection.Processes.PER_STAGE);
+                ConfiguredPlan.homes(config));
     }
 
     private void requireHeldOut() {

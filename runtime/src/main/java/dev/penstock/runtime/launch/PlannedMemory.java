@@ -24,14 +24,15 @@ import java.util.stream.IntStream;
  *
  * @param plan of which only programs, numbers in flight and mirrors matter
  * @param keepsSent whether sent tensors are kept until they are verified
- * @param acrossProcesses whether ranks that sum and gather may live in different processes
+ * @param homes by rank, the lowest rank that lives in the same process: groups that live in one
+ *     need no room to meet
  */
 record PlannedMemory(
         RunPlan plan,
         GptSettings model,
         GptStageFactory stages,
         boolean keepsSent,
-        boolean acrossProcesses) {
+        List<Integer> homes) {
 
     /** As the run begins; entry r is rank r's. */
     List<MemoryPlan> ofAllRanks() {
@@ -103,7 +104,7 @@ record PlannedMemory(
         uses.add(
                 new MemoryUse(
                         MemoryUse.COLLECTIVES,
-                        BoundaryMemory.collectiveBytes(plan.grid(), acrossProcesses)));
+                        BoundaryMemory.collectiveBytes(rank, plan.grid(), homes)));
         uses.add(new MemoryUse(MemoryUse.MIRRORS, mirrors));
         return uses;
     }

@@ -11,6 +11,7 @@ import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StageProgramFactory;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepTokens;
+import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.runtime.checkpoint.CheckpointDirectory;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
@@ -32,6 +33,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.IntStream;
 import javax.crypto.SecretKey;
 
 /**
@@ -124,26 +126,46 @@ public final class RunAssembly implements AutoCloseable {
 
     /** Device memory that each rank will hold; entry r is rank r's. */
     public List<MemoryPlan> plannedMemory() {
-        boolean apart = config().pipeline().processes() == PipelineSection.Processes.PER_STAGE;
-        return plannedMemory(false, apart);
+        return plannedMemory(false, homes());
     }
 
     /**
-     * As {@link #plannedMemory()}, of a run on several nodes: what is sent to another host is kept
-     * until it has arrived.
+     * As {@link #plannedMemory()}, of a run on several nodes, on whichever its ranks may come to
+     * live: what is sent to another host is kept until it has arrived, and nobody shares a process.
      */
     public List<MemoryPlan> plannedMemoryBetweenHosts() {
-        return plannedMemory(mayCrossHosts(), true);
+        return plannedMemory(mayCrossHosts(), apart());
     }
 
-    private List<MemoryPlan> plannedMemory(boolean betweenHosts, boolean acrossProcesses) {
+    /**
+     * Device memory of ranks that live in these processes.
+     *
+     * @param betweenHosts whether these may be on several hosts
+     * @param homes by rank, the lowest rank that lives in the same process
+     */
+    List<MemoryPlan> plannedMemory(boolean betweenHosts, List<Integer> homes) {
         return new PlannedMemory(
-                        plan,
-                        model(),
-                        stages,
-                        dataPlane.keepsSentTensors(betweenHosts),
-                        acrossProcesses)
+                        plan, model(), stages, dataPlane.keepsSentTensors(betweenHosts), homes)
                 .ofAllRanks();
+    }
+
+    /**
+     * Bytes that each rank sends to others in a training step, by use; entry r is rank r's.
+     *
+     * @param homes by rank, the lowest rank that lives in the same process
+     */
+    List<StepTraffic> plannedTraffic(List<Integer> homes) {
+        return new PlannedTraffic(plan, model(), homes).ofAllRanks();
+    }
+
+    /** As long as nobody has died, on one host. */
+    List<Integer> homes() {
+        return ConfiguredPlan.homes(config());
+    }
+
+    /** Every rank in a process of its own. */
+    List<Integer> apart() {
+        return IntStream.range(0, plan.ranks()).boxed().toList();
     }
 
     /** FLOPs of each rank's stages per token: its share of the model's work. */

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.launch;
 
+import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.runtime.config.ConfigException;
 import dev.penstock.runtime.config.DraftConfig;
 import dev.penstock.runtime.config.Problem;
@@ -30,6 +31,14 @@ public record RunParts(
      */
     public static RunParts prepare(DraftConfig draft, RunStart start, List<Problem> others) {
         return new PartChecks(draft, start, others).partsOrThrow();
+    }
+
+    /**
+     * Bytes that each rank will send to others in a training step, by use, on one host where nobody
+     * dies; entry r is rank r's.
+     */
+    public List<StepTraffic> plannedTraffic() {
+        return PlannedTraffic.of(config, schedule, model).ofAllRanks();
     }
 
     /**

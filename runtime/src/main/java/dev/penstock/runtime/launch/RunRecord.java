@@ -43,7 +43,8 @@ public final class RunRecord implements AutoCloseable {
 
     private final RunDirectory directory;
     private final RunAssembly assembly;
-    private final List<MemoryPlan> memory;
+    private final boolean betweenHosts;
+    private final PlacedRanks placed;
     private final RunConfig config;
     private final PipelineMeter meter;
     private final RunRecorder recorder;
@@ -56,10 +57,10 @@ public final class RunRecord implements AutoCloseable {
      * Opens the metrics file.
      *
      * @param assembly stays the caller's
-     * @param memory that each rank will hold, where this run runs
+     * @param betweenHosts whether its ranks live on nodes, which may be on several hosts
      */
-    public RunRecord(RunAssembly assembly, RunDirectory directory, List<MemoryPlan> memory) {
-        this(assembly, directory, memory, assembly.plan().steps().completed());
+    public RunRecord(RunAssembly assembly, RunDirectory directory, boolean betweenHosts) {
+        this(assembly, directory, betweenHosts, assembly.plan().steps().completed());
     }
 
     /**
@@ -68,10 +69,11 @@ public final class RunRecord implements AutoCloseable {
      * @param recorded the newest step whose line may stay
      */
     public RunRecord(
-            RunAssembly assembly, RunDirectory directory, List<MemoryPlan> memory, long recorded) {
+            RunAssembly assembly, RunDirectory directory, boolean betweenHosts, long recorded) {
         this.directory = directory;
         this.assembly = assembly;
-        this.memory = List.copyOf(memory);
+        this.betweenHosts = betweenHosts;
+        this.placed = new PlacedRanks(betweenHosts ? assembly.apart() : assembly.homes());
         this.config = assembly.config();
         this.meter = new PipelineMeter(assembly.plan().training(), assembly.plan().grid());
         var steps = assembly.plan().steps();
@@ -128,7 +130,7 @@ public final class RunRecord implements AutoCloseable {
 
     /** Records what it is told, looks for stragglers, and hands all on. */
     public RunListener listener(RunListener next) {
-        var told = new ListenerFanOut(List.of(metrics, events, recorder, recoveries, next));
+        var told = new ListenerFanOut(List.of(placed, metrics, events, recorder, recoveries, next));
         var stragglers =
                 new StragglerWatch(
                         assembly.plan().training(),
@@ -197,6 +199,10 @@ public final class RunRecord implements AutoCloseable {
                 .write(new RunEnding(outcome, took, sample));
     }
 
+    private List<MemoryPlan> memory() {
+        return assembly.plannedMemory(betweenHosts && assembly.mayCrossHosts(), placed.atFirst());
+    }
+
     private RunEvent.Began began(long recorded) {
         return new RunEvent.Began(
                 System.currentTimeMillis(),
@@ -208,7 +214,7 @@ public final class RunRecord implements AutoCloseable {
                 assembly.model().shape().parameters(),
                 ScheduleText.print(assembly.plan().training()),
                 assembly.plan().grid(),
-                memory.stream().map(MemoryPlan::total).toList(),
+                memory().stream().map(MemoryPlan::total).toList(),
                 config.resolved(),
                 environment());
     }
@@ -240,7 +246,8 @@ public final class RunRecord implements AutoCloseable {
                 assembly.plan().steps().last(),
                 tokens().full(),
                 assembly.model().shape().parameters(),
-                memory,
+                memory(),
+                assembly.plannedTraffic(placed.now()),
                 this::faults,
                 environment());
     }

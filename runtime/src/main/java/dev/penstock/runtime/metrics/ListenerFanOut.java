@@ -32,6 +32,11 @@ public final class ListenerFanOut implements RunListener {
     }
 
     @Override
+    public void onPlaced(List<Integer> homes) {
+        each(listener -> listener.onPlaced(homes));
+    }
+
+    @Override
     public void onStep(StepReport report) {
         each(listener -> listener.onStep(report));
     }

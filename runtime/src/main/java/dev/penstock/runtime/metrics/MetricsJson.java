@@ -7,10 +7,12 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.RecoveryReport;
+import dev.penstock.actors.spi.StepTraffic;
 import java.time.DateTimeException;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.EnumMap;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -91,6 +93,13 @@ final class MetricsJson {
             ObjectNode bytes = uses.addObject();
             rank.forEach(use -> bytes.put(use.use(), use.peakBytes()));
         }
+        ArrayNode sent = object.putArray("sentBytesByUse");
+        for (StepTraffic rank : step.traffic()) {
+            ObjectNode bytes = sent.addObject();
+            rank.byUse().entrySet().stream()
+                    .filter(use -> use.getValue() != 0)
+                    .forEach(use -> bytes.put(use.getKey(), use.getValue()));
+        }
         ArrayNode heap = object.putArray("heapBytesPerOp");
         step.heapBytesPerOp().forEach(bytes -> heap.add(rounded(bytes, 10)));
     }
@@ -112,6 +121,12 @@ final class MetricsJson {
                             .map(use -> new MemoryUse(use.getKey(), use.getValue().asLong()))
                             .toList());
         }
+        List<StepTraffic> traffic = new ArrayList<>();
+        for (JsonNode rank : object.path("sentBytesByUse")) {
+            Map<String, Long> bytes = new HashMap<>();
+            rank.properties().forEach(use -> bytes.put(use.getKey(), use.getValue().asLong()));
+            traffic.add(StepTraffic.of(bytes));
+        }
         return new StepMetrics(
                 object.path("step").asLong(),
                 time,
@@ -128,6 +143,7 @@ final class MetricsJson {
                 rankMillis,
                 peaks,
                 uses,
+                traffic,
                 doubles(object.path("heapBytesPerOp")));
     }
 

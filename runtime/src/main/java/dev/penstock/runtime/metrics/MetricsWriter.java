@@ -175,6 +175,7 @@ public final class MetricsWriter implements RunListener, AutoCloseable {
                 rankMillis(measure.times()),
                 peaks,
                 report.ranks().stream().map(RankStep::uses).toList(),
+                report.ranks().stream().map(RankStep::sent).toList(),
                 heap);
     }
 

@@ -192,6 +192,11 @@ public record RunDirectory(Path path) {
         return path.resolve("loss.svg");
     }
 
+    /** What came of the run, in one JSON document. */
+    public Path summary() {
+        return path.resolve("summary.json");
+    }
+
     public Path report() {
         return path.resolve("report.html");
     }

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.metrics;
 
 import dev.penstock.actors.spi.MemoryUse;
+import dev.penstock.actors.spi.StepTraffic;
 import java.time.Instant;
 import java.util.Collections;
 import java.util.EnumMap;
@@ -23,6 +24,7 @@ import java.util.Map;
  * @param rankMillis per activity one entry per rank
  * @param peakBytes per rank: most device memory ever held
  * @param usesOfMemory per rank: what it held memory for, each with its own most
+ * @param traffic per rank: what it sent to others for the step
  * @param heapBytesPerOp per rank: heap bytes allocated during the step's ops, per op
  */
 public record StepMetrics(
@@ -41,6 +43,7 @@ public record StepMetrics(
         Map<Activity, List<Double>> rankMillis,
         List<Long> peakBytes,
         List<List<MemoryUse>> usesOfMemory,
+        List<StepTraffic> traffic,
         List<Double> heapBytesPerOp)
         implements MetricsLine {
     public StepMetrics {
@@ -49,6 +52,7 @@ public record StepMetrics(
         rankMillis = Collections.unmodifiableMap(ordered);
         peakBytes = List.copyOf(peakBytes);
         usesOfMemory = List.copyOf(usesOfMemory);
+        traffic = List.copyOf(traffic);
         heapBytesPerOp = List.copyOf(heapBytesPerOp);
     }
 

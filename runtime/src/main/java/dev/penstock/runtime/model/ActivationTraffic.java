@@ -1,27 +1,64 @@
 package dev.penstock.runtime.model;
 
+import dev.penstock.actors.collective.CollectiveForm;
+import dev.penstock.actors.collective.CollectiveKind;
 import dev.penstock.actors.collective.ShardMap;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.List;
 
-/** What a rank sends to context parts and tensor shards in a training step, known from sizes. */
+/**
+ * What a rank sends to other stages, context parts and tensor shards in a training step, known from
+ * sizes.
+ */
 public final class ActivationTraffic {
     private final GptSettings settings;
     private final BatchShape batch;
     private final RankPlace place;
     private final List<Op> ops;
+    private final long ringFromBytes;
+
+    /** Of tensor shards that never send round a ring. */
+    public ActivationTraffic(GptSettings settings, RankPlace place, List<Op> ops) {
+        this(settings, place, ops, CollectiveForm.NEVER);
+    }
 
     /**
      * @param place of the rank
      * @param ops of its program
+     * @param ringFromBytes from which size on tensor shards send round a ring
      */
-    public ActivationTraffic(GptSettings settings, RankPlace place, List<Op> ops) {
+    public ActivationTraffic(
+            GptSettings settings, RankPlace place, List<Op> ops, long ringFromBytes) {
         this.settings = settings;
         this.batch = settings.batchOfPart();
         this.place = place;
         this.ops = List.copyOf(ops);
+        this.ringFromBytes = ringFromBytes;
+    }
+
+    /** Bytes of activations to other ranks, stage by stage. */
+    public long activations() {
+        return ops.stream()
+                .filter(op -> op instanceof Op.SendActivation)
+                .mapToLong(op -> boundary(((Op.SendActivation) op).unit()))
+                .sum();
+    }
+
+    /** Bytes of their gradients, the other way. */
+    public long activationGradients() {
+        return ops.stream()
+                .filter(op -> op instanceof Op.SendGradient)
+                .mapToLong(op -> boundary(((Op.SendGradient) op).unit()))
+                .sum();
+    }
+
+    private long boundary(WorkUnit unit) {
+        ShardShape shape = settings.shape(role(unit.stage()));
+        return (long) shape.ownRows(batch.rows(unit.slice()))
+                * settings.shape().width()
+                * Float.BYTES;
     }
 
     /** Bytes of keys, values and their gradients to the next context part. */
@@ -93,7 +130,7 @@ public final class ActivationTraffic {
                 };
         long bytes = moves.sums() * sum(role, op.unit());
         if (settings.sequence()) {
-            bytes += moves.gathers() * ownRows(role, op.unit());
+            bytes += moves.gathers() * gather(role, op.unit());
         }
         boolean loss = role.last() && op instanceof Op.InputGradient;
         return loss ? bytes + softmaxParts(role, op.unit()) : bytes;
@@ -149,32 +186,47 @@ public final class ActivationTraffic {
 
     /** A sum over all rows. */
     private long sum(StageRole role, WorkUnit unit) {
-        int shards = settings.grid().tensor();
-        long elements = (long) batch.rows(unit.slice()) * settings.shape().width();
-        if (settings.sequence()) {
-            return (elements - elements / shards) * Float.BYTES;
-        }
-        return allReduce(elements, role.shard());
+        return settings.sequence()
+                ? sent(CollectiveKind.REDUCE_SCATTER, rows(unit), role.shard())
+                : allReduce(elements(unit), role.shard());
+    }
+
+    /** Of the rows that each shard has. */
+    private long gather(StageRole role, WorkUnit unit) {
+        return sent(CollectiveKind.ALL_GATHER, rows(unit), role.shard());
     }
 
     private long allReduce(long elements, int shard) {
-        int shards = settings.grid().tensor();
-        long own = new ShardMap(elements, shards).count(shard);
-        return (elements - own + own * (shards - 1)) * Float.BYTES;
+        var map = new ShardMap(elements, settings.grid().tensor());
+        return sent(CollectiveKind.ALL_REDUCE, map, shard);
     }
 
-    private long ownRows(StageRole role, WorkUnit unit) {
-        int own = settings.shape(role).ownRows(batch.rows(unit.slice()));
-        return (long) own * settings.shape().width() * (settings.grid().tensor() - 1) * Float.BYTES;
+    private long elements(WorkUnit unit) {
+        return (long) batch.rows(unit.slice()) * settings.shape().width();
+    }
+
+    private ShardMap rows(WorkUnit unit) {
+        int shards = settings.grid().tensor();
+        return new ShardMap(elements(unit), shards, elements(unit) / shards);
+    }
+
+    private long sent(CollectiveKind kind, ShardMap map, int shard) {
+        return CollectiveForm.of(map.elements() * Float.BYTES, ringFromBytes)
+                .sentBytes(kind, map, shard, Float.BYTES);
     }
 
     private long softmaxParts(StageRole role, WorkUnit unit) {
         int logitsRows = LossHead.logitsRows(settings.shape(role), batch);
-        long columns =
-                HeadChunk.of(batch.blocks(unit.slice()), logitsRows).stream()
-                        .mapToLong(chunk -> TensorShards.gatheredColumns(3 * chunk.rows()))
-                        .sum();
-        return columns * (settings.grid().tensor() - 1) * Float.BYTES;
+        int shards = settings.grid().tensor();
+        return HeadChunk.of(batch.blocks(unit.slice()), logitsRows).stream()
+                .mapToLong(chunk -> TensorShards.gatheredColumns(3 * chunk.rows()))
+                .map(
+                        columns ->
+                                sent(
+                                        CollectiveKind.ALL_GATHER,
+                                        new ShardMap(columns * shards, shards),
+                                        role.shard()))
+                .sum();
     }
 
     /** Summed with every sum over replicas, or once. */

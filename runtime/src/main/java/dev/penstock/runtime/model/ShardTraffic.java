@@ -1,6 +1,7 @@
 package dev.penstock.runtime.model;
 
-import dev.penstock.actors.collective.ShardMap;
+import dev.penstock.actors.collective.CollectiveForm;
+import dev.penstock.actors.collective.CollectiveKind;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.Op;
@@ -14,15 +15,23 @@ public final class ShardTraffic implements ReplicaTraffic.SentBytes {
     private final GptSettings settings;
     private final RankPlace place;
     private final Sharding sharding;
+    private final long ringFromBytes;
     private final Map<Integer, StageParameters> stages = new HashMap<>();
+
+    /** Of replicas that never send round a ring. */
+    public ShardTraffic(GptSettings settings, RankPlace place) {
+        this(settings, place, CollectiveForm.NEVER);
+    }
 
     /**
      * @param place of the rank
+     * @param ringFromBytes from which size on replicas send round a ring
      */
-    public ShardTraffic(GptSettings settings, RankPlace place) {
+    public ShardTraffic(GptSettings settings, RankPlace place, long ringFromBytes) {
         this.settings = settings;
         this.place = place;
         this.sharding = Sharding.of(settings, place);
+        this.ringFromBytes = ringFromBytes;
     }
 
     @Override
@@ -61,17 +70,19 @@ public final class ShardTraffic implements ReplicaTraffic.SentBytes {
     }
 
     private long gathered(ParameterGroup group) {
-        ShardMap map = sharding.map(group.elements());
         int elementBytes = group.readsWeights() ? Float.BYTES : Short.BYTES;
-        return map.count(sharding.index()) * (sharding.replicas() - 1) * elementBytes;
+        return sent(CollectiveKind.ALL_GATHER, group, elementBytes);
     }
 
     private long reduced(ParameterGroup group) {
-        ShardMap map = sharding.map(group.elements());
-        long own = map.count(sharding.index());
-        long scattered = group.elements() - own;
-        long back = sharding.moments() ? 0 : own * (sharding.replicas() - 1);
-        return (scattered + back) * Float.BYTES;
+        return sharding.moments()
+                ? sent(CollectiveKind.REDUCE_SCATTER, group, Float.BYTES)
+                : sent(CollectiveKind.ALL_REDUCE, group, Float.BYTES);
+    }
+
+    private long sent(CollectiveKind kind, ParameterGroup group, int elementBytes) {
+        return CollectiveForm.of(group.elements() * elementBytes, ringFromBytes)
+                .sentBytes(kind, sharding.map(group.elements()), sharding.index(), elementBytes);
     }
 
     private StageParameters parameters(int stage) {

@@ -52,6 +52,9 @@ final class ReportPage {
             appendTimes(page);
             appendMemory(page);
         }
+        if (TrafficTable.isAny(findings)) {
+            appendTraffic(page);
+        }
         if (!findings.facts().faults().get().isEmpty()) {
             appendFaults(page);
         }
@@ -205,6 +208,14 @@ final class ReportPage {
             page.append(MemoryTable.of(findings));
         }
         page.append("\n</section>\n");
+    }
+
+    private void appendTraffic(StringBuilder page) {
+        page.append("<section>\n<h2>What ranks send to each other</h2>\n");
+        page.append(
+                "<p class=\"note\">Bytes of tensors per rank and training step: predicted from the program and the model's sizes before the run, and measured in the last step; %d steps up to it sent just as much. Headers of frames, blocks sent once more and what is kept elsewhere for recoveries are not counted.</p>\n"
+                        .formatted(curves.stepsOfTraffic()));
+        page.append(TrafficTable.of(findings)).append("\n</section>\n");
     }
 
     private void appendFaults(StringBuilder page) {

@@ -2,6 +2,7 @@ package dev.penstock.runtime.report;
 
 import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.RecoveryReport;
+import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.runtime.metrics.Activity;
 import dev.penstock.runtime.metrics.EvaluationMetrics;
 import dev.penstock.runtime.metrics.MetricsFile;
@@ -33,6 +34,11 @@ final class RunCurves {
     private int stepsOfLayout;
 
     private List<List<MemoryUse>> usesOfMemory = List.of();
+    private List<StepTraffic> traffic = List.of();
+
+    /** The last steps, in all of which ranks sent as much. */
+    private int stepsOfTraffic;
+
     private double[] heapBytesPerOp = {};
     private double tokens;
     private double stepMillis;
@@ -127,6 +133,16 @@ final class RunCurves {
         return usesOfMemory;
     }
 
+    /** Per rank, what it sent to others in the last step; empty where not known. */
+    List<StepTraffic> traffic() {
+        return traffic;
+    }
+
+    /** How many of the last steps had just this traffic. */
+    int stepsOfTraffic() {
+        return stepsOfTraffic;
+    }
+
     /** Per rank, the most device memory held in the layout that the run ended with. */
     long[] peakBytes() {
         return peakBytes.clone();
@@ -193,6 +209,11 @@ final class RunCurves {
         if (!step.usesOfMemory().isEmpty()) {
             usesOfMemory = step.usesOfMemory(); // peaks: those of the last step are the most
         }
+        if (!step.traffic().equals(traffic)) {
+            traffic = step.traffic();
+            stepsOfTraffic = 0;
+        }
+        stepsOfTraffic++;
         heapBytesPerOp = step.heapBytesPerOp().stream().mapToDouble(Double::doubleValue).toArray();
     }
 

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.report;
 
 import dev.penstock.actors.spi.RankGrid;
+import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.schedules.ir.Schedule;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -19,6 +20,8 @@ import java.util.function.Supplier;
  * @param tokensPerStep tokens that one step trains on
  * @param parameters of the model, shared ones counted once
  * @param memory entry r is what rank r is to hold; empty where not planned
+ * @param traffic entry r is what rank r is to send to others in a training step; empty where not
+ *     predicted
  * @param faults what became of the faults on purpose, asked for when the run has ended
  * @param environment further facts in the order in which they are shown, such as the host and the
  *     version
@@ -32,6 +35,7 @@ public record RunFacts(
         long tokensPerStep,
         long parameters,
         List<MemoryPlan> memory,
+        List<StepTraffic> traffic,
         Supplier<List<FaultOutcome>> faults,
         Map<String, String> environment) {
 
@@ -54,12 +58,14 @@ public record RunFacts(
                 tokensPerStep,
                 parameters,
                 memory,
+                List.of(),
                 List::of,
                 environment);
     }
 
     public RunFacts {
         memory = List.copyOf(memory);
+        traffic = List.copyOf(traffic);
         environment = Collections.unmodifiableMap(new LinkedHashMap<>(environment));
     }
 }

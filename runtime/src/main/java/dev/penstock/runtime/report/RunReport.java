@@ -14,8 +14,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Writes what remains of a run into its directory: loss.svg, gantt.svg, trace.json, profile.txt and
- * report.html. The curves are read from metrics.jsonl, so a resumed run shows all of its steps.
+ * Writes what remains of a run into its directory: loss.svg, gantt.svg, trace.json, profile.txt,
+ * summary.json and report.html. The curves are read from metrics.jsonl, so a resumed run shows all
+ * of its steps.
  */
 public final class RunReport {
     private static final Logger LOG = LoggerFactory.getLogger(RunReport.class);
@@ -68,6 +69,7 @@ public final class RunReport {
 
     private void writeFiles(RunFindings findings, List<String> problems) {
         file(directory.report(), problems, out -> out.write(new ReportPage(findings).html()));
+        file(directory.summary(), problems, out -> out.write(SummaryJson.of(findings)));
         file(
                 directory.lossCurve(),
                 problems,

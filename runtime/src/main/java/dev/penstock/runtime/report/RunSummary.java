@@ -36,6 +36,8 @@ final class RunSummary {
             lines.add(line("peak memory", memory(findings)));
             MemoryTable.ofLargestRank(findings)
                     .ifPresent(uses -> lines.add(line("memory by use", uses)));
+            TrafficTable.ofBusiestRank(findings)
+                    .ifPresent(uses -> lines.add(line("sent per step", uses)));
         }
         return String.join("", lines);
     }

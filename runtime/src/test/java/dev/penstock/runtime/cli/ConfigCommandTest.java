@@ -78,6 +78,36 @@ class ConfigCommandTest {
         assertThat(answer.get("resolved").asText()).contains("width = 256");
     }
 
+    /** A micro-batch's activations go out of every stage but the last; replicas sum gradients. */
+    @Test
+    void checkPredictsWhatRanksSend() throws IOException {
+        JsonNode sent =
+                JSON.readTree(
+                                Cli.run(
+                                                "config",
+                                                "check",
+                                                good,
+                                                "--json",
+                                                "--set",
+                                                "pipeline.stages=2",
+                                                "--set",
+                                                "batch={sequences=8, micro-batches=4}",
+                                                "--set",
+                                                "model={context=32, width=64, heads=2}",
+                                                "--set",
+                                                "parallel.data=2")
+                                        .out())
+                        .get("sentBytes");
+
+        assertThat(sent).hasSize(4);
+        long ofReplica = 8L / 2 * 32 * 64 * 4;
+        assertThat(sent.get(0).get("activations").asLong()).isEqualTo(ofReplica);
+        assertThat(sent.get(1).get("activations").asLong()).isZero();
+        assertThat(sent.get(3).get("activation gradients").asLong()).isEqualTo(ofReplica);
+        assertThat(sent.get(2).get("gradient sums").asLong()).isPositive();
+        assertThat(sent.get(2).get("tensor sums").asLong()).isZero();
+    }
+
     @Test
     void checkTellsProblemsInJson() throws IOException {
         Cli check = Cli.run("config", "check", bad, "--json");

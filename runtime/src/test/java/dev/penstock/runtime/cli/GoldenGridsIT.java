@@ -1,11 +1,14 @@
 package dev.penstock.runtime.cli;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.generate.ScheduleKind;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -126,5 +129,19 @@ class GoldenGridsIT {
 
         GoldenTruth.expectLosses(trained, tied, "loss_fp64_accum4");
         GoldenTruth.expectFirstGradients(gradients, tied);
+        expectTraffic(trained, grid);
+    }
+
+    /** Of every rank and step, to the byte; whoever shares something sends something. */
+    private static void expectTraffic(Trained trained, Grid grid) {
+        List<Map<String, Long>> ranks = TrafficTruth.expectPredicted(trained);
+        assertThat(ranks).hasSize(grid.stages * grid.tensor * grid.context * grid.data);
+        boolean shares = grid.context * grid.data > 1;
+        for (Map<String, Long> uses : ranks) {
+            assertThat(uses.containsKey("tensor sums")).isEqualTo(grid.tensor > 1);
+            assertThat(uses.containsKey("keys/values")).isEqualTo(grid.context > 1);
+            assertThat(uses.containsKey("gradient sums")).isEqualTo(shares);
+            assertThat(uses.containsKey("parameter gathers")).isEqualTo(grid.zero > 0);
+        }
     }
 }

@@ -32,7 +32,7 @@ class GridsAcrossProcessesIT {
                 "1 | data = 2, zero.stage = 3 | udp",
                 "1 | tensor = 2 | ipc",
                 "1 | context = 2 | ipc",
-                "2 | data = 2, zero { stage = 2, reduce = per-micro-batch } | ipc"
+                "2 | data = 2, zero { stage = 2, reduce = per-micro-batch }, ring-from = 0 B | ipc"
             })
     void everyRankInAProcessOfItsOwn(int stages, String parallel, String transport)
             throws Exception {
@@ -47,6 +47,7 @@ class GridsAcrossProcessesIT {
         assertThat(apart.lossBits()).isEqualTo(together.lossBits());
         assertThat(apart.gradientNorms()).isEqualTo(together.gradientNorms());
         GoldenTruth.expectLosses(apart, true, "loss_fp64_accum4");
+        TrafficTruth.expectPredicted(apart);
     }
 
     private Training golden(String name, int stages, String parallel) {

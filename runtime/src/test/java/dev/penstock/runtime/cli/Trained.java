@@ -62,6 +62,22 @@ record Trained(Path directory, int exitCode, String out, String err) {
         return lines(directory, "recovery");
     }
 
+    /** What came of the run, for programs. */
+    JsonNode summary() {
+        try {
+            return new ObjectMapper().readTree(directory.resolve("summary.json").toFile());
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** By rank and step: what it sent to others, by use; nothing where a use has no bytes. */
+    List<List<JsonNode>> sentBytes() {
+        return lines(directory, "step").stream()
+                .map(line -> line.get("sentBytesByUse").valueStream().toList())
+                .toList();
+    }
+
     /** Most device memory that each rank ever held. */
     List<Long> peakBytes() {
         List<Long> peaks = new ArrayList<>();

@@ -2,6 +2,7 @@ package dev.penstock.schedules.simulate;
 
 import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
 import java.util.List;
 
@@ -31,15 +32,14 @@ public record ReplicaTraffic(int rank, long gatherBytes, long reductionBytes) {
 
     /** Of all ranks of a schedule; entry r is of rank r. */
     public static List<ReplicaTraffic> of(Schedule schedule, SentBytes sizes) {
-        return schedule.programs().stream()
-                .map(program -> of(program.rank(), program.ops(), sizes))
-                .toList();
+        return schedule.programs().stream().map(program -> of(program, sizes)).toList();
     }
 
-    private static ReplicaTraffic of(int rank, List<Op> ops, SentBytes sizes) {
+    /** Of one rank. */
+    public static ReplicaTraffic of(RankProgram program, SentBytes sizes) {
         long gathers = 0;
         long reductions = 0;
-        for (Op op : ops) {
+        for (Op op : program.ops()) {
             for (Op.Compute part : op.computations()) {
                 gathers += sizes.computation(part);
             }
@@ -49,7 +49,7 @@ public record ReplicaTraffic(int rank, long gatherBytes, long reductionBytes) {
                 reductions += sizes.reduction(stage);
             }
         }
-        return new ReplicaTraffic(rank, gathers, reductions);
+        return new ReplicaTraffic(program.rank(), gathers, reductions);
     }
 
     /** All together. */

@@ -3,17 +3,20 @@ package dev.penstock.actors.collective;
 import dev.penstock.cuda.device.Tensor;
 import java.util.Arrays;
 
-/** One collective of a {@link DataPlaneGroup}, as one member sees it. */
-final class DataPlaneCollective implements SteppedCollective {
+/**
+ * One collective of a {@link DataPlaneGroup} in direct form, as one member sees it: every member
+ * sends the blocks of each part to the member whose part it is, who adds them up in member order,
+ * and the sums to all others.
+ */
+final class DirectCollective implements SteppedCollective {
     private static final long NOT_BEGUN = -1;
 
     private final DataPlaneGroup group;
     private final long number;
     private final CollectiveKind kind;
-    private final Tensor whole;
-    private final ShardMap map;
+    private final PartBlocks blocks;
+    private final int parts;
     private final int me;
-    private final long blockElements;
 
     /** By member: blocks of its part sent to it, blocks of this part sent to it. */
     private final int[] addendsSent;
@@ -37,21 +40,20 @@ final class DataPlaneCollective implements SteppedCollective {
 
     private boolean done;
 
-    DataPlaneCollective(
+    DirectCollective(
             DataPlaneGroup group, long number, CollectiveKind kind, Tensor whole, ShardMap map) {
         this.group = group;
         this.number = number;
         this.kind = kind;
-        this.whole = whole;
-        this.map = map;
+        this.blocks = new PartBlocks(whole, map);
+        this.parts = map.parts();
         this.me = group.index();
-        this.blockElements = BlockChannel.BLOCK_BYTES / whole.type().bytes();
-        this.addendsSent = new int[map.parts()];
-        this.sumsSent = new int[map.parts()];
-        this.sumsCame = new int[map.parts()];
-        this.sentBefore = new long[map.parts()];
+        this.addendsSent = new int[parts];
+        this.sumsSent = new int[parts];
+        this.sumsCame = new int[parts];
+        this.sentBefore = new long[parts];
         Arrays.fill(sentBefore, NOT_BEGUN);
-        this.summed = kind.sums() ? 0 : blocks(me);
+        this.summed = kind.sums() ? 0 : blocks.of(me);
     }
 
     @Override
@@ -65,14 +67,14 @@ final class DataPlaneCollective implements SteppedCollective {
     @Override
     public boolean step() {
         boolean all = true;
-        for (int member = 0; member < map.parts(); member++) {
+        for (int member = 0; member < parts; member++) {
             if (member != me) {
                 all &= send(member);
             }
         }
-        while (summed < blocks(me) && addOne()) {}
-        all &= summed == blocks(me);
-        for (int member = 0; kind.gathers() && member < map.parts(); member++) {
+        while (summed < blocks.of(me) && addOne()) {}
+        all &= summed == blocks.of(me);
+        for (int member = 0; kind.gathers() && member < parts; member++) {
             if (member != me) {
                 all &= receiveSums(member);
             }
@@ -81,33 +83,23 @@ final class DataPlaneCollective implements SteppedCollective {
         return done;
     }
 
-    private int blocks(int part) {
-        return Math.toIntExact((map.count(part) + blockElements - 1) / blockElements);
-    }
-
-    private Tensor block(int part, int block) {
-        long first = map.from(part) + block * blockElements;
-        return FlatTensor.stretch(whole, first, Math.min(blockElements, map.to(part) - first));
-    }
-
     /** Whether all that this member is to get has been sent. */
     private boolean send(int member) {
-        BlockChannel channel = group.channel(member);
         if (sentBefore[member] == NOT_BEGUN) {
-            sentBefore[member] = channel.sent();
+            sentBefore[member] = group.channel(member).sent();
         }
-        int addends = kind.sums() ? blocks(member) : 0;
+        int addends = kind.sums() ? blocks.of(member) : 0;
         while (addendsSent[member] < addends) {
             int next = addendsSent[member];
-            if (!channel.send(number, false, next, block(member, next))) {
+            if (!group.send(kind, member, number, false, next, blocks.tensor(member, next))) {
                 return false;
             }
             addendsSent[member]++;
         }
-        int sums = kind.gathers() ? blocks(me) : 0;
+        int sums = kind.gathers() ? blocks.of(me) : 0;
         while (sumsSent[member] < Math.min(sums, summed)) {
             int next = sumsSent[member];
-            if (!channel.send(number, true, next, block(me, next))) {
+            if (!group.send(kind, member, number, true, next, blocks.tensor(me, next))) {
                 return false;
             }
             sumsSent[member]++;
@@ -122,7 +114,7 @@ final class DataPlaneCollective implements SteppedCollective {
      * @return whether there was one to add
      */
     private boolean addOne() {
-        Tensor own = block(me, summed);
+        Tensor own = blocks.tensor(me, summed);
         if (adds == me) {
             if (me > 0) {
                 group.kernels().add(group.channel(0).slot(heldSlot, own), own);
@@ -144,7 +136,7 @@ final class DataPlaneCollective implements SteppedCollective {
                 channel.release(slot);
             }
         }
-        if (++adds == map.parts()) {
+        if (++adds == parts) {
             adds = 0;
             summed++;
         }
@@ -154,7 +146,7 @@ final class DataPlaneCollective implements SteppedCollective {
     /** Whether all of the member's part came. */
     private boolean receiveSums(int member) {
         BlockChannel channel = group.channel(member);
-        while (sumsCame[member] < blocks(member)) {
+        while (sumsCame[member] < blocks.of(member)) {
             int next = sumsCame[member];
             boolean mayChange = !kind.sums() || channel.isVerified(sentBefore[member] + next + 1);
             if (!mayChange) {
@@ -164,7 +156,7 @@ final class DataPlaneCollective implements SteppedCollective {
             if (slot == BlockChannel.NONE) {
                 return false;
             }
-            Tensor into = block(member, next);
+            Tensor into = blocks.tensor(member, next);
             group.kernels().copy(channel.slot(slot, into), into);
             group.kernels().finish();
             channel.release(slot);
@@ -174,7 +166,7 @@ final class DataPlaneCollective implements SteppedCollective {
     }
 
     private boolean everythingIsVerified() {
-        for (int member = 0; member < map.parts(); member++) {
+        for (int member = 0; member < parts; member++) {
             if (member != me && !group.channel(member).isVerified(group.channel(member).sent())) {
                 return false;
             }
@@ -190,14 +182,14 @@ final class DataPlaneCollective implements SteppedCollective {
     }
 
     private int awaited() {
-        if (summed < blocks(me) && adds != me) {
+        if (summed < blocks.of(me) && adds != me) {
             return adds;
         }
-        for (int member = 0; member < map.parts(); member++) {
+        for (int member = 0; member < parts; member++) {
             boolean behind =
-                    (kind.gathers() && sumsCame[member] < blocks(member))
-                            || (kind.sums() && addendsSent[member] < blocks(member))
-                            || (kind.gathers() && sumsSent[member] < blocks(me));
+                    (kind.gathers() && sumsCame[member] < blocks.of(member))
+                            || (kind.sums() && addendsSent[member] < blocks.of(member))
+                            || (kind.gathers() && sumsSent[member] < blocks.of(me));
             if (member != me && behind) {
                 return member;
             }

@@ -1,0 +1,80 @@
+package dev.penstock.runtime.launch;
+
+import dev.penstock.actors.collective.CollectiveForm;
+import dev.penstock.actors.collective.DataPlaneGroup;
+import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.StepTraffic;
+import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.runtime.model.ActivationTraffic;
+import dev.penstock.runtime.model.GptSettings;
+import dev.penstock.runtime.model.ShardTraffic;
+import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.Placement;
+import dev.penstock.schedules.simulate.ReplicaTraffic;
+import java.util.List;
+import java.util.stream.IntStream;
+
+/**
+ * What the ranks of a run send to each other in a training step, to the byte: counted over the ops
+ * of their program with the sizes of this model. Nothing is allocated.
+ *
+ * @param homes by rank, the lowest rank that lives in the same process: groups that live in one
+ *     meet in shared memory, others may send round a ring
+ */
+record PlannedTraffic(RunPlan plan, GptSettings model, List<Integer> homes) {
+    PlannedTraffic {
+        homes = List.copyOf(homes);
+    }
+
+    /** Of a run on one host in which nobody dies. */
+    static PlannedTraffic of(RunConfig config, ProvedSchedule schedule, GptSettings model) {
+        return new PlannedTraffic(
+                ConfiguredPlan.forMemory(config, schedule, false),
+                model,
+                ConfiguredPlan.homes(config));
+    }
+
+    /** Entry r is rank r's. */
+    List<StepTraffic> ofAllRanks() {
+        return IntStream.range(0, plan.ranks()).mapToObj(this::of).toList();
+    }
+
+    private StepTraffic of(int rank) {
+        RankPlace place = plan.grid().placeOf(rank);
+        List<Op> ops = plan.training().program(place.pipeline()).ops();
+        var activations =
+                new ActivationTraffic(
+                        model, place, ops, ringFromBytes(plan.grid().tensorGroup(rank)));
+        var replicas =
+                ReplicaTraffic.of(
+                        plan.training().program(place.pipeline()),
+                        new ShardTraffic(
+                                model, place, ringFromBytes(plan.grid().replicaGroup(rank))));
+        return new StepTraffic(
+                activations.activations(),
+                activations.activationGradients(),
+                activations.ring(),
+                activations.shards(),
+                replicas.gatherBytes(),
+                replicas.reductionBytes(),
+                tiedGradients(place));
+    }
+
+    private long ringFromBytes(List<Integer> members) {
+        return DataPlaneGroup.isFor(members, homes) ? plan.ringFromBytes() : CollectiveForm.NEVER;
+    }
+
+    /** Once for every stage here whose sharer is on another rank. */
+    private long tiedGradients(RankPlace place) {
+        Placement placement = plan.training().placement();
+        int here = place.pipeline();
+        long sent =
+                plan.training().sharedGroups().stream()
+                        .filter(group -> group.stream().anyMatch(s -> placement.rankOf(s) != here))
+                        .flatMap(List::stream)
+                        .filter(stage -> placement.rankOf(stage) == here)
+                        .count();
+        return sent * model.sharedGradientElements(place) * Float.BYTES;
+    }
+}

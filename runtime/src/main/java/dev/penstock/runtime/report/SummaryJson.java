@@ -1,0 +1,88 @@
+package dev.penstock.runtime.report;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.penstock.actors.spi.StepTraffic;
+import dev.penstock.runtime.report.RunCurves.Curve;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+
+/** What came of a run, for programs. Numbers that are not known are null. */
+final class SummaryJson {
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    private SummaryJson() {}
+
+    /**
+     * The document.
+     *
+     * @param outcome in words
+     * @param steps done so far, earlier runs of the same directory included
+     * @param loss of the last step, nats per token
+     * @param tokensPerSecond in the median step
+     */
+    record Summary(
+            String run,
+            String outcome,
+            long steps,
+            @Nullable Double loss,
+            @Nullable Double tokensPerSecond,
+            List<Rank> ranks) {}
+
+    /**
+     * One of the ranks that the run ended with.
+     *
+     * @param plannedBytes device memory as the judge proved it
+     * @param peakBytes device memory as it was measured
+     * @param predictedSentBytes in a training step, by use
+     * @param sentBytes in the last step, by use
+     */
+    record Rank(
+            @Nullable Long plannedBytes,
+            long peakBytes,
+            @Nullable Map<String, Long> predictedSentBytes,
+            @Nullable Map<String, Long> sentBytes) {}
+
+    static String of(RunFindings findings) {
+        RunCurves curves = findings.curves();
+        long[] peaks = curves.peakBytes();
+        List<MemoryPlan> memory = findings.facts().memory();
+        List<StepTraffic> predicted = findings.facts().traffic();
+        List<StepTraffic> sent = curves.traffic();
+        List<Rank> ranks =
+                IntStream.range(0, peaks.length)
+                        .mapToObj(
+                                rank ->
+                                        new Rank(
+                                                rank < memory.size()
+                                                        ? memory.get(rank).total()
+                                                        : null,
+                                                peaks[rank],
+                                                byUse(predicted, rank),
+                                                byUse(sent, rank)))
+                        .toList();
+        var summary =
+                new Summary(
+                        findings.facts().name(),
+                        findings.ending().told(),
+                        curves.steps() == 0 ? 0 : (long) curves.last(Curve.STEP),
+                        finite(curves.last(Curve.LOSS)),
+                        finite(curves.median(Curve.TOKENS_PER_SECOND)),
+                        ranks);
+        try {
+            return JSON.writerWithDefaultPrettyPrinter().writeValueAsString(summary) + "\n";
+        } catch (JsonProcessingException e) {
+            throw new IllegalStateException("a record of numbers and text", e);
+        }
+    }
+
+    private static @Nullable Map<String, Long> byUse(List<StepTraffic> ranks, int rank) {
+        return rank < ranks.size() ? ranks.get(rank).byUse() : null;
+    }
+
+    private static @Nullable Double finite(double value) {
+        return Double.isFinite(value) ? value : null;
+    }
+}
