@@ -55,7 +55,8 @@ final class Followers {
             case RunNews.Opened _ -> Optional.of(Lasting.OPENED);
             case RunNews.Evaluation _ -> Optional.of(Lasting.EVALUATION);
             case RunNews.Ended _ -> Optional.of(Lasting.ENDED);
-            case RunNews.Step _,
+            case RunNews.Placed _,
+                    RunNews.Step _,
                     RunNews.StepOfRank _,
                     RunNews.Checkpoint _,
                     RunNews.CheckpointFailed _,

@@ -39,6 +39,7 @@ public final class NewsReader {
         switch (news) {
             case RunNews.Told(String line) -> reader.onLine(line);
             case RunNews.Opened opened -> listener.onOpened(opened.devices(), opened.fingerprint());
+            case RunNews.Placed(List<Integer> homes) -> listener.onPlaced(homes);
             case RunNews.Step begun -> {
                 step = begun;
                 ranks.clear();

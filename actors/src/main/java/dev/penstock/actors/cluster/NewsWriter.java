@@ -25,6 +25,11 @@ public final class NewsWriter implements RunListener {
     }
 
     @Override
+    public void onPlaced(List<Integer> homes) {
+        news.accept(new RunNews.Placed(homes));
+    }
+
+    @Override
     public void onStep(StepReport report) {
         news.accept(
                 new RunNews.Step(

@@ -19,6 +19,13 @@ public sealed interface RunNews extends WireMessage {
         }
     }
 
+    /** See {@link dev.penstock.actors.spi.RunListener#onPlaced}. */
+    record Placed(List<Integer> homes) implements RunNews {
+        public Placed {
+            homes = List.copyOf(homes);
+        }
+    }
+
     /** A committed step; its ranks follow, each in a message of its own: op times take room. */
     record Step(
             long step,

@@ -61,6 +61,7 @@ class NewsTest {
         NewsWriter writer = new NewsWriter(reader::read);
 
         writer.onOpened(List.of("cpu", "gpu"), "f");
+        writer.onPlaced(List.of(0, 0, 2));
         writer.onStep(STEP);
         writer.onEvaluation(3, 1.5);
         writer.onCheckpoint(3, 4, 5);
@@ -74,6 +75,7 @@ class NewsTest {
         assertThat(heard)
                 .containsExactly(
                         "onOpened[[cpu, gpu], f]",
+                        "onPlaced[[0, 0, 2]]",
                         "onStep[" + STEP + "]",
                         "onEvaluation[3, 1.5]",
                         "onCheckpoint[3, 4, 5]",
