@@ -149,7 +149,8 @@ public record PipelineInference(
                 InferenceOrder.inFlight(stages),
                 new RunSteps(0, 0, 0, 1, 1, 0),
                 TIMEOUTS,
-                false);
+                false,
+                Long.MAX_VALUE); // one rank per stage sums nothing
     }
 
     private static final class Stalls implements RunListener {

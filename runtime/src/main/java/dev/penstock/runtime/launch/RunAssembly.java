@@ -18,7 +18,6 @@ import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.CheckpointIdentity;
 import dev.penstock.runtime.config.DataSection;
 import dev.penstock.runtime.config.LoadedConfig;
-import dev.penstock.runtime.config.PipelineSection;
 import dev.penstock.runtime.config.RankLayout;
 import dev.penstock.runtime.config.RunConfig;
 import dev.penstock.runtime.data.TrainingData;

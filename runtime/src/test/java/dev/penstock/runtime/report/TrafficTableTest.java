@@ -8,7 +8,9 @@ import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.StepReport;
+import dev.penstock.actors.spi.StepTokens;
 import dev.penstock.actors.spi.StepTraffic;
+import dev.penstock.runtime.metrics.ConfiguredSteps;
 import dev.penstock.runtime.metrics.MetricsWriter;
 import dev.penstock.runtime.metrics.PipelineMeter;
 import dev.penstock.runtime.metrics.RunDirectory;
@@ -90,8 +92,7 @@ class TrafficTableTest {
                         directory.metrics(),
                         0,
                         new PipelineMeter(run.schedule()),
-                        2048,
-                        _ -> 3e-4,
+                        new ConfiguredSteps(StepTokens.always(2048), _ -> 3e-4, "one"),
                         InstantSource.system())) {
             for (int step = 0; step < steps.size(); step++) {
                 writer.onStep(sending(run.noisy(step + 1), steps.get(step)));
