@@ -41,7 +41,7 @@ final class ReportTables {
         StringBuilder table =
                 new StringBuilder(
                         "<div class=\"scroll\"><table><tr><th>rank</th><th>device</th><th>planned</th><th>measured"
-                            + " peak</th><th>difference</th><th>heap per op</th></tr>");
+                                + " peak</th><th>difference</th><th>heap per op</th></tr>");
         for (int rank = 0; rank < peaks.length; rank++) {
             boolean planned = rank < plans.size();
             long plan = planned ? plans.get(rank).total() : 0;
@@ -66,7 +66,7 @@ final class ReportTables {
         StringBuilder table =
                 new StringBuilder(
                         "<div class=\"scroll\"><table><tr><th>fault</th><th>happened</th><th>outcome</th><th>detected</th><th>resumed</th><th>steps"
-                            + " lost</th></tr>");
+                                + " lost</th></tr>");
         for (FaultOutcome fault : faults) {
             var recovery = fault.recovery();
             table.append("<tr>")

@@ -188,10 +188,10 @@ class MemoryLimitTest {
                             assertThat(exceeded.message())
                                     .isEqualTo(
                                             "rank 0 holds 6.0 GiB at 1F1 (op 4), 2.0 GiB more than"
-                                                + " its limit of 4.0 GiB: 3.0 GiB activations"
-                                                + " (units: 2 of stage 1); 1.0 KiB inputs to"
-                                                + " recompute from (units: 2 of stage 0); 3.0 GiB"
-                                                + " gathered parameters (layers: 1 of stage 0)");
+                                                    + " its limit of 4.0 GiB: 3.0 GiB activations"
+                                                    + " (units: 2 of stage 1); 1.0 KiB inputs to"
+                                                    + " recompute from (units: 2 of stage 0); 3.0 GiB"
+                                                    + " gathered parameters (layers: 1 of stage 0)");
                         });
     }
 
