@@ -3,6 +3,7 @@ package dev.penstock.runtime.cli;
 import dev.penstock.runtime.config.ClusterConfig;
 import dev.penstock.runtime.config.ClusterLoader;
 import dev.penstock.runtime.config.ConfigException;
+import dev.penstock.schedules.plan.Cluster;
 import dev.penstock.schedules.plan.ModelShape;
 import dev.penstock.schedules.plan.Plan;
 import dev.penstock.schedules.plan.PlanExplanation;
@@ -26,6 +27,8 @@ import picocli.CommandLine.Option;
         footer = {
             "  penstock plan --cluster sample-configs/clusters/4-laptops.conf \\",
             "    --model gpt2-124m --batch 16",
+            "  penstock plan --cluster sample-configs/clusters/4-laptops.conf \\",
+            "    --model gpt2-124m --batch 16 --profile runs/quickstart-1",
             "  penstock plan --cluster sample-configs/clusters/3072-a100.conf \\",
             "    --model gpt-1t --batch 3072",
             "  penstock plan --cluster sample-configs/clusters/48x8-v100.conf \\",
@@ -65,6 +68,15 @@ final class PlanCommand extends PenstockCommand {
     private @Nullable Integer sequence;
 
     @Option(
+            names = "--profile",
+            paramLabel = "[NODE=]RUN_DIR",
+            description = {
+                "A run of one pipeline on such a node (or on all): its times say how fast",
+                "the devices are; may be repeated.",
+            })
+    private List<String> profiles = new ArrayList<>();
+
+    @Option(
             names = "--top",
             paramLabel = "K",
             defaultValue = "5",
@@ -74,11 +86,15 @@ final class PlanCommand extends PenstockCommand {
     @Option(names = "--json", description = "Print one JSON document.")
     private boolean json;
 
+    /** How fast devices were found to be. */
+    private List<String> measured = List.of();
+
     @Override
     public Integer call() {
         PlanRequest request = request();
         PlanReport report = Planner.plan(request, top);
-        List<String> explanation = PlanExplanation.of(report);
+        List<String> explanation = new ArrayList<>(measured);
+        explanation.addAll(PlanExplanation.of(report));
         if (report.plans().isEmpty()) {
             throw new BadInputException(String.join("\n", explanation));
         }
@@ -102,6 +118,7 @@ final class PlanCommand extends PenstockCommand {
         require(problems, "--batch", batch, 1 << 20);
         require(problems, "--top", top, 100);
         require(problems, "--sequence", sequence == null ? 1 : sequence, 1 << 24);
+        Optional<Cluster> devices = config.map(found -> measured(found, problems));
         if (!problems.isEmpty()) {
             throw new BadInputException(
                     problems.size() == 1
@@ -112,8 +129,15 @@ final class PlanCommand extends PenstockCommand {
         return new PlanRequest(
                 sequence == null ? planned : planned.withSequence(sequence),
                 config.orElseThrow().trainingBytes(),
-                config.orElseThrow().cluster(),
+                devices.orElseThrow(),
                 batch);
+    }
+
+    private Cluster measured(ClusterConfig config, List<String> problems) {
+        var runs = new MeasuredCluster(config.trainingBytes(), problems);
+        Cluster cluster = runs.of(config.cluster(), profiles);
+        measured = runs.notes();
+        return cluster;
     }
 
     private static void require(List<String> problems, String option, int value, int most) {

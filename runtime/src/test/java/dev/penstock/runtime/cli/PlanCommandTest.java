@@ -1,6 +1,7 @@
 package dev.penstock.runtime.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.withinPercentage;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
@@ -111,6 +112,69 @@ class PlanCommandTest {
                 folder.resolve("run.conf"),
                 Files.readString(quickstart).replace("data/", quickstart.getParent() + "/data/")
                         + answer.get("config").asText());
+    }
+
+    /** Whatever a cluster's file says of rates, a plan takes as long as the profiled run did. */
+    @Test
+    void aProfileDecidesHowFastDevicesAre() throws IOException {
+        Path quickstart = Path.of("../sample-configs/quickstart.conf").toAbsolutePath().normalize();
+        Files.writeString(
+                folder.resolve("resolved.conf"),
+                Files.readString(quickstart).replace("data/", quickstart.getParent() + "/data/")
+                        + "pipeline.stages = 1\nbatch { sequences = 8, micro-batches = 8 }\n");
+
+        long slowOnPaper = profiledStep(quickstart, 0.1, 20_000_000);
+        long fastOnPaper = profiledStep(quickstart, 20, 20_000_000);
+        long slower = profiledStep(quickstart, 1, 40_000_000);
+
+        // 8 micro-batches of 20 ms forward and 30 ms backward; the update of parameters beside it
+        assertThat(slowOnPaper).isBetween(400_000_000L, 480_000_000L);
+        assertThat(fastOnPaper).isCloseTo(slowOnPaper, withinPercentage(0.1));
+        assertThat(slower).isCloseTo(2 * slowOnPaper, withinPercentage(0.1));
+    }
+
+    private long profiledStep(Path model, double rate, long forward) throws IOException {
+        Files.writeString(
+                folder.resolve("profile.txt"),
+                "penstock profile 1\nforward 0s0 %d\nbackward 0s0 %d\n"
+                        .formatted(forward, forward / 2 * 3));
+        Cli plan =
+                plan(
+                        "--cluster=" + box(rate),
+                        "--model=" + model,
+                        "--batch=8",
+                        "--top=1",
+                        "--json",
+                        "--profile=box=" + folder);
+        assertThat(plan.err()).isEmpty();
+        JsonNode answer = JSON.readTree(plan.out());
+        assertThat(answer.get("explanation").get(0).asText()).startsWith("box computes at ");
+        return answer.at("/plans/0/stepNanos").asLong();
+    }
+
+    @Test
+    void profilesThatSayNothingAreAnsweredAtOnce() throws IOException {
+        Cli plan =
+                plan(
+                        "--cluster=" + box(1),
+                        "--model=" + SMALL,
+                        "--batch=8",
+                        "--profile=boxx=runs/none",
+                        "--profile=" + folder.resolve("none"));
+
+        assertThat(plan.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(plan.err())
+                .contains(
+                        "2 problems",
+                        "NODE=RUN_DIR with one of box, got boxx=",
+                        "expected the profile of a run");
+    }
+
+    private Path box(double rate) throws IOException {
+        return Files.writeString(
+                folder.resolve("box.conf"),
+                "nodes = [{ name = box, memory = 64 GiB, peak-tflops = %s, memory-bandwidth = %s GB }]"
+                        .formatted(rate, 10 * rate));
     }
 
     @Test
