@@ -160,6 +160,13 @@ public final class DataPlaneGroup implements OpenGroup {
         return Objects.requireNonNull(channels.get(member), "a member sends itself nothing");
     }
 
+    /** Whether nothing that was sent may have to be sent again. */
+    boolean everythingIsVerified() {
+        return channels.stream()
+                .filter(Objects::nonNull)
+                .allMatch(channel -> channel.isVerified(channel.sent()));
+    }
+
     /**
      * Sends a block to a member; see {@link BlockChannel#send}.
      *

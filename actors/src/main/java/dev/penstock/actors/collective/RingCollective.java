@@ -106,7 +106,7 @@ final class RingCollective implements SteppedCollective {
         for (int member = 0; member < parts; member++) {
             sent &= send(member);
         }
-        done = sent && added == toAdd && came == toCome.length && isVerified();
+        done = sent && added == toAdd && came == toCome.length && group.everythingIsVerified();
         return done;
     }
 
@@ -180,15 +180,6 @@ final class RingCollective implements SteppedCollective {
                 partialSent[next.block()] = group.channel(member).sent();
             }
             outbox.removeFirst();
-        }
-        return true;
-    }
-
-    private boolean isVerified() {
-        for (int member = 0; member < parts; member++) {
-            if (member != me && !group.channel(member).isVerified(group.channel(member).sent())) {
-                return false;
-            }
         }
         return true;
     }
