@@ -111,6 +111,7 @@ class DashboardIT {
             browser.open(server.url());
             browser.await("document.getElementById('bubble').textContent.includes('measured')");
             String height = "document.getElementById('gantt').clientHeight";
+            browser.await(height + " > 0"); // painted in the frame after the words
             double alone = browser.evaluate(height).asDouble();
             browser.evaluate("document.getElementById('simulated').click()");
             browser.await(height + " > " + alone);
