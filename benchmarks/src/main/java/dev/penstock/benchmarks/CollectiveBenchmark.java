@@ -8,9 +8,7 @@ import dev.penstock.actors.dataplane.aeron.EmbeddedDriver;
 import java.io.PrintStream;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -41,20 +39,19 @@ public final class CollectiveBenchmark {
             for (long bytes : SIZES) {
                 benchmark.measure(bytes, null, CollectiveForm.NEVER, memcpy(bytes));
             }
-            Map<Long, Double> links = new HashMap<>();
-            SIZES.forEach(bytes -> links.put(bytes, benchmark.link(driver, bytes)));
-            benchmark.overDataPlane(driver, "directly", CollectiveForm.NEVER, links);
-            benchmark.overDataPlane(driver, "round a ring", 0, links);
+            double link = link(driver);
+            benchmark.overDataPlane(driver, "directly", CollectiveForm.NEVER, link);
+            benchmark.overDataPlane(driver, "round a ring", 0, link);
         }
     }
 
     private void overDataPlane(
-            EmbeddedDriver driver, String form, long ringFromBytes, Map<Long, Double> links) {
+            EmbeddedDriver driver, String form, long ringFromBytes, double link) {
         header("over the data plane, " + form, "link");
         for (long bytes : SIZES) {
             AeronSettings settings = AeronSettings.ipc(driver.directory(), 2).withTermLength(TERM);
             try (AeronDataPlane plane = AeronDataPlane.start(settings)) {
-                measure(bytes, plane, ringFromBytes, links.getOrDefault(bytes, Double.NaN));
+                measure(bytes, plane, ringFromBytes, link);
             }
         }
     }
@@ -113,23 +110,21 @@ public final class CollectiveBenchmark {
     }
 
     /** Of blocks as large as the collectives'. */
-    private double link(EmbeddedDriver driver, long tensorBytes) {
+    private static double link(EmbeddedDriver driver) {
         int bytes = 1 << 20;
         int count = (int) Math.max(8, 2 * BYTES_PER_ROUND / bytes);
-        AeronSettings settings =
-                AeronSettings.ipc(driver.directory(), 1)
-                        .withTermLength(TERM)
-                        .withEpoch((int) (tensorBytes >> 20));
+        AeronSettings settings = AeronSettings.ipc(driver.directory(), 1).withTermLength(TERM);
         double[] rates = new double[ROUNDS];
         try (Arena arena = Arena.ofShared()) {
             List<MemorySegment> tensors = DataPlaneBenchmark.buffers(arena, bytes);
             List<MemorySegment> slots = DataPlaneBenchmark.buffers(arena, bytes);
             List<MemorySegment> back = DataPlaneBenchmark.buffers(arena, bytes);
             try (var joined = new EndpointLink(settings, slots, back)) {
+                joined.transfer(tensors, count, 0);
                 for (int round = 0; round < ROUNDS; round++) {
                     rates[round] =
                             DataPlaneBenchmark.rate(
-                                    bytes, count, joined.transfer(tensors, count, round));
+                                    bytes, count, joined.transfer(tensors, count, round + 1));
                 }
             }
         }

@@ -1,9 +1,14 @@
 package dev.penstock.benchmarks;
 
 import java.io.PrintStream;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.function.ToDoubleFunction;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /**
@@ -11,22 +16,29 @@ import java.util.stream.Stream;
  * device with both threads, in the same run: what stages, shards, context parts, replicas and ZeRO
  * cost in time and hold in memory.
  *
- * <p>Arguments: words that the names of the wanted rows contain; all without any.
+ * <p>All rows run in turn, {@value #ROUNDS} times over, and a ratio is taken within a round: a
+ * machine whose speed drifts drifts for all of them.
+ *
+ * <p>Arguments: words that the names of the wanted rows contain; all without any. The rows that the
+ * ratios refer to run in any case.
  */
 public final class LayoutBenchmark {
-    private static final TrainingShape MEDIUM = new TrainingShape("medium", 8, 512, 8, 512, 8_192);
-    private static final int STEPS = 14;
+    private static final TrainingShape SHAPE = new TrainingShape("layout", 6, 384, 6, 256, 4_096);
+    private static final int STEPS = 12;
     private static final int MICRO_BATCHES = 8;
+    private static final int ROUNDS = 3;
 
     private record Row(String name, List<String> settings) {}
 
+    private static final Row ALONE = new Row("one device, 2 threads", List.of());
+    private static final Row ZERO_0 = new Row("2 replicas", replicas(0));
     private static final List<Row> ROWS =
             List.of(
-                    new Row("one device, 2 threads", List.of()),
+                    ALONE,
                     new Row("2 stages, 1f1b", List.of("pipeline.stages=2")),
                     new Row("2 tensor shards", List.of("parallel.tensor=2")),
                     new Row("2 context parts", List.of("parallel.context=2")),
-                    new Row("2 replicas", replicas(0)),
+                    ZERO_0,
                     new Row("2 replicas, ZeRO-1", replicas(1)),
                     new Row("2 replicas, ZeRO-2", replicas(2)),
                     new Row("2 replicas, ZeRO-3, step", replicas(3, "residency=step")),
@@ -49,52 +61,76 @@ public final class LayoutBenchmark {
 
     public static void main(String[] arguments) {
         PrintStream out = System.out;
-        out.printf(
-                "medium (8 layers, width 512, context 512), %d sequences in %d micro-batches,"
-                        + " float32%n%n",
-                MICRO_BATCHES, MICRO_BATCHES);
-        out.printf(
-                "%-38s %9s %10s %14s %12s %14s%n",
-                "layout", "ms/step", "tokens/s", "of one device", "of ZeRO-0", "MiB of a rank");
-        double alone = Double.NaN;
-        double replicas = Double.NaN;
-        for (Row row : ROWS) {
-            boolean wanted =
-                    arguments.length == 0
-                            || Arrays.stream(arguments).anyMatch(row.name()::contains);
-            if (!wanted) {
-                continue;
+        List<Row> rows = ROWS.stream().filter(row -> wanted(row, arguments)).toList();
+        Map<Row, List<TrainingMeasurement>> found = new LinkedHashMap<>();
+        for (int round = 0; round < ROUNDS; round++) {
+            for (Row row : rows) {
+                System.err.printf("round %d of %d: %s%n", round + 1, ROUNDS, row.name());
+                found.computeIfAbsent(row, _ -> new ArrayList<>()).add(measure(row));
             }
-            TrainingMeasurement found =
-                    TrainingMeasurement.of(
-                            new TrainingMeasurement.Setup(
-                                    row.name(),
-                                    MEDIUM,
-                                    STEPS,
-                                    MICRO_BATCHES,
-                                    MICRO_BATCHES,
-                                    row.settings()));
-            double seconds = found.stepSeconds();
-            alone = row.settings().isEmpty() ? seconds : alone;
-            replicas = row.settings().equals(replicas(0)) ? seconds : replicas;
-            out.printf(
-                    Locale.ROOT,
-                    "%-38s %9.0f %10.0f %14.2f %12s %14.0f%n",
-                    row.name(),
-                    seconds * 1e3,
-                    found.tokensPerSecond(),
-                    alone / seconds,
-                    row.name().contains("replicas") ? ratio(replicas / seconds) : "-",
-                    found.peakBytes() / (double) (1 << 20));
-            out.flush();
         }
         out.printf(
-                "%nof: speed over that of the row; one thread per rank, two for one device; median"
-                        + " of the second half of %d steps%n",
-                STEPS);
+                "%d layers, width %d, context %d, %d sequences in %d micro-batches, float32%n%n",
+                SHAPE.layers(), SHAPE.width(), SHAPE.context(), MICRO_BATCHES, MICRO_BATCHES);
+        out.printf(
+                "%-38s %9s %10s %20s %20s %14s%n",
+                "layout", "ms/step", "tokens/s", "of one device", "of ZeRO-0", "MiB of a rank");
+        List<TrainingMeasurement> alone = found.get(ALONE);
+        List<TrainingMeasurement> zero0 = found.get(ZERO_0);
+        found.forEach(
+                (row, rounds) ->
+                        out.printf(
+                                Locale.ROOT,
+                                "%-38s %9.0f %10.0f %20s %20s %14.0f%n",
+                                row.name(),
+                                median(rounds, TrainingMeasurement::stepSeconds) * 1e3,
+                                median(rounds, TrainingMeasurement::tokensPerSecond),
+                                ratio(alone, rounds),
+                                row.name().contains("replicas") ? ratio(zero0, rounds) : "-",
+                                rounds.getFirst().peakBytes() / (double) (1 << 20)));
+        out.printf(
+                """
+
+                of: speed over that of the row in the same round, median (least to most) of %d rounds; one thread
+                per rank, two for one device; a round's time is the median of the second half of %d steps
+                """,
+                ROUNDS, STEPS);
     }
 
-    private static String ratio(double value) {
-        return String.format(Locale.ROOT, "%.2f", value);
+    private static boolean wanted(Row row, String... words) {
+        return words.length == 0
+                || row.equals(ALONE)
+                || row.equals(ZERO_0)
+                || Arrays.stream(words).anyMatch(row.name()::contains);
+    }
+
+    private static TrainingMeasurement measure(Row row) {
+        return TrainingMeasurement.of(
+                new TrainingMeasurement.Setup(
+                        row.name(), SHAPE, STEPS, MICRO_BATCHES, MICRO_BATCHES, row.settings()));
+    }
+
+    private static double median(
+            List<TrainingMeasurement> rounds, ToDoubleFunction<TrainingMeasurement> figure) {
+        return rounds.stream()
+                .mapToDouble(figure)
+                .sorted()
+                .skip(rounds.size() / 2)
+                .findFirst()
+                .orElseThrow();
+    }
+
+    private static String ratio(List<TrainingMeasurement> of, List<TrainingMeasurement> rounds) {
+        double[] sorted =
+                IntStream.range(0, rounds.size())
+                        .mapToDouble(i -> of.get(i).stepSeconds() / rounds.get(i).stepSeconds())
+                        .sorted()
+                        .toArray();
+        return String.format(
+                Locale.ROOT,
+                "%.2f (%.2f-%.2f)",
+                sorted[sorted.length / 2],
+                sorted[0],
+                sorted[sorted.length - 1]);
     }
 }
