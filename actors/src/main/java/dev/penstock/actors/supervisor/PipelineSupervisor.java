@@ -274,8 +274,8 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     }
 
     /**
-     * A dead member that nobody downs counts as unreachable: after some deaths the living would be
-     * the minority, and the split brain resolver would down them.
+     * Nobody is taken in while a dead member counts as unreachable; and where a split brain
+     * resolver counts, the living would be the minority after some deaths.
      */
     private void leaveCluster(long pid) {
         List<NodeInfo> gone = nodes.keySet().stream().filter(node -> node.pid() == pid).toList();

@@ -40,7 +40,9 @@ final class ActorSystems {
                 leader-actions-interval = 200 ms
                 periodic-tasks-initial-delay = 200 ms
                 shutdown-after-unsuccessful-join-seed-nodes = 60 s
-                downing-provider-class = "akka.cluster.sbr.SplitBrainResolverProvider"
+                # the supervisor downs whose process has ended; one that only stands still may wake
+                # up, and a member once removed could neither come back nor be told to end
+                downing-provider-class = ""
                 run-coordinated-shutdown-when-down = off
                 typed.receptionist.distributed-data {
                   gossip-interval = 200 ms
