@@ -173,6 +173,11 @@ final class TokenFile implements TrainingData {
     }
 
     @Override
+    public long heldOutBytes(long sequences) {
+        return 0; // nothing is held out
+    }
+
+    @Override
     public String description() {
         return "%,d prepared tokens for %d steps".formatted(tokens.size(), steps);
     }

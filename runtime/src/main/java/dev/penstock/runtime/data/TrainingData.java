@@ -36,11 +36,8 @@ public interface TrainingData extends BatchSource {
      * per byte is divided by. Tokens that only part documents stand for none.
      *
      * @param sequences as many as evaluations read, in their order
-     * @throws UnsupportedOperationException if the data is not text
      */
-    default long heldOutBytes(long sequences) {
-        throw new UnsupportedOperationException(description() + " are no text");
-    }
+    long heldOutBytes(long sequences);
 
     /** What was read, in a line for people. */
     String description();

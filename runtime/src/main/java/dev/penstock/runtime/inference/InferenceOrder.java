@@ -2,7 +2,6 @@ package dev.penstock.runtime.inference;
 
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.FrameKind;
-import dev.penstock.runtime.model.TextFeed;
 import dev.penstock.schedules.generate.Decoding;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
@@ -25,8 +24,8 @@ final class InferenceOrder {
      *
      * @throws dev.penstock.schedules.validate.InvalidScheduleException if the judge refuses it
      */
-    static Schedule of(int stages, TextFeed texts) {
-        var shape = new PipelineShape(stages, 1, texts.texts(), texts.sliceRows());
+    static Schedule of(int stages, Texts texts) {
+        var shape = new PipelineShape(stages, 1, texts.microBatches(), texts.sliceRows());
         Schedule order = InsertTransfers.into(Decoding.schedule(shape));
         ScheduleValidator.validate(
                         order, Conditions.forwardOnly().with(InFlight.uniform(IN_FLIGHT)))

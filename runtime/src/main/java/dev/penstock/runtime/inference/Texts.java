@@ -2,12 +2,14 @@ package dev.penstock.runtime.inference;
 
 import dev.penstock.runtime.inference.Continuation.End;
 import dev.penstock.runtime.model.Feed;
+import dev.penstock.runtime.model.FeedRows;
 import dev.penstock.runtime.model.TextFeed;
 import dev.penstock.runtime.model.TokenSampler;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,6 +19,9 @@ import org.jspecify.annotations.Nullable;
 final class Texts implements TextFeed {
     private static final long PATIENCE_NANOS = 60_000_000_000L;
     private static final long LOOK_MILLIS = 1_000;
+
+    /** Beyond this, more rows at a time make the products no faster, and prompts take room. */
+    private static final int MOST_TOGETHER = 16;
 
     private static final class Text {
         final List<Feed> feeds;
@@ -38,14 +43,23 @@ final class Texts implements TextFeed {
     private final InferenceRequest request;
     private final TokenListener listener;
     private final List<Text> texts = new ArrayList<>();
+    private final List<List<Integer>> microBatches;
     private final List<Integer> sliceRows;
     private long moves;
 
     /**
+     * Deals texts to as many micro-batches as there are stages, so that each stage has one to work
+     * on.
+     *
      * @param context of the model
      * @param sliceTokens most tokens of a slice of a prompt
      */
-    Texts(InferenceRequest request, int context, int sliceTokens, TokenListener listener) {
+    Texts(
+            InferenceRequest request,
+            int stages,
+            int context,
+            int sliceTokens,
+            TokenListener listener) {
         this.request = request;
         this.listener = listener;
         for (int[] prompt : request.prompts()) {
@@ -54,18 +68,45 @@ final class Texts implements TextFeed {
                             prompt.length, request.count(), context, sliceTokens, request.caches());
             texts.add(new Text(prompt, feeds, request, texts.size()));
         }
+        microBatches = dealt(texts.size(), stages);
         int slices = texts.stream().mapToInt(text -> text.feeds.size()).max().orElseThrow();
-        List<Integer> rows = new ArrayList<>();
-        for (int slice = 0; slice < slices; slice++) {
-            int of = slice;
-            rows.add(
-                    texts.stream()
-                            .filter(text -> of < text.feeds.size())
-                            .mapToInt(text -> text.feeds.get(of).count())
-                            .max()
-                            .orElseThrow());
-        }
-        sliceRows = List.copyOf(rows);
+        sliceRows = IntStream.range(0, slices).mapToObj(this::mostRows).toList();
+    }
+
+    private static List<List<Integer>> dealt(int texts, int stages) {
+        int wanted = Math.max(stages, Math.ceilDiv(texts, MOST_TOGETHER));
+        int count = Math.min(texts, wanted);
+        return IntStream.range(0, count)
+                .mapToObj(
+                        i ->
+                                IntStream.range(i * texts / count, (i + 1) * texts / count)
+                                        .boxed()
+                                        .toList())
+                .toList();
+    }
+
+    private int mostRows(int slice) {
+        return IntStream.range(0, microBatches.size())
+                .mapToObj(microBatch -> planned(microBatch, slice))
+                .filter(feeds -> !feeds.runs().isEmpty())
+                .mapToInt(FeedRows::count)
+                .max()
+                .orElseThrow();
+    }
+
+    /** What the lengths say. */
+    private FeedRows planned(int microBatch, int slice) {
+        List<Integer> feeding =
+                microBatches.get(microBatch).stream()
+                        .filter(text -> slice < texts.get(text).feeds.size())
+                        .toList();
+        return FeedRows.of(
+                feeding, feeding.stream().map(text -> texts.get(text).feeds.get(slice)).toList());
+    }
+
+    /** How many there are. */
+    int microBatches() {
+        return microBatches.size();
     }
 
     @Override
@@ -88,18 +129,35 @@ final class Texts implements TextFeed {
     }
 
     @Override
-    public synchronized @Nullable Feed feed(int number, int slice) {
+    public synchronized @Nullable FeedRows feed(int microBatch, int slice) {
         moves++;
-        Text text = texts.get(number);
-        return text.end != null || slice >= text.feeds.size() ? null : text.feeds.get(slice);
+        FeedRows feeds = planned(microBatch, slice);
+        return haveEnded(feeds) ? null : feeds;
+    }
+
+    /** True of none as well. */
+    private boolean haveEnded(FeedRows feeds) {
+        return feeds.runs().stream().allMatch(run -> texts.get(run.text()).end != null);
     }
 
     @Override
-    public synchronized int @Nullable [] await(int number, Feed feed) {
+    public synchronized int @Nullable [] await(FeedRows feeds) {
+        int[] tokens = new int[feeds.count()];
+        for (FeedRows.Run run : feeds.runs()) {
+            Text text = texts.get(run.text());
+            awaitTokens(run.text(), run.feed().end());
+            System.arraycopy(
+                    text.tokens, run.feed().from(), tokens, run.firstRow(), run.feed().count());
+        }
+        return haveEnded(feeds) ? null : tokens;
+    }
+
+    /** Until the text has so many tokens, or has ended. */
+    private synchronized void awaitTokens(int number, int length) {
         Text text = texts.get(number);
         long seen = moves;
         long since = System.nanoTime();
-        while (text.end == null && text.length < feed.end()) {
+        while (text.end == null && text.length < length) {
             try {
                 wait(LOOK_MILLIS);
             } catch (InterruptedException e) {
@@ -115,7 +173,6 @@ final class Texts implements TextFeed {
                                 .formatted(text.length, number, PATIENCE_NANOS / 1_000_000_000));
             }
         }
-        return text.end == null ? Arrays.copyOfRange(text.tokens, feed.from(), feed.end()) : null;
     }
 
     /** The first stage goes on while the listener is told. */

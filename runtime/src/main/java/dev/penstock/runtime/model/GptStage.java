@@ -93,7 +93,7 @@ public final class GptStage implements StageProgram {
                         role,
                         parameters,
                         stream,
-                        attention,
+                        _ -> attention,
                         tokens,
                         buffers.logits());
         data = new StepData(batches, settings, place, tokens, buffers.inputs(), buffers.ledger());

@@ -11,7 +11,6 @@ import dev.penstock.actors.spi.StepResult;
 import dev.penstock.actors.spi.TrainedState;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
-import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
@@ -19,6 +18,7 @@ import dev.penstock.schedules.ir.WorkUnit;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -27,7 +27,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A stage of a GPT-2 that goes forward only: the layers of training over slices of texts that grow.
- * Keys and values of every text's earlier tokens are kept, so that a new token costs one row.
+ * Keys and values of every text's earlier tokens are kept, so that a new token costs one row. A
+ * unit has rows of several texts, which are multiplied together: {@link FeedRows}.
  */
 public final class InferenceStage implements StageProgram {
     /** The grid of training's sums: attention goes in blocks of it, and so gives the same bits. */
@@ -41,9 +42,11 @@ public final class InferenceStage implements StageProgram {
     private final StageScopes scopes;
     private final StageLayers layers;
     private final @Nullable Tensor tokens;
-    private final List<List<Tensor>> queryKeyValues;
+    private final Tensor queryKeyValue;
     private final UnitActivations largest;
+    private final @Nullable Tensor choosing;
     private final Map<Integer, UnitActivations> byRows = new HashMap<>();
+    private @Nullable FeedRows underWay;
 
     private InferenceStage(
             GptShape shape,
@@ -77,12 +80,25 @@ public final class InferenceStage implements StageProgram {
                         role,
                         parameters,
                         ParameterStream.resident(),
-                        new WholeAttention(kernels, whole.heads(), texts.cachedTokens()),
-                        PartTokens.all(shape.context()),
-                        role.last() ? LossHead.logitsScratch(scopes.scratch(), whole, 1) : null);
+                        this::attention,
+                        (_, _) -> rows().places(),
+                        role.last()
+                                ? LossHead.logitsScratch(scopes.scratch(), whole, texts.texts())
+                                : null);
         int rows = texts.sliceRows().stream().mapToInt(Integer::intValue).max().orElse(1);
         tokens = role.first() ? scopes.activations().tensor("tokens", DType.I32, 1, rows) : null;
-        queryKeyValues = queryKeyValues(scopes.keyValues());
+        queryKeyValue =
+                scopes.activations()
+                        .tensor(
+                                "queries, keys and values of a slice",
+                                DType.F32,
+                                rows,
+                                3 * shape.width());
+        choosing =
+                role.last()
+                        ? scopes.scratch()
+                                .tensor("rows that choose", DType.F32, texts.texts(), shape.width())
+                        : null;
         largest =
                 Carver.carve(
                         scopes.activations(),
@@ -112,23 +128,30 @@ public final class InferenceStage implements StageProgram {
         }
     }
 
-    /** By text, then by layer. */
-    private List<List<Tensor>> queryKeyValues(DeviceScope scope) {
-        List<List<Tensor>> all = new ArrayList<>();
+    /** Of a block of this stage, with room for what it keeps of every text. */
+    private Attention attention(int block) {
+        List<Tensor> kept = new ArrayList<>();
         for (int text = 0; text < texts.texts(); text++) {
-            List<Tensor> ofLayers = new ArrayList<>();
-            for (int layer = 0; layer < role.layers(); layer++) {
-                ofLayers.add(
-                        scope.tensor(
-                                "queries, keys and values of text %d, h.%d"
-                                        .formatted(text, role.firstLayer() + layer),
-                                DType.F32,
-                                texts.cachedTokens(),
-                                3 * shape.width()));
-            }
-            all.add(ofLayers);
+            kept.add(
+                    scopes.keyValues()
+                            .tensor(
+                                    "queries, keys and values of text %d, h.%d"
+                                            .formatted(text, role.firstLayer() + block),
+                                    DType.F32,
+                                    texts.cachedTokens(),
+                                    3 * shape.width()));
         }
-        return all;
+        return new TextAttention(
+                kernels,
+                shape.heads(),
+                texts.cachedTokens(),
+                Math.min(REDUCTION_BLOCK, shape.context()),
+                this::rows,
+                kept);
+    }
+
+    private FeedRows rows() {
+        return requireNonNull(underWay);
     }
 
     @Override
@@ -156,48 +179,58 @@ public final class InferenceStage implements StageProgram {
         guard.atStep(step);
     }
 
-    /** Feeds what the unit's text has for the slice: the first rows of the tensors. */
+    /** Feeds what the unit's texts have for the slice: the first rows of the tensors. */
     @Override
     public void forward(WorkUnit unit, @Nullable Tensor input, @Nullable Tensor output) {
-        int text = unit.microBatch();
-        Feed feed = texts.feed(text, unit.slice());
-        if (feed == null || (role.first() && !readTokens(text, feed))) {
+        FeedRows feeds = texts.feed(unit.microBatch(), unit.slice());
+        if (feeds == null || (role.first() && !readTokens(feeds))) {
             return;
         }
+        underWay = feeds;
         guard.atUnit(unit);
-        int rows = feed.count();
+        int rows = feeds.count();
         UnitActivations a = byRows.computeIfAbsent(rows, n -> largest.first(n, n));
         layers.forward(
                 tokens == null ? null : tokens.columns(0, rows),
                 input == null ? null : input.rows(0, rows),
                 a,
-                queryKeyValues.get(text),
+                Collections.nCopies(role.layers(), queryKeyValue),
                 output == null ? null : output.rows(0, rows),
-                new TokenBlocks(
-                        1, rows, feed.position(), Math.min(REDUCTION_BLOCK, shape.context())));
+                new TokenBlocks(1, rows, 0, rows));
         kernels.finish();
-        if (role.last() && feed.chooses()) {
-            texts.choose(text, logits(a, rows));
+        if (role.last()) {
+            choose(feeds, requireNonNull(a.head()).normed());
         }
     }
 
-    /** False if the text ended meanwhile. */
-    private boolean readTokens(int text, Feed feed) {
-        int[] read = texts.await(text, feed);
+    /** False if all texts ended meanwhile. */
+    private boolean readTokens(FeedRows feeds) {
+        int[] read = texts.await(feeds);
         if (read == null) {
             return false;
         }
-        MemorySegment room = requireNonNull(tokens).columns(0, feed.count()).segment();
+        MemorySegment room = requireNonNull(tokens).columns(0, read.length).segment();
         MemorySegment.copy(read, 0, room, ValueLayout.JAVA_INT, 0, read.length);
         return true;
     }
 
-    /** Of the token after the last row. */
-    private float[] logits(UnitActivations a, int rows) {
-        Tensor normed = requireNonNull(a.head()).normed();
-        Tensor logits = requireNonNull(layers.head()).logits(normed.rows(rows - 1, 1));
+    /** Tokens after the last rows of the texts that choose, by one product for all of them. */
+    private void choose(FeedRows feeds, Tensor normed) {
+        List<FeedRows.Run> runs =
+                feeds.runs().stream().filter(run -> run.feed().chooses()).toList();
+        if (runs.isEmpty()) {
+            return;
+        }
+        Tensor last = requireNonNull(choosing).rows(0, runs.size());
+        for (int i = 0; i < runs.size(); i++) {
+            kernels.copy(normed.rows(runs.get(i).lastRow(), 1), last.rows(i, 1));
+        }
+        Tensor logits = requireNonNull(layers.head()).logits(last);
         kernels.finish();
-        return logits.segment().toArray(ValueLayout.JAVA_FLOAT);
+        for (int i = 0; i < runs.size(); i++) {
+            float[] row = logits.rows(i, 1).segment().toArray(ValueLayout.JAVA_FLOAT);
+            texts.choose(runs.get(i).text(), row);
+        }
     }
 
     /** Inference measures no loss: what the last stage says stands for one. */

@@ -16,7 +16,7 @@ import java.util.List;
  *
  * @param runs in the order of the sequence, and of the part's own tokens
  */
-record PartTokens(List<Run> runs) {
+record PartTokens(List<Run> runs) implements TokenPlaces {
     /**
      * Tokens that follow each other in the sequence.
      *
@@ -66,7 +66,8 @@ record PartTokens(List<Run> runs) {
     }
 
     /** Where some of the part's tokens lie in the sequence. */
-    List<Run> of(int firstHere, int count) {
+    @Override
+    public List<Run> of(int firstHere, int count) {
         return runs.stream()
                 .map(run -> run.within(firstHere, firstHere + count))
                 .filter(run -> run.tokens() > 0)

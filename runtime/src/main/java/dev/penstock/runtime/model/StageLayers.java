@@ -6,6 +6,7 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -22,6 +23,7 @@ final class StageLayers {
 
     /**
      * @param stream where the layers find their parameters
+     * @param attention of each block, by its index in the stage
      * @param held which tokens of a sequence are here
      * @param logits scratch of {@link LossHead#logitsScratch}; null on stages without a head
      */
@@ -31,8 +33,8 @@ final class StageLayers {
             StageRole role,
             StageParameters parameters,
             ParameterStream stream,
-            Attention attention,
-            PartTokens held,
+            IntFunction<Attention> attention,
+            TokenPlaces held,
             @Nullable Tensor logits) {
         this.compute = compute;
         this.stream = stream;
@@ -41,7 +43,8 @@ final class StageLayers {
                         ? null
                         : new TokenEmbedding(compute, shape, parameters.embedding(), held);
         for (int i = 0; i < role.layers(); i++) {
-            attentions.add(new AttentionBlock(compute, attention, parameters.layers().get(i)));
+            attentions.add(
+                    new AttentionBlock(compute, attention.apply(i), parameters.layers().get(i)));
             mlps.add(new MlpBlock(compute, parameters.layers().get(i)));
             inputGradientPlaces.add(
                     "gradient of the input of h.%d (backward)".formatted(role.firstLayer() + i));
@@ -65,7 +68,8 @@ final class StageLayers {
      *
      * @param tokens {@code [1, n]} on the first stage
      * @param input the stage's input elsewhere
-     * @param qkv entry i: queries, keys and values of the micro-batch in block i
+     * @param qkv entry i: queries, keys and values in block i, of the micro-batch or as the
+     *     attention wants them
      * @param output the stage's output, except on the last stage
      */
     void forward(

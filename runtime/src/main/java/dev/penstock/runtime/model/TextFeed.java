@@ -8,28 +8,33 @@ import org.jspecify.annotations.Nullable;
  * thread.
  */
 public interface TextFeed {
-    /** Texts under way: micro-batches of the order. */
+    /** Texts under way. */
     int texts();
 
-    /** Most tokens of each slice: rows of the tensors between stages. */
+    /** Most rows of each slice, over all micro-batches: those of the tensors between stages. */
     List<Integer> sliceRows();
 
     /** Most tokens of a text whose keys and values are kept at a time. */
     int cachedTokens();
 
-    /** What a text feeds in this slice; null if it has nothing to feed, or has ended. */
-    @Nullable Feed feed(int text, int slice);
+    /**
+     * What the texts of a micro-batch feed in this slice, those among them too that have ended: all
+     * stages see the same rows.
+     *
+     * @return null if none has anything to feed, or all have ended
+     */
+    @Nullable FeedRows feed(int microBatch, int slice);
 
     /**
-     * The tokens of a feed. Waits until they are all chosen: for the first stage.
+     * The tokens of a unit's rows. Waits until they are all chosen: for the first stage.
      *
-     * @return null if the text has ended
+     * @return those of texts that have ended are anything; null if all have
      * @throws IllegalStateException if no stage moves for too long
      */
-    int @Nullable [] await(int text, Feed feed);
+    int @Nullable [] await(FeedRows feeds);
 
     /**
-     * Chooses the token after a feed: for the last stage.
+     * Chooses the token after a text's feed: for the last stage.
      *
      * @param logits of every token of the vocabulary
      */

@@ -18,7 +18,7 @@ final class TokenEmbedding {
     private final TokenRange range;
     private final Parameter table;
     private final Parameter positions;
-    private final PartTokens held;
+    private final TokenPlaces held;
 
     /**
      * @param held which tokens of a sequence are here
@@ -27,7 +27,7 @@ final class TokenEmbedding {
             Compute compute,
             ShardShape shape,
             StageParameters.Embedding parameters,
-            PartTokens held) {
+            TokenPlaces held) {
         this.shape = shape;
         this.held = held;
         kernels = compute.kernels();

@@ -22,20 +22,32 @@ class InferenceOrderTest {
     }
 
     @Test
+    void textsAreFedTogetherWhereNoStageHasToWaitForIt() {
+        Schedule order = order(1, List.of(new int[3], new int[5], new int[9]), 2);
+
+        assertThat(ops(order, 0)).isEqualTo("0F0s0 0F0s1 0F0s2");
+        assertThat(order.shape().sliceLengths()).containsExactly(3 + 5 + 8, 1 + 1 + 1, 1);
+        assertThat(order(2, Collections.nCopies(5, new int[3]), 2).shape().sliceLengths())
+                .containsExactly(9, 3);
+        assertThat(order(1, Collections.nCopies(40, new int[3]), 2).shape().microBatches())
+                .isEqualTo(3);
+    }
+
+    @Test
     void theJudgeAcceptsItForAnyNumberOfStagesAndTexts() {
         for (int stages = 1; stages <= 5; stages++) {
             for (int texts = 1; texts <= 4; texts++) {
                 Schedule order = order(stages, Collections.nCopies(texts, new int[9]), 40);
 
                 assertThat(order.programs()).hasSize(stages);
-                assertThat(order.shape().microBatches()).isEqualTo(texts);
+                assertThat(order.shape().microBatches()).isEqualTo(Math.min(stages, texts));
             }
         }
     }
 
     private static Schedule order(int stages, List<int[]> prompts, int count) {
         var request = InferenceRequest.of(prompts, count, Sampling.greedy());
-        return InferenceOrder.of(stages, new Texts(request, 32, 8, (_, _) -> true));
+        return InferenceOrder.of(stages, new Texts(request, stages, 32, 8, (_, _) -> true));
     }
 
     private static String ops(Schedule order, int rank) {

@@ -78,6 +78,25 @@ class PipelineInferenceTest {
         assertThat(tokens(run(2, otherSeed)).getFirst()).isNotEqualTo(texts.getFirst());
     }
 
+    /** Those that have ended, too: what is beside a text is no business of its. */
+    @Test
+    void aTextHasTheSameTokensAloneAsBesideOthers() {
+        List<int[]> texts = tokens(run(1, InferenceRequest.of(PROMPTS, 24, WILD)));
+
+        for (int first = 1; first <= PROMPTS.size(); first++) {
+            var request = InferenceRequest.of(PROMPTS.subList(0, first), 24, WILD);
+            assertThat(tokens(run(1, request))).containsExactlyElementsOf(texts.subList(0, first));
+        }
+        int ending = texts.get(0)[3];
+        List<Continuation> ended =
+                run(1, new InferenceRequest(PROMPTS, 24, WILD, OptionalInt.of(ending), true));
+        for (int i = 0; i < PROMPTS.size(); i++) {
+            int[] tokens = ended.get(i).tokens();
+            assertThat(tokens).containsExactly(Arrays.copyOf(texts.get(i), tokens.length));
+        }
+        assertThat(ended.getFirst().tokens()).hasSizeLessThan(4);
+    }
+
     @Test
     void textsOfOnePromptDiffer() {
         int[] prompt = PROMPTS.getFirst();

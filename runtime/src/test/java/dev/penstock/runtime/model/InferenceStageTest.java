@@ -139,12 +139,13 @@ class InferenceStageTest {
         }
 
         @Override
-        public @Nullable Feed feed(int number, int slice) {
-            return feeds.get(slice);
+        public @Nullable FeedRows feed(int microBatch, int slice) {
+            return FeedRows.of(List.of(0), List.of(feeds.get(slice)));
         }
 
         @Override
-        public int[] await(int number, Feed feed) {
+        public int[] await(FeedRows rows) {
+            Feed feed = rows.runs().getFirst().feed();
             return Arrays.copyOfRange(text, feed.from(), feed.end());
         }
 

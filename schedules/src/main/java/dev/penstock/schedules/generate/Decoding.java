@@ -4,10 +4,10 @@ import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 
 /**
- * Inference: forwards alone. A micro-batch is a text; its slices are those of the prompt, as in
- * TeraPipe, then single tokens. Every text's slice comes before anybody's next one: a token is
- * known when the one before it has left the last stage, and until then the other texts keep the
- * stages busy. With as many texts as ranks, nobody waits.
+ * Inference: forwards alone. A micro-batch is a text, or several side by side; its slices are those
+ * of the prompt, as in TeraPipe, then single tokens. Every text's slice comes before anybody's next
+ * one: a token is known when the one before it has left the last stage, and until then the other
+ * texts keep the stages busy. With as many micro-batches as ranks, nobody waits.
  *
  * <p>4 ranks, 4 texts of 2 slices (F0s1 is slice 1 of text 0):
  *
