@@ -1,7 +1,11 @@
 package dev.penstock.runtime.cli;
 
 import dev.penstock.schedules.render.GridColors;
+import java.io.File;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
 
 /** What is known of the place where output goes. */
 final class Terminal {
@@ -10,6 +14,41 @@ final class Terminal {
     /** Whether a person sees the output as it comes. */
     static boolean isTerminal() {
         return System.console() != null && System.console().isTerminal();
+    }
+
+    /** What a terminal shows at a time. */
+    record Size(int columns, int rows) {
+        /** Of a terminal that does not say. */
+        static final Size USUAL = new Size(80, 24);
+
+        /** Of {@code rows columns}, as stty says it. */
+        static Size of(String said) {
+            String[] numbers = said.strip().split(" ", -1);
+            if (numbers.length != 2 || !said.strip().matches("[1-9]\\d{0,4} [1-9]\\d{0,4}")) {
+                return USUAL;
+            }
+            return new Size(Integer.parseInt(numbers[1]), Integer.parseInt(numbers[0]));
+        }
+    }
+
+    /** Asks the terminal, which may have another size now than before. */
+    static Size size() throws InterruptedException {
+        try {
+            Process stty =
+                    new ProcessBuilder("stty", "size")
+                            .redirectInput(new File("/dev/tty"))
+                            .redirectError(ProcessBuilder.Redirect.DISCARD)
+                            .start();
+            boolean ended = stty.waitFor(1, TimeUnit.SECONDS);
+            if (!ended) {
+                stty.destroyForcibly();
+                return Size.USUAL;
+            }
+            return Size.of(
+                    new String(stty.getInputStream().readAllBytes(), StandardCharsets.US_ASCII));
+        } catch (IOException e) {
+            return Size.USUAL; // no stty here
+        }
     }
 
     /** How a grid on the standard output is coloured. */

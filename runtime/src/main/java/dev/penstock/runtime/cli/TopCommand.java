@@ -3,6 +3,7 @@ package dev.penstock.runtime.cli;
 import dev.penstock.runtime.dashboard.RunTop;
 import dev.penstock.runtime.launch.Interrupts;
 import java.io.IOException;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import picocli.CommandLine.Command;
@@ -19,7 +20,10 @@ import picocli.CommandLine.Option;
         },
         footer = "  penstock top runs/quickstart-1")
 final class TopCommand extends PenstockCommand {
-    private static final String HOME_AND_CLEAR = "\u001b[H\u001b[2J";
+    private static final String CLEAR = "\u001b[2J";
+    private static final String HOME = "\u001b[H";
+    private static final String CLEAR_REST_OF_LINE = "\u001b[K";
+    private static final String CLEAR_BELOW = "\u001b[J";
 
     @Mixin private RunDirectoryArgument run = new RunDirectoryArgument();
 
@@ -34,11 +38,24 @@ final class TopCommand extends PenstockCommand {
         if (follow) {
             Interrupts.install().onInterrupt(end::countDown);
         }
-        do {
-            String text = String.join("\n", top.lines(System.currentTimeMillis()));
-            out().println(follow ? HOME_AND_CLEAR + text : text);
+        if (!follow) {
+            top.lines(System.currentTimeMillis()).forEach(out()::println);
             out().flush();
-        } while (follow && !top.hasEnded() && !end.await(1, TimeUnit.SECONDS));
+            return ExitCode.OK;
+        }
+        out().print(CLEAR);
+        do {
+            Terminal.Size size = Terminal.size();
+            draw(top.lines(System.currentTimeMillis(), size.columns(), size.rows() - 1));
+        } while (!top.hasEnded() && !end.await(1, TimeUnit.SECONDS));
         return ExitCode.OK;
+    }
+
+    /** Over what was there: nothing is blank for a moment. */
+    private void draw(List<String> lines) {
+        out().print(HOME);
+        lines.forEach(line -> out().println(line + CLEAR_REST_OF_LINE));
+        out().print(CLEAR_BELOW);
+        out().flush();
     }
 }

@@ -12,7 +12,14 @@ import java.util.Locale;
 
 /** The ranks of a run as lines of text, from its event log. One thread at a time. */
 public final class RunTop {
-    private static final int BAR = 24;
+    private static final String ROW = "%4s %6s %6s %6s %6s %10s %10s %7s  %s";
+
+    /** Columns of a row without what is between the bar's brackets. */
+    private static final int FIXED = 66;
+
+    private static final int NARROWEST_BAR = 10;
+    private static final int WIDEST_BAR = 24;
+    private static final int HAPPENINGS = 5;
 
     private final RunView view;
     private final EventLogReader reader;
@@ -31,52 +38,80 @@ public final class RunTop {
     }
 
     /**
-     * Reads what is new and says how the run stands.
+     * Reads what is new and says how the run stands, at full length.
      *
      * @param now milliseconds since 1970
      * @throws IOException if the log cannot be read
      */
     public List<String> lines(long now) throws IOException {
+        return lines(now, Integer.MAX_VALUE, Integer.MAX_VALUE);
+    }
+
+    /**
+     * As {@link #lines(long)} for a screen of this size: bars take what room there is, lines are
+     * cut, and of ranks that do not fit the number is said.
+     */
+    public List<String> lines(long now, int columns, int rows) throws IOException {
         reader.poll(view::apply);
         RunHead head = view.head();
-        StepSeries.Row last = view.lastRow();
-        List<String> lines = new ArrayList<>();
+        int bar = Math.clamp((long) columns - FIXED, NARROWEST_BAR, WIDEST_BAR);
+        List<String> lines = new ArrayList<>(standing(head, now));
+        lines.add("");
         lines.add(
-                "%s  %s, health %s  step %d of %d  loss %s  %s tokens/s  bubble %s (predicted %s)  last sign %s ago"
+                ROW.formatted(
+                        "rank",
+                        "busy",
+                        "sends",
+                        "waits",
+                        "idle",
+                        "memory",
+                        "planned",
+                        "lease",
+                        "f forward b backward"));
+        List<String> happenings =
+                view.curves().happenings().reversed().stream()
+                        .limit(HAPPENINGS)
+                        .map(each -> "  " + each.kind() + ": " + plain(each.text()))
+                        .toList();
+        int ranks =
+                Math.max(
+                        head.rankMicros().values().stream().mapToInt(List::size).max().orElse(0),
+                        head.peakBytes().size());
+        int room = Math.max(1, rows - lines.size() - happenings.size() - 1);
+        List<Long> planned = view.facts().map(RunView.Facts::plannedBytes).orElse(List.of());
+        for (int rank = 0; rank < Math.min(ranks, room); rank++) {
+            lines.add(line(head, planned, lease(rank), rank, bar));
+        }
+        if (ranks > room) {
+            lines.add("  .. and %d more ranks".formatted(ranks - room));
+        }
+        lines.addAll(happenings);
+        return lines.stream().map(line -> cut(line, columns)).toList();
+    }
+
+    private List<String> standing(RunHead head, long now) {
+        StepSeries.Row last = view.lastRow();
+        return List.of(
+                "%s  %s, health %s  last sign %s ago"
                         .formatted(
                                 plain(head.name()),
                                 head.state(),
                                 head.health(),
+                                Quantities.clock(
+                                        Duration.ofMillis(Math.max(0, now - head.lastSign())))),
+                "step %d of %d  loss %s  %s tokens/s  bubble %s (predicted %s)"
+                        .formatted(
                                 head.step(),
                                 head.lastStep(),
                                 Quantities.loss(head.loss()),
                                 Quantities.count(head.tokensPerSecond()),
                                 Quantities.percent(last.bubbleMeasured()),
-                                Quantities.percent(last.bubblePredicted()),
-                                Quantities.clock(
-                                        Duration.ofMillis(Math.max(0, now - head.lastSign())))));
-        lines.add("");
-        lines.add(
-                "%4s  %6s %6s %6s %6s  %-26s %10s %10s %7s"
-                        .formatted(
-                                "rank",
-                                "busy",
-                                "sends",
-                                "waits",
-                                "idle",
-                                "f forward  b backward",
-                                "memory",
-                                "planned",
-                                "lease"));
-        int ranks = head.rankMicros().values().stream().mapToInt(List::size).max().orElse(0);
-        List<Long> planned = view.facts().map(RunView.Facts::plannedBytes).orElse(List.of());
-        for (int rank = 0; rank < Math.max(ranks, head.peakBytes().size()); rank++) {
-            lines.add(line(head, planned, lease(rank), rank));
-        }
-        view.curves().happenings().reversed().stream()
-                .limit(5)
-                .forEach(each -> lines.add("  " + each.kind() + ": " + plain(each.text())));
-        return lines;
+                                Quantities.percent(last.bubblePredicted())));
+    }
+
+    private static String cut(String line, int columns) {
+        String bare = line.stripTrailing();
+        return bare.length() <= columns ? bare : bare.substring(0, Math.max(0, columns - 1)) + "~";
     }
 
     /** Since the rank was last heard of, as told last. */
@@ -90,28 +125,25 @@ public final class RunTop {
         return "-";
     }
 
-    private static String line(RunHead head, List<Long> planned, String lease, int rank) {
+    private static String line(RunHead head, List<Long> planned, String lease, int rank, int bar) {
         double forward = micros(head, Activity.FORWARD, rank);
         double backward = micros(head, Activity.BACKWARD, rank);
         double send = micros(head, Activity.SEND, rank);
         double wait = micros(head, Activity.RECEIVE, rank) + micros(head, Activity.REDUCE, rank);
         double idle = micros(head, Activity.IDLE, rank);
         double all = Math.max(1, forward + backward + send + wait + idle);
-        int f = (int) Math.round(forward / all * BAR);
-        int b = (int) Math.round(backward / all * BAR);
-        return "%4d  %6s %6s %6s %6s  [%-24s] %10s %10s %7s"
-                .formatted(
-                        rank,
-                        share(forward + backward, all),
-                        share(send, all),
-                        share(wait, all),
-                        share(idle, all),
-                        "f".repeat(f) + "b".repeat(Math.min(b, BAR - f)),
-                        rank < head.peakBytes().size()
-                                ? Quantities.bytes(head.peakBytes().get(rank))
-                                : "-",
-                        rank < planned.size() ? Quantities.bytes(planned.get(rank)) : "-",
-                        lease);
+        int f = (int) Math.round(forward / all * bar);
+        int b = Math.min((int) Math.round(backward / all * bar), bar - f);
+        return ROW.formatted(
+                rank,
+                share(forward + backward, all),
+                share(send, all),
+                share(wait, all),
+                share(idle, all),
+                rank < head.peakBytes().size() ? Quantities.bytes(head.peakBytes().get(rank)) : "-",
+                rank < planned.size() ? Quantities.bytes(planned.get(rank)) : "-",
+                lease,
+                "[" + "f".repeat(f) + "b".repeat(b) + " ".repeat(bar - f - b) + "]");
     }
 
     private static double micros(RunHead head, Activity activity, int rank) {

@@ -4,10 +4,8 @@ import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.StepReport;
 import java.io.PrintStream;
 import java.time.Duration;
-import java.util.Optional;
 import me.tongfei.progressbar.ConsoleProgressBarConsumer;
 import me.tongfei.progressbar.ProgressBar;
-import me.tongfei.progressbar.ProgressBarStyle;
 
 /** Progress on a terminal: one line that is drawn again a few times per second. */
 final class ProgressBarListener implements ProgressListener {
@@ -18,20 +16,25 @@ final class ProgressBarListener implements ProgressListener {
     private final PrintStream out;
     private final ProgressFigures figures;
     private final ProgressBar bar;
-    private volatile Duration left = Duration.ZERO; // read by the thread that draws
+    private volatile ProgressLine line; // read by the thread that draws
 
     ProgressBarListener(PrintStream out, int columns, String name, ProgressFigures figures) {
         this.out = out;
         this.figures = figures;
+        line =
+                new ProgressLine(
+                        shown(name),
+                        figures.firstStep(),
+                        figures.lastStep(),
+                        Duration.ZERO,
+                        ProgressLine.Figures.NONE);
+        boolean blocks = out.charset().newEncoder().canEncode('█');
         this.bar =
                 ProgressBar.builder()
-                        .setTaskName(shown(name))
                         .setInitialMax(figures.lastStep())
                         .startsFrom(figures.firstStep(), Duration.ZERO)
-                        .setStyle(style(out))
                         .setUpdateIntervalMillis(REDRAW_MILLIS)
-                        .setEtaFunction(
-                                state -> left.isZero() ? Optional.empty() : Optional.of(left))
+                        .setRenderer((_, width) -> line.text(width, blocks))
                         .setConsumer(
                                 new ConsoleProgressBarConsumer(out, columns > 0 ? columns : -1))
                         .build();
@@ -40,8 +43,6 @@ final class ProgressBarListener implements ProgressListener {
     @Override
     public void onStep(StepReport report) {
         figures.onStep(report);
-        left = figures.left();
-        bar.stepTo(report.step());
         tell();
     }
 
@@ -62,7 +63,7 @@ final class ProgressBarListener implements ProgressListener {
     @Override
     public void onRecovery(RecoveryReport report) {
         figures.goBackTo(report.fromStep());
-        bar.stepTo(report.fromStep());
+        tell();
         above(Told.recovery(report));
     }
 
@@ -84,9 +85,15 @@ final class ProgressBarListener implements ProgressListener {
     }
 
     private void tell() {
-        if (figures.step() > figures.firstStep()) {
-            bar.setExtraMessage(" " + figures.shortFigures());
-        }
+        boolean any = figures.step() > figures.firstStep();
+        line =
+                new ProgressLine(
+                        line.name(),
+                        figures.step(),
+                        figures.lastStep(),
+                        any ? figures.left() : Duration.ZERO,
+                        any ? figures.shortFigures() : ProgressLine.Figures.NONE);
+        bar.stepTo(figures.step());
     }
 
     private void above(String message) {
@@ -98,11 +105,5 @@ final class ProgressBarListener implements ProgressListener {
     private static String shown(String name) {
         String clean = name.strip().replaceAll("\\p{Cntrl}", "?");
         return clean.length() <= LONGEST_NAME ? clean : clean.substring(0, LONGEST_NAME);
-    }
-
-    private static ProgressBarStyle style(PrintStream out) {
-        return out.charset().newEncoder().canEncode('█')
-                ? ProgressBarStyle.UNICODE_BLOCK
-                : ProgressBarStyle.ASCII;
     }
 }

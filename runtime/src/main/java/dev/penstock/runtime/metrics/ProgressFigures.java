@@ -99,17 +99,14 @@ final class ProgressFigures {
                         Quantities.percent(bubblePredicted));
     }
 
-    /** The same for a line that is shared with a bar; what matters most comes first. */
-    String shortFigures() {
-        String validation =
-                Double.isNaN(validationLoss) ? "" : " val " + Quantities.loss(validationLoss);
-        return "loss %s%s %s tok/s bubble %s (ideal %s)"
-                .formatted(
-                        Quantities.loss(loss),
-                        validation,
-                        Quantities.count(stepTokens / stepNanos * 1e9),
-                        Quantities.percent(bubbleMeasured),
-                        Quantities.percent(bubblePredicted));
+    /** The same for a line that is shared with a bar. */
+    ProgressLine.Figures shortFigures() {
+        return new ProgressLine.Figures(
+                Quantities.loss(loss),
+                Quantities.count(stepTokens / stepNanos * 1e9),
+                Quantities.percent(bubbleMeasured),
+                Quantities.percent(bubblePredicted),
+                Double.isNaN(validationLoss) ? "" : Quantities.loss(validationLoss));
     }
 
     /** Time left, judged by the steps after the first, which is slow. */

@@ -3,6 +3,7 @@ package dev.penstock.runtime.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.schedules.render.GridColors;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
@@ -28,5 +29,13 @@ class TerminalTest {
     void aTerminalThatCannotShowColourGetsNone() {
         assertThat(Terminal.gridColors(true, Map.of("TERM", "dumb"))).isEqualTo(GridColors.NONE);
         assertThat(Terminal.gridColors(true, Map.of())).isEqualTo(GridColors.NONE);
+    }
+
+    @Test
+    void aTerminalThatDoesNotSayItsSizeHasTheUsualOne() {
+        assertThat(Terminal.Size.of("50 132\n")).isEqualTo(new Terminal.Size(132, 50));
+        for (String said : List.of("", "0 0", "24", "24 80 1", "rows columns")) {
+            assertThat(Terminal.Size.of(said)).isEqualTo(Terminal.Size.USUAL);
+        }
     }
 }

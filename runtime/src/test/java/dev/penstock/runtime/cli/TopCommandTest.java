@@ -3,13 +3,16 @@ package dev.penstock.runtime.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.actors.spi.RankGrid;
+import dev.penstock.runtime.dashboard.RunTop;
 import dev.penstock.runtime.events.RunEvent;
 import dev.penstock.runtime.events.RunEventLines;
+import dev.penstock.runtime.metrics.RunDirectory;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -67,12 +70,56 @@ class TopCommandTest {
                 .contains("128 tokens/s")
                 .contains("bubble 25.0 % (predicted 20.0 %)")
                 .containsPattern(
-                        " 0 +75 % +0 % +25 % +0 % +\\[ffffffbbbbbbbbbbbb {6}] +1.0 MiB +2.0 MiB"
-                                + " +0.3 s")
+                        " 0 +75 % +0 % +25 % +0 % +1.0 MiB +2.0 MiB +0.3 s"
+                                + " +\\[ffffffbbbbbbbbbbbb {6}]")
                 .contains("running, health stalled")
                 .containsPattern(" 1 +50 % +0 % +50 % ")
                 .contains("stall: rank 1 waits for rank 0")
                 .doesNotContain("\u001b");
+    }
+
+    @Test
+    void aSmallScreenShowsWhatFits() throws IOException {
+        int ranks = 40;
+        List<Long> each = Collections.nCopies(ranks, 100L);
+        RunEventLines.append(
+                folder.resolve("events.jsonl"),
+                new RunEvent.Began(
+                        1,
+                        1,
+                        "run",
+                        0,
+                        9,
+                        64,
+                        1000,
+                        "",
+                        RankGrid.pipeline(ranks),
+                        Collections.nCopies(ranks, 2L << 20),
+                        "",
+                        Map.of()),
+                new RunEvent.Stepped(
+                        2,
+                        3,
+                        4.5,
+                        1,
+                        1e-3,
+                        0,
+                        500_000,
+                        0.25,
+                        0.2,
+                        Map.of("forward", each, "backward", each, "receive", each),
+                        Collections.nCopies(ranks, 1L << 20)),
+                new RunEvent.Noted(3, RunEvent.Noted.Kind.STALL, "rank 1 waits ".repeat(9)));
+        var top = new RunTop(new RunDirectory(folder));
+
+        List<String> lines = top.lines(4, 80, 23);
+
+        assertThat(lines).hasSize(23).allSatisfy(line -> assertThat(line).hasSizeLessThan(81));
+        assertThat(lines.get(4)).hasSize(80).endsWith("]");
+        assertThat(lines.get(21)).contains("and 23 more ranks");
+        assertThat(lines.getLast()).startsWith("  stall: rank 1 waits").endsWith("~");
+        assertThat(top.lines(4, 20, 3)).allSatisfy(line -> assertThat(line).hasSizeLessThan(21));
+        assertThat(top.lines(4)).hasSize(4 + ranks + 1);
     }
 
     @Test

@@ -7,6 +7,7 @@ import dev.penstock.schedules.ir.PipelineShape;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
@@ -112,7 +113,31 @@ class ProgressListenerTest {
                 .contains("\r")
                 .contains("quick")
                 .contains("2/4")
-                .containsPattern("loss \\d\\.\\d{4} .*tok/s bubble .* \\(ideal ");
+                .containsPattern("loss \\d\\.\\d{4} .*tok/s  bubble .* \\(ideal ");
+    }
+
+    @Test
+    void aNarrowTerminalLosesWhatMattersLeast() {
+        var line =
+                new ProgressLine(
+                        "quickstart",
+                        150,
+                        600,
+                        Duration.ofSeconds(66),
+                        new ProgressLine.Figures("2.8412", "12.3k", "14.2 %", "11.1 %", "2.9000"));
+
+        for (int width = 1; width <= 200; width++) {
+            assertThat(line.text(width, true)).hasSize(width);
+        }
+        assertThat(line.text(130, true))
+                .startsWith("quickstart  25 % │███")
+                .contains(" 150/600  loss 2.8412  12.3k tok/s  bubble 14.2 % (ideal 11.1 %)")
+                .contains("  val 2.9000  ETA 1:06");
+        assertThat(line.text(80, true))
+                .startsWith(" 25 % │███▎         │ 150/600")
+                .endsWith("loss 2.8412  12.3k tok/s  bubble 14.2 %  ETA 1:06");
+        assertThat(line.text(40, false)).isEqualTo(" 25 % |==         | 150/600  loss 2.8412");
+        assertThat(line.text(10, false)).isEqualTo(" 25 % 150/");
     }
 
     private ProgressListener lines(long steps) {
