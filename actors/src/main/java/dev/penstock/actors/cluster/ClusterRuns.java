@@ -17,6 +17,7 @@ import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.StepTokens;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.time.Duration;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -172,6 +173,7 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
     private record NodeLeft(NodeBook.Entry node) implements Command {}
 
     private static final Logger LOG = LoggerFactory.getLogger(ClusterRuns.class);
+    private static final Duration ASK_AGAIN = Duration.ofSeconds(1);
 
     private final RunMaker maker;
     private final String host;
@@ -354,8 +356,12 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
 
     private void onNodesListed(Receptionist.Listing listing) {
         for (ActorRef<ClusterNode.Command> node : listing.getServiceInstances(ClusterNode.KEY)) {
-            node.tell(new ClusterNode.Introduce(host, lifeline.address(), introductions));
+            node.tell(introduce());
         }
+    }
+
+    private ClusterNode.Introduce introduce() {
+        return new ClusterNode.Introduce(host, lifeline.address(), introductions);
     }
 
     private void onIntroduced(ClusterNode.Introduction introduction) {
@@ -374,10 +380,15 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
         serveWaiting();
     }
 
+    /**
+     * Also of a node that lives: Akka answers a watch by the watched one's death while it still
+     * clears away what it had for that address, whose former member was removed and has come back.
+     */
     private void onNodeLeft(NodeBook.Entry node) {
         String address = node.offer().address();
         if (nodes.at(address).filter(node::equals).isPresent()) { // else another is there by now
             lost(address, "it left the cluster");
+            getContext().scheduleOnce(ASK_AGAIN, node.node(), introduce());
         }
     }
 

@@ -101,6 +101,38 @@ class ClusterRecoveryIT {
                 .containsOnly(0L);
     }
 
+    /** It is out of the cluster when it wakes up, joins anew, and is as good as any other. */
+    @Test
+    void aNodeThatStoodStillComesBackAndGetsARankAgain() throws Exception {
+        try (ForkedCli seed = cluster.seed();
+                ForkedCli one = worker(seed);
+                ForkedCli two = worker(seed)) {
+            one.awaitOutput("joined");
+            two.awaitOutput("joined");
+            try (ForkedCli train =
+                    cluster.trainSteadily(List.of(address(seed)), "recovery.mirror=on")) {
+                cluster.awaitSteps(10);
+                ForkedCli sleeper = ownsDriver(one) ? two : one;
+                sleeper.signal("STOP");
+                train.awaitOutput("placed: ranks 0-1 on ");
+                seed.awaitOutput("is out of the cluster");
+                awaitNodes(seed, 1);
+
+                sleeper.signal("CONT");
+                sleeper.awaitOutput("it starts anew and joins again");
+                awaitNodes(seed, 2);
+                assertThat(rebalance(seed)).contains("go to emptier nodes");
+                cluster.awaitRecoveries(2);
+                cluster.stopAfterMoreSteps(address(seed), train);
+            }
+        }
+
+        cluster.expectTheBitsOfACalmRun();
+        assertThat(cluster.run().recoveries())
+                .extracting(recovery -> recovery.get("stepsLost").asLong())
+                .containsOnly(0L);
+    }
+
     /** Nobody dies: a rank moves between two steps, to a node that came later. */
     @Test
     void rebalancingMovesARankToANodeThatJoinedAndCostsNoStep() throws Exception {
