@@ -2,12 +2,16 @@ package dev.penstock.cuda;
 
 import dev.penstock.cuda.cpu.CpuDevice;
 import dev.penstock.cuda.cpu.CpuScope;
+import dev.penstock.cuda.cpu.CpuScratch;
+import dev.penstock.cuda.device.CountedKernels;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.gpu.GpuDevice;
 import dev.penstock.cuda.gpu.GpuProbe;
+import dev.penstock.cuda.gpu.GpuScratch;
 import dev.penstock.cuda.kernels.ReferenceDevice;
+import dev.penstock.cuda.kernels.SilentKernels;
 
 /** Opens devices: the only class that sees every kind. */
 public final class Devices {
@@ -29,6 +33,18 @@ public final class Devices {
                                     settings.memoryLimitBytes(),
                                     settings.traceAllocations()));
             case CUDA -> GpuDevice.open(settings);
+        };
+    }
+
+    /**
+     * Counts what the kernels of such a device would hold for themselves, with the libraries of
+     * this machine; opens no device. Whether there could be one is not asked.
+     */
+    public static CountedKernels counting(DeviceSettings settings) {
+        return switch (settings.kind()) {
+            case AUTO, CPU -> CpuScratch.of(settings);
+            case REFERENCE -> new SilentKernels();
+            case CUDA -> GpuScratch.of(settings);
         };
     }
 

@@ -44,6 +44,9 @@ public record MemoryUse(String use, long peakBytes) {
     /** Other ranks' state, and blocks on their way to it. */
     public static final String MIRRORS = "mirrors";
 
+    /** What kernels hold for themselves. */
+    public static final String KERNELS = "kernels";
+
     /** All of them, as they are shown. */
     public static final List<String> ALL =
             List.of(
@@ -57,7 +60,8 @@ public record MemoryUse(String use, long peakBytes) {
                     ACCUMULATORS,
                     BUFFERS,
                     COLLECTIVES,
-                    MIRRORS);
+                    MIRRORS,
+                    KERNELS);
 
     private static final String MIRROR = "mirror";
 

@@ -44,9 +44,8 @@ final class CpuAttention {
             return (float) (1 / Math.sqrt(headWidth()));
         }
 
-        /** End of the slice in its sequence: no key lies beyond. */
         int keys() {
-            return blocks.firstToken() + blocks.tokens();
+            return CpuAttention.keys(blocks);
         }
 
         /** Queries, keys or values (part 0, 1, 2) of one head of one sequence, from a token on. */
@@ -98,13 +97,12 @@ final class CpuAttention {
     /** Heads are taken by whichever thread is free: a head's bits do not depend on its thread. */
     private void eachHead(Call call, int squares, HeadWork work) {
         for (Scratch s : scratch) {
-            s.reserve(squares * scoreBytes(call) + SUM_BYTES);
+            s.reserve(scratchBytes(squares, call.blocks));
         }
         int items = call.blocks.sequences() * call.heads;
         AtomicInteger next = new AtomicInteger();
-        long elements = (long) items * call.blocks.tokens() * call.keys();
         pool.run(
-                elements,
+                elements(call.heads, call.blocks),
                 thread -> {
                     for (int i = next.getAndIncrement(); i < items; i = next.getAndIncrement()) {
                         work.run(thread, i / call.heads, i % call.heads);
@@ -112,8 +110,43 @@ final class CpuAttention {
                 });
     }
 
+    /**
+     * Scratch of a thread.
+     *
+     * @param squares of queries and keys: 1 forward, 2 backward
+     */
+    static long scratchBytes(int squares, TokenBlocks blocks) {
+        return squares * scoreBytes(keys(blocks)) + SUM_BYTES;
+    }
+
+    /** Most keys of a block with fewer queries than {@code rows}; 0 if there is none. */
+    static int keysOfSmallBlock(TokenBlocks blocks, int rows) {
+        int most = 0;
+        int first = blocks.firstToken();
+        while (first < keys(blocks)) {
+            int end = blockEnd(blocks, first);
+            most = end - first < rows ? end : most;
+            first = end;
+        }
+        return most;
+    }
+
+    /** End of a slice in its sequence: no key lies beyond. */
+    private static int keys(TokenBlocks blocks) {
+        return blocks.firstToken() + blocks.tokens();
+    }
+
+    /** How much there is to do for the threads. */
+    static long elements(int heads, TokenBlocks blocks) {
+        return (long) heads * blocks.rows() * keys(blocks);
+    }
+
     private static long scoreBytes(Call call) {
-        return 4L * QUERY_ROWS * rowStride(call.keys());
+        return scoreBytes(call.keys());
+    }
+
+    private static long scoreBytes(int keys) {
+        return 4L * QUERY_ROWS * rowStride(keys);
     }
 
     /** Whole cache lines. */
@@ -124,18 +157,18 @@ final class CpuAttention {
     private void forwardHead(Call call, int thread, int sequence, int head) {
         int first = call.blocks.firstToken();
         while (first < call.keys()) {
-            int end = blockEnd(call, first);
+            int end = blockEnd(call.blocks, first);
             forwardBlock(call, thread, sequence, head, first, end);
             first = end;
         }
     }
 
     /** Blocks end at grid lines and at multiples of the block size counted from them. */
-    private static int blockEnd(Call call, int first) {
-        int grid = call.blocks.grid();
+    private static int blockEnd(TokenBlocks blocks, int first) {
+        int grid = blocks.grid();
         int line = first / grid * grid;
         int end = line + ((first - line) / QUERY_ROWS + 1) * QUERY_ROWS;
-        return Math.min(Math.min(end, line + grid), call.keys());
+        return Math.min(Math.min(end, line + grid), keys(blocks));
     }
 
     private static int blockStart(Call call, int end) {

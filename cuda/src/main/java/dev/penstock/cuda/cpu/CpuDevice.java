@@ -36,10 +36,7 @@ public final class CpuDevice implements Device {
      */
     public CpuDevice(DeviceSettings settings) {
         OneDnn.Probe oneDnn = chooseGemm(settings.gemm());
-        threads =
-                settings.threads() > 0
-                        ? settings.threads()
-                        : Runtime.getRuntime().availableProcessors();
+        threads = threads(settings);
         vectorBits = settings.vectorBits() > 0 ? settings.vectorBits() : preferredVectorBits();
         memory = CpuScope.root("cpu", settings.memoryLimitBytes(), settings.traceAllocations());
         scratchScope = memory.child("scratch", Long.MAX_VALUE);
@@ -86,6 +83,13 @@ public final class CpuDevice implements Device {
                                 products,
                                 new CpuAttention(pool, floats, lanes, scores),
                                 new CpuEarlierAttention(pool, floats, lanes, scores)));
+    }
+
+    /** That work on an op. */
+    static int threads(DeviceSettings settings) {
+        return settings.threads() > 0
+                ? settings.threads()
+                : Runtime.getRuntime().availableProcessors();
     }
 
     private OneDnnBFloatProduct bfloatProduct(OneDnn library) {

@@ -60,12 +60,25 @@ final class CpuEarlierAttention {
 
         /** Elements from one row of scores to the next: whole cache lines. */
         int across() {
-            return (keys() + 15) & -16;
+            return CpuEarlierAttention.across(keys());
         }
 
         long scoreBytes() {
-            return 4L * QUERY_ROWS * across();
+            return scratchBytes(1, q.rows(), keys());
         }
+    }
+
+    private static int across(int keys) {
+        return (keys + 15) & -16;
+    }
+
+    /**
+     * Scratch of a thread.
+     *
+     * @param squares of queries and keys: 1 forward, 2 backward
+     */
+    static long scratchBytes(int squares, int queries, int keys) {
+        return queries == 0 || keys == 0 ? 0 : squares * 4L * QUERY_ROWS * across(keys);
     }
 
     void forward(Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {
@@ -103,6 +116,17 @@ final class CpuEarlierAttention {
                 });
     }
 
+    /** How much there is to do for the threads. */
+    static long elements(int heads, int queries, int keys) {
+        return (long) heads * queries * keys;
+    }
+
+    /** Whether a block has fewer queries than {@code rows}. */
+    static boolean hasSmallBlock(int queries, int rows) {
+        int last = queries % QUERY_ROWS;
+        return last > 0 && last < rows;
+    }
+
     @FunctionalInterface
     private interface HeadWork {
         void run(int thread, int head);
@@ -113,11 +137,11 @@ final class CpuEarlierAttention {
             return;
         }
         for (Scratch s : scratch) {
-            s.reserve(squares * call.scoreBytes());
+            s.reserve(scratchBytes(squares, call.q.rows(), call.keys()));
         }
         AtomicInteger next = new AtomicInteger();
         pool.run(
-                (long) call.heads * call.q.rows() * call.keys(),
+                elements(call.heads, call.q.rows(), call.keys()),
                 thread -> {
                     for (int i = next.getAndIncrement();
                             i < call.heads;

@@ -79,7 +79,7 @@ final class CpuProducts {
             Tensor tensor,
             boolean transposed,
             FactorConverter converter) {
-        if (multiply == DType.F32 || bfloats != null && tensor.type() == DType.BF16) {
+        if (!converts(multiply, tensor, bfloats != null)) {
             to.set(tensor.address(), tensor.stride(), transposed, tensor.type().bytes());
             return;
         }
@@ -94,6 +94,15 @@ final class CpuProducts {
                 converted.elementBytes());
     }
 
+    /**
+     * Whether a factor is converted first.
+     *
+     * @param multipliesBFloats whether a library multiplies BF16
+     */
+    static boolean converts(DType multiply, Tensor factor, boolean multipliesBFloats) {
+        return multiply != DType.F32 && !(multipliesBFloats && factor.type() == DType.BF16);
+    }
+
     private MatrixProduct product(DType multiply) {
         return multiply == DType.BF16 && bfloats != null ? bfloats : floats;
     }
@@ -104,13 +113,39 @@ final class CpuProducts {
         call.c.set(c.address(), c.stride(), false, Float.BYTES);
         Pieces pieces = Pieces.of(c.rows(), c.columns(), pool.threads());
         call.pieces = pieces;
-        long multiplyAdds = (long) pieces.m() * pieces.n() * k;
-        if (pieces.count() == 1 || multiplyAdds < WORTH_WAKING) {
+        if (!worthWaking(pieces, k)) {
             for (int piece = 0; piece < pieces.count(); piece++) {
                 call.run(0, piece);
             }
         } else {
             pool.run(call);
+        }
+    }
+
+    /** Whether each piece has a thread of its own, that of its number; otherwise one has all. */
+    static boolean worthWaking(Pieces pieces, int k) {
+        return pieces.count() > 1 && (long) pieces.m() * pieces.n() * k >= WORTH_WAKING;
+    }
+
+    /** One product of many that make a weight gradient. */
+    interface TileWork {
+        void multiply(int row, int m, int column, int n, int first, int depth);
+    }
+
+    /**
+     * All blocks for one tile of a piece after the other: each tile is fetched from memory once.
+     */
+    static void eachTile(Pieces pieces, int piece, TokenBlocks grid, TileWork work) {
+        int endRow = pieces.endRow(piece);
+        int endColumn = pieces.endColumn(piece);
+        for (int i = pieces.firstRow(piece); i < endRow; i += TILE_ROWS) {
+            int m = Math.min(TILE_ROWS, endRow - i);
+            for (int j = pieces.firstColumn(piece); j < endColumn; j += TILE_COLUMNS) {
+                int n = Math.min(TILE_COLUMNS, endColumn - j);
+                for (int block = 0; block < grid.count(); block++) {
+                    work.multiply(i, m, j, n, grid.firstRow(block), grid.rowsOf(block));
+                }
+            }
         }
     }
 
@@ -167,26 +202,13 @@ final class CpuProducts {
             int endColumn = pieces.endColumn(piece);
             TokenBlocks grid = blocks;
             if (grid != null) {
-                addBlocks(thread, row, endRow, column, endColumn, grid);
+                eachTile(
+                        pieces,
+                        piece,
+                        grid,
+                        (i, m, j, n, first, depth) -> multiply(thread, i, m, j, n, first, depth));
             } else if (row < endRow && column < endColumn) {
                 multiply(thread, row, endRow - row, column, endColumn - column, 0, k);
-            }
-        }
-
-        /**
-         * All blocks for one tile of a piece after the other: each tile is fetched from memory
-         * once.
-         */
-        private void addBlocks(
-                int thread, int row, int endRow, int column, int endColumn, TokenBlocks grid) {
-            for (int i = row; i < endRow; i += TILE_ROWS) {
-                int m = Math.min(TILE_ROWS, endRow - i);
-                for (int j = column; j < endColumn; j += TILE_COLUMNS) {
-                    int n = Math.min(TILE_COLUMNS, endColumn - j);
-                    for (int block = 0; block < grid.count(); block++) {
-                        multiply(thread, i, m, j, n, grid.firstRow(block), grid.rowsOf(block));
-                    }
-                }
             }
         }
 

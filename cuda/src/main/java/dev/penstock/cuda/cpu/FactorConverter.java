@@ -50,9 +50,18 @@ final class FactorConverter {
     }
 
     private Operand reserve(Tensor from, boolean transposed, int bytes) {
-        int stride = (from.columns() + STRIDE_QUANTUM - 1) & -STRIDE_QUANTUM;
-        long address = scratch.reserve(Math.max(64, (long) from.rows() * stride * bytes));
-        return new Operand(address, stride, transposed, bytes);
+        long address = scratch.reserve(bytes(from, bytes));
+        return new Operand(address, stride(from), transposed, bytes);
+    }
+
+    /** Elements from one converted row to the next. */
+    static int stride(Tensor from) {
+        return (from.columns() + STRIDE_QUANTUM - 1) & -STRIDE_QUANTUM;
+    }
+
+    /** Scratch for a factor. */
+    static long bytes(Tensor from, int elementBytes) {
+        return Math.max(64, (long) from.rows() * stride(from) * elementBytes);
     }
 
     private static long rowBytes(Tensor tensor, int row) {

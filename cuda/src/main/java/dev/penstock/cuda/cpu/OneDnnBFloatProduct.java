@@ -63,6 +63,11 @@ final class OneDnnBFloatProduct implements MatrixProduct, AutoCloseable {
         }
     }
 
+    /** That a thread keeps for a kernel. */
+    static long scratchBytes(BFloatMatmul kernel) {
+        return Math.max(64, kernel.scratchBytes());
+    }
+
     @Override
     public void multiply(
             int thread,
@@ -96,7 +101,7 @@ final class OneDnnBFloatProduct implements MatrixProduct, AutoCloseable {
                                     strideC,
                                     accumulate));
         }
-        long scratch = worker.scratch.reserve(Math.max(64, kernel.scratchBytes()));
+        long scratch = worker.scratch.reserve(scratchBytes(kernel));
         kernel.multiply(a, b, c, scratch);
     }
 

@@ -28,6 +28,15 @@ final class RowPadding implements MatrixProduct {
         this.padding = padding;
     }
 
+    private static long leftBytes(int k, DType factors) {
+        return LEAST_ROWS * (long) k * factors.bytes() + 63 & -64;
+    }
+
+    /** Scratch for a product that is padded. */
+    static long bytes(int n, int k, DType factors) {
+        return leftBytes(k, factors) + LEAST_ROWS * (long) n * Float.BYTES + 64;
+    }
+
     @Override
     public void multiply(
             int thread,
@@ -61,9 +70,9 @@ final class RowPadding implements MatrixProduct {
             return;
         }
         long aRow = (long) k * factors.bytes();
-        long aBytes = LEAST_ROWS * aRow + 63 & -64;
+        long aBytes = leftBytes(k, factors);
         long cRow = (long) n * Float.BYTES;
-        long left = padding[thread].reserve(aBytes + LEAST_ROWS * cRow + 64);
+        long left = padding[thread].reserve(bytes(n, k, factors));
         long result = left + aBytes;
         Addresses.clear(left, aBytes + LEAST_ROWS * cRow);
         for (int i = 0; i < m; i++) {

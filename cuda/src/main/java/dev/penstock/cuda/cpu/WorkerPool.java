@@ -47,6 +47,11 @@ final class WorkerPool implements AutoCloseable {
         return workers.length + 1;
     }
 
+    /** Whether there is enough to do for all threads. */
+    static boolean worthWaking(long elements) {
+        return elements >= WORTH_WAKING;
+    }
+
     /**
      * Runs the work of a small op on the calling thread and of a bigger one on all threads. Shares
      * are the same either way.
@@ -54,7 +59,7 @@ final class WorkerPool implements AutoCloseable {
      * @param elements how much there is to do, in elements of a memory-bound kernel
      */
     void run(long elements, Work newWork) {
-        if (elements < WORTH_WAKING) {
+        if (!worthWaking(elements)) {
             for (int thread = 0; thread < threads(); thread++) {
                 newWork.run(thread);
             }

@@ -66,7 +66,7 @@ final class CublasProducts implements GpuProducts {
     }
 
     /** What NVIDIA recommends: 32 MiB from Hopper on, 4 MiB before. */
-    private static long workspaceBytes(String computeCapability) {
+    static long workspaceBytes(String computeCapability) {
         int major =
                 Integer.parseInt(computeCapability.substring(0, computeCapability.indexOf('.')));
         return (major >= 9 ? 32 : 4) * MIB;
@@ -127,10 +127,19 @@ final class CublasProducts implements GpuProducts {
         if (factor.type() == DType.BF16) {
             return Operand.of(factor);
         }
-        int stride = Math.ceilDiv(factor.columns(), STRIDE_UNIT) * STRIDE_UNIT;
-        long address = scratch.reserve((long) DType.BF16.bytes() * stride * factor.rows());
+        int stride = narrowStride(factor);
+        long address = scratch.reserve(narrowBytes(factor));
         elements.narrow(factor, address, stride);
         return new Operand(address, stride);
+    }
+
+    private static int narrowStride(Tensor factor) {
+        return Math.ceilDiv(factor.columns(), STRIDE_UNIT) * STRIDE_UNIT;
+    }
+
+    /** Of an F32 factor that is rounded to be multiplied as BF16. */
+    static long narrowBytes(Tensor factor) {
+        return (long) DType.BF16.bytes() * narrowStride(factor) * factor.rows();
     }
 
     @Override

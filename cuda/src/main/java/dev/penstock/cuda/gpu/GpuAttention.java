@@ -141,10 +141,14 @@ final class GpuAttention {
         queryGradient(span, dq);
     }
 
+    static long deltaBytes(Tensor y, int heads) {
+        return (long) Float.BYTES * y.rows() * heads;
+    }
+
     /** {@code dy . y} of each row and head. */
     private long deltas(Tensor y, Tensor dy, int heads) {
         int sums = y.rows() * heads;
-        long deltas = scratch.reserve((long) Float.BYTES * sums);
+        long deltas = scratch.reserve(deltaBytes(y, heads));
         launch.begin().view(dy).view(y).wide(deltas);
         launch.integer(y.rows()).integer(heads).integer(y.columns() / heads);
         launch.run(delta, Math.ceilDiv(sums, THREADS / 32), THREADS);

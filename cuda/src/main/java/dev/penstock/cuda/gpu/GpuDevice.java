@@ -47,7 +47,7 @@ public final class GpuDevice implements Device {
                         launch,
                         elements,
                         partialSums,
-                        scratchScope.tensor("result", DType.I32, 1, 2));
+                        scratchScope.tensor("result", DType.I32, 1, GpuSums.RESULT_WORDS));
         products = products(settings, elements, module, launch);
         kernels =
                 new CheckedKernels(

@@ -15,6 +15,9 @@ final class GpuSums {
     private static final int RUN_ELEMENTS = 16384;
     private static final int MOST_BLOCKS_DOWN = 65535;
 
+    /** Of an answer to the host. */
+    static final int RESULT_WORDS = 2;
+
     private final Launch launch;
     private final Scratch partial;
     private final Tensor result;
@@ -43,9 +46,26 @@ final class GpuSums {
         findNonFinite = module.function("findNonFinite");
     }
 
+    /** Of the sums of every block of rows. */
+    static long biasBytes(Tensor dy, TokenBlocks blocks) {
+        return (long) Float.BYTES * blocks.count() * dy.columns();
+    }
+
+    static long normBytes(Tensor dy, TokenBlocks blocks) {
+        return 2 * biasBytes(dy, blocks);
+    }
+
+    static long squaredNormBytes(Tensor x) {
+        return (long) Double.BYTES * runs(x);
+    }
+
+    private static int runs(Tensor x) {
+        return Math.toIntExact(Math.ceilDiv(x.elements(), (long) RUN_ELEMENTS));
+    }
+
     void biasGradient(Tensor dy, Tensor dBias, TokenBlocks blocks) {
         int columns = dy.columns();
-        long sums = partial.reserve((long) Float.BYTES * blocks.count() * columns);
+        long sums = partial.reserve(biasBytes(dy, blocks));
         launch.begin().view(dy).wide(sums).integer(columns).order(blocks);
         overBlocks(biasGradientOfBlocks, columns, blocks);
         addInOrder(sums, columns, blocks.count(), dBias);
@@ -60,7 +80,7 @@ final class GpuSums {
             Tensor dBias,
             TokenBlocks blocks) {
         int columns = dy.columns();
-        long sums = partial.reserve(2L * Float.BYTES * blocks.count() * columns);
+        long sums = partial.reserve(normBytes(dy, blocks));
         launch.begin().view(dy).view(x).vector(mean).vector(rstd).wide(sums);
         launch.integer(columns).order(blocks);
         overBlocks(layerNormBackwardWeightOfBlocks, columns, blocks);
@@ -81,11 +101,11 @@ final class GpuSums {
 
     /** Waits for the result. */
     double squaredNorm(Tensor x) {
-        int runs = Math.toIntExact(Math.ceilDiv(x.elements(), (long) RUN_ELEMENTS));
+        int runs = runs(x);
         if (runs == 0) {
             return 0;
         }
-        long sums = partial.reserve((long) Double.BYTES * runs);
+        long sums = partial.reserve(squaredNormBytes(x));
         launch.begin()
                 .vector(x)
                 .wide(x.elements())

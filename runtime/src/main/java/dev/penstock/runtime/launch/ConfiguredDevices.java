@@ -29,22 +29,25 @@ public final class ConfiguredDevices {
      * otherwise.
      */
     static DeviceFactory of(DeviceSection section, int ranks) {
-        return of(
-                section.kind(),
-                new DeviceSettings(
-                        kindOf(section.kind()),
-                        section.threads().orElse(coresOfEach(ranks)),
-                        switch (section.gemm()) {
-                            case AUTO -> DeviceSettings.Gemm.AUTO;
-                            case ONEDNN -> DeviceSettings.Gemm.ONEDNN;
-                            case JAVA -> DeviceSettings.Gemm.JAVA;
-                            case CUBLAS -> DeviceSettings.Gemm.CUBLAS;
-                            case KERNELS -> DeviceSettings.Gemm.KERNELS;
-                        },
-                        section.vectorBits().bits(),
-                        section.kind().gpu().orElse(0),
-                        section.memoryLimit().map(Bytes::bytes).orElse(Long.MAX_VALUE),
-                        false));
+        return of(section.kind(), settings(section, ranks));
+    }
+
+    /** Of the device of any rank, on a machine with as many cores as this one. */
+    static DeviceSettings settings(DeviceSection section, int ranks) {
+        return new DeviceSettings(
+                kindOf(section.kind()),
+                section.threads().orElse(coresOfEach(ranks)),
+                switch (section.gemm()) {
+                    case AUTO -> DeviceSettings.Gemm.AUTO;
+                    case ONEDNN -> DeviceSettings.Gemm.ONEDNN;
+                    case JAVA -> DeviceSettings.Gemm.JAVA;
+                    case CUBLAS -> DeviceSettings.Gemm.CUBLAS;
+                    case KERNELS -> DeviceSettings.Gemm.KERNELS;
+                },
+                section.vectorBits().bits(),
+                section.kind().gpu().orElse(0),
+                section.memoryLimit().map(Bytes::bytes).orElse(Long.MAX_VALUE),
+                false);
     }
 
     private static DeviceFactory of(DeviceKind kind, DeviceSettings settings) {

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.launch;
 
+import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.runtime.checkpoint.CheckpointException;
 import dev.penstock.runtime.config.ConfigException;
 import dev.penstock.runtime.config.DraftConfig;
@@ -159,10 +160,12 @@ final class PartChecks {
         boolean keepsSent =
                 ConfiguredDataPlane.keepsSentTensors(
                         config.dataPlane(), ConfiguredFaults.harmFrames(config));
+        RunPlan plan = ConfiguredPlan.forMemory(config, proved, asked.evaluateOnly());
         return new PlannedMemory(
-                ConfiguredPlan.forMemory(config, proved, asked.evaluateOnly()),
+                plan,
                 settings,
                 stages,
+                KernelMemory.of(config, plan, stages),
                 keepsSent,
                 ConfiguredPlan.homes(config));
     }

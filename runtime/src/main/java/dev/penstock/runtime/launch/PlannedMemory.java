@@ -19,8 +19,9 @@ import java.util.function.ToLongFunction;
 import java.util.stream.IntStream;
 
 /**
- * Device memory that the ranks of a run hold: stages, boundary tensors, blocks of collectives, and
- * mirrors with the blocks in which gradients travel to them. Nothing is allocated.
+ * Device memory that the ranks of a run hold: stages, boundary tensors, blocks of collectives,
+ * mirrors with the blocks in which gradients travel to them, and what kernels hold for themselves.
+ * Nothing is allocated.
  *
  * @param plan of which only programs, numbers in flight and mirrors matter
  * @param keepsSent whether sent tensors are kept until they are verified
@@ -31,6 +32,7 @@ record PlannedMemory(
         RunPlan plan,
         GptSettings model,
         GptStageFactory stages,
+        KernelMemory kernels,
         boolean keepsSent,
         List<Integer> homes) {
 
@@ -106,6 +108,7 @@ record PlannedMemory(
                         MemoryUse.COLLECTIVES,
                         BoundaryMemory.collectiveBytes(rank, plan.grid(), homes)));
         uses.add(new MemoryUse(MemoryUse.MIRRORS, mirrors));
+        uses.add(new MemoryUse(MemoryUse.KERNELS, kernels.ofRank(rank)));
         return uses;
     }
 

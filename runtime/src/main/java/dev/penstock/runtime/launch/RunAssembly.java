@@ -51,6 +51,7 @@ public final class RunAssembly implements AutoCloseable {
     private final RunPlan plan;
     private final FaultInjector faults;
     private final GptStageFactory stages;
+    private final KernelMemory kernels;
     private final CheckpointDirectory checkpoints;
     private final ConfiguredDataPlane dataPlane;
 
@@ -71,6 +72,7 @@ public final class RunAssembly implements AutoCloseable {
                                 parts.data(),
                                 parts.start().parameters())
                         .following(parts.schedule().passes());
+        this.kernels = KernelMemory.of(config(), plan, stages);
         this.checkpoints =
                 new CheckpointDirectory(
                         options.directory().resolve(CheckpointFolders.FOLDER),
@@ -144,7 +146,12 @@ public final class RunAssembly implements AutoCloseable {
      */
     List<MemoryPlan> plannedMemory(boolean betweenHosts, List<Integer> homes) {
         return new PlannedMemory(
-                        plan, model(), stages, dataPlane.keepsSentTensors(betweenHosts), homes)
+                        plan,
+                        model(),
+                        stages,
+                        kernels,
+                        dataPlane.keepsSentTensors(betweenHosts),
+                        homes)
                 .ofAllRanks();
     }
 

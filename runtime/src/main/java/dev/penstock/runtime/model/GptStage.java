@@ -165,6 +165,37 @@ public final class GptStage implements StageProgram {
         }
     }
 
+    /**
+     * A stage without memory.
+     *
+     * @param kernels that look at the shapes of tensors alone
+     */
+    static GptStage counting(
+            GptSettings settings,
+            StageRole role,
+            StageBudget budget,
+            RankPlace place,
+            Kernels kernels) {
+        StageScopes scopes = StageScopes.counting(settings, "stage " + role.stage());
+        RankBuffers allocated =
+                RankBuffers.allocate(
+                        List.of(scopes),
+                        settings,
+                        List.of(role),
+                        place,
+                        List.of(budget),
+                        List.of());
+        return new GptStage(
+                settings,
+                role,
+                kernels,
+                scopes,
+                allocated.stages().getFirst(),
+                allocated.pools(),
+                place,
+                (_, _, _, _) -> {});
+    }
+
     /** Bytes held on the device. */
     public StageMemory memory() {
         return scopes.memory();
@@ -202,13 +233,18 @@ public final class GptStage implements StageProgram {
 
     @Override
     public void beginStep(StepKind newKind, long step) {
+        begin(newKind, step);
+        data.read(kind, step);
+    }
+
+    /** All but the step's data. */
+    void begin(StepKind newKind, long step) {
         kind = newKind;
         guard.atStep(step);
         buffers.stash().clear();
         if (kind == StepKind.TRAIN) {
             gradients.begin();
         }
-        data.read(kind, step);
     }
 
     @Override

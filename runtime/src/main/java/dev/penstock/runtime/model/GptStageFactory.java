@@ -4,6 +4,7 @@ import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.StageBuilder;
 import dev.penstock.actors.spi.StageMirror;
+import dev.penstock.cuda.device.CountedKernels;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.runtime.data.BatchSource;
@@ -129,6 +130,23 @@ public final class GptStageFactory implements StageBuilder {
         return scopes.stream()
                 .map(StageScopes::memory)
                 .reduce(StageMemory.NOTHING, StageMemory::plus);
+    }
+
+    /**
+     * Device memory that kernels will hold for themselves on a rank; nothing is allocated.
+     *
+     * @param kernels that hold nothing yet
+     */
+    public long kernelBytes(List<Integer> stages, RankPlace place, CountedKernels kernels) {
+        for (int stage : stages) {
+            KernelRehearsal.of(
+                    settings,
+                    settings.role(stage, place),
+                    place,
+                    budgets.get(stage).split(),
+                    kernels);
+        }
+        return kernels.bytes();
     }
 
     /** What an order makes come and go on a stage; nothing is allocated. */

@@ -9,7 +9,6 @@ import java.util.stream.Collectors;
 
 /** What ranks hold device memory for: planned, proved and measured side by side. */
 final class MemoryTable {
-    private static final String KERNELS = "kernels";
     private static final MemoryPlan UNKNOWN = new MemoryPlan(List.of(), List.of(), 0);
 
     private MemoryTable() {}
@@ -97,14 +96,13 @@ final class MemoryTable {
                         use ->
                                 MemoryUse.ALL.contains(use.use())
                                         ? use
-                                        : new MemoryUse(KERNELS, use.peakBytes()))
+                                        : new MemoryUse(MemoryUse.KERNELS, use.peakBytes()))
                 .toList();
     }
 
     /** Those that are something, in the order in which they are shown. */
     private static List<String> usesOf(MemoryPlan plan, List<MemoryUse> measured) {
         List<String> uses = new ArrayList<>(MemoryUse.ALL);
-        uses.add(KERNELS);
         uses.removeIf(
                 use -> MemoryPlan.of(plan.proved(), use) == 0 && MemoryPlan.of(measured, use) == 0);
         return uses;

@@ -3,7 +3,10 @@ package dev.penstock.runtime.model;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.cuda.Devices;
+import dev.penstock.cuda.device.CountedKernels;
+import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.DeviceSettings.Gemm;
 import dev.penstock.cuda.device.DeviceSettings.Kind;
@@ -153,6 +156,36 @@ class GpuRunTest {
                 losses.add(pipeline.train(step));
             }
             return losses;
+        }
+    }
+
+    /** Also the workspace of cuBLAS, factors in bf16, and sums of blocks. */
+    @ParameterizedTest
+    @CsvSource({"CUBLAS, FLOAT32", "CUBLAS, BF16", "KERNELS, BF16"})
+    void whatItHoldsIsPredictedToTheByte(Gemm gemm, Precision precision) {
+        GptSettings settings =
+                TinyRuns.settings(TinyRuns.TIED, 1, TinyRuns.batch(List.of(8, 8)), precision);
+        Device device = Devices.open(GPU.withGemm(gemm));
+        try (PipelineDriver pipeline =
+                new PipelineDriver(
+                        device,
+                        settings,
+                        Orders.oneForwardOneBackward(1, 3, 2),
+                        TinyRuns.tokens(TinyRuns.TIED.vocabulary()),
+                        TinyRuns.roughWeights())) {
+            CountedKernels counted = Devices.counting(GPU.withGemm(gemm));
+            KernelRehearsal.of(
+                    settings,
+                    settings.role(0, RankPlace.single(0)),
+                    RankPlace.single(0),
+                    false,
+                    counted);
+
+            pipeline.train(1);
+
+            assertThat(device.memory().peakBytes())
+                    .isEqualTo(
+                            pipeline.stages().getFirst().memory().total() + counted.bytes());
         }
     }
 }

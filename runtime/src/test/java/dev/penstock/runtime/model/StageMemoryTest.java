@@ -189,6 +189,55 @@ class StageMemoryTest {
         assertThat(apartBytes - sharedBytes).isEqualTo(3 * 16 * 4 * row);
     }
 
+    /** Also what kernels hold, which depends on threads, precision and who multiplies. */
+    @ParameterizedTest
+    @CsvSource({
+        "FLOAT32, ONEDNN, 1, 16",
+        "FLOAT32, JAVA, 2, 16",
+        "BF16, AUTO, 1, 16",
+        "BF16, AUTO, 2, 12 4",
+        "BF16, JAVA, 3, 8 8"
+    })
+    void whatADeviceHoldsAfterTrainingIsPredictedToTheByte(
+            Precision precision, DeviceSettings.Gemm gemm, int threads, String lengths) {
+        List<Integer> slices = List.of(lengths.split(" ")).stream().map(Integer::valueOf).toList();
+        DeviceSettings cpu =
+                DeviceSettings.DEFAULTS
+                        .withKind(DeviceSettings.Kind.CPU)
+                        .withGemm(gemm)
+                        .withThreads(threads);
+        GptShape shape = new GptShape(301, 16, 64, 3, 4, true);
+        GptSettings settings = TinyRuns.settings(shape, 1, TinyRuns.batch(slices), precision);
+        for (boolean split : List.of(false, true)) {
+            Schedule whole = Orders.oneForwardOneBackward(1, 3, slices.size());
+            Schedule order = split ? Orders.split(whole, 1) : whole;
+            Device device = Devices.open(cpu);
+            try (PipelineDriver pipeline =
+                    new PipelineDriver(
+                            device,
+                            settings,
+                            order,
+                            TinyRuns.tokens(301),
+                            ParameterSource.none())) {
+                GptStage stage = pipeline.stages().getFirst();
+                var counted = Devices.counting(cpu);
+                KernelRehearsal.of(
+                        settings,
+                        settings.role(0, RankPlace.single(0)),
+                        RankPlace.single(0),
+                        split,
+                        counted);
+
+                pipeline.train(1);
+                pipeline.evaluate(0);
+
+                assertThat(counted.bytes()).isPositive();
+                assertThat(device.memory().peakBytes())
+                        .isEqualTo(stage.memory().total() + counted.bytes());
+            }
+        }
+    }
+
     @Test
     void aDeviceThatIsTooSmallSaysSoAndIsLeftEmpty() {
         GptStageFactory factory =

@@ -1,0 +1,251 @@
+package dev.penstock.cuda.cpu;
+
+import dev.penstock.cuda.device.CountedKernels;
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.cuda.kernels.SilentKernels;
+import dev.penstock.cuda.onednn.BFloatMatmul;
+import dev.penstock.cuda.onednn.OneDnn;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What the kernels of a CPU device hold for themselves: factors of products in BF16, rows of small
+ * products with their padding, a library's own scratch, scores of attention. Heads of attention are
+ * taken by whichever thread is free: then every thread is counted as if it had taken all.
+ */
+public final class CpuScratch extends SilentKernels {
+    private final int threads;
+
+    /** That multiplies; null where our own code does, which takes no device memory. */
+    private final @Nullable OneDnn library;
+
+    private final boolean multipliesBFloats;
+
+    /** Shared with {@link #anew}: to ask takes as long as to compile a kernel. */
+    private final Map<BFloatMatmul.Shape, Long> ofShapes;
+
+    private final long[] padding;
+    private final long[] bfloatPadding;
+    private final long[] products;
+    private long left;
+    private long right;
+    private long scores;
+
+    private CpuScratch(
+            int threads, @Nullable OneDnn library, Map<BFloatMatmul.Shape, Long> ofShapes) {
+        this.threads = threads;
+        this.library = library;
+        this.ofShapes = ofShapes;
+        multipliesBFloats = library != null && library.multipliesBFloat16();
+        padding = new long[threads];
+        bfloatPadding = new long[threads];
+        products = new long[threads];
+    }
+
+    /** Of a device with these settings on this machine; whether it can be opened is not asked. */
+    public static CpuScratch of(DeviceSettings settings) {
+        boolean java = settings.gemm() == DeviceSettings.Gemm.JAVA;
+        OneDnn library =
+                !java && OneDnn.probe() instanceof OneDnn.Probe.Found(OneDnn found) ? found : null;
+        return new CpuScratch(CpuDevice.threads(settings), library, new HashMap<>());
+    }
+
+    @Override
+    public long bytes() {
+        return left
+                + right
+                + threads * scores
+                + Arrays.stream(padding).sum()
+                + Arrays.stream(bfloatPadding).sum()
+                + Arrays.stream(products).sum();
+    }
+
+    @Override
+    public CountedKernels anew() {
+        return new CpuScratch(threads, library, ofShapes);
+    }
+
+    @Override
+    public void gemm(
+            DType multiply,
+            boolean transposeA,
+            Tensor a,
+            boolean transposeB,
+            Tensor b,
+            Tensor c,
+            boolean accumulate) {
+        takeFactors(multiply, a, b);
+        int k = transposeA ? a.rows() : a.columns();
+        Pieces pieces = Pieces.of(c.rows(), c.columns(), threads);
+        for (int piece = 0; piece < pieces.count(); piece++) {
+            int m = pieces.endRow(piece) - pieces.firstRow(piece);
+            int n = pieces.endColumn(piece) - pieces.firstColumn(piece);
+            if (m > 0 && n > 0) {
+                int thread = CpuProducts.worthWaking(pieces, k) ? piece : 0;
+                multiply(multiply, thread, m, n, k, transposeA, a, transposeB, b, c, accumulate);
+            }
+        }
+    }
+
+    @Override
+    public void weightGradient(
+            DType multiply, Tensor x, Tensor dy, Tensor dWeight, TokenBlocks blocks) {
+        takeFactors(multiply, x, dy);
+        Pieces pieces = Pieces.of(dWeight.rows(), dWeight.columns(), threads);
+        for (int piece = 0; piece < pieces.count(); piece++) {
+            int thread = CpuProducts.worthWaking(pieces, blocks.rows()) ? piece : 0;
+            CpuProducts.eachTile(
+                    pieces,
+                    piece,
+                    blocks,
+                    (row, m, column, n, first, depth) ->
+                            multiply(
+                                    multiply, thread, m, n, depth, true, x, false, dy, dWeight,
+                                    true));
+        }
+    }
+
+    private void takeFactors(DType multiply, Tensor a, Tensor b) {
+        left = Math.max(left, converted(multiply, a) ? FactorConverter.bytes(a, factorBytes()) : 0);
+        right =
+                Math.max(
+                        right,
+                        converted(multiply, b) ? FactorConverter.bytes(b, factorBytes()) : 0);
+    }
+
+    private boolean converted(DType multiply, Tensor factor) {
+        return CpuProducts.converts(multiply, factor, multipliesBFloats);
+    }
+
+    private int factorBytes() {
+        return multipliesBFloats ? DType.BF16.bytes() : DType.F32.bytes();
+    }
+
+    private void multiply(
+            DType multiply,
+            int thread,
+            int rows,
+            int n,
+            int k,
+            boolean transposeA,
+            Tensor a,
+            boolean transposeB,
+            Tensor b,
+            Tensor c,
+            boolean accumulate) {
+        if (library == null) {
+            return;
+        }
+        boolean bfloats = multiply == DType.BF16 && multipliesBFloats;
+        boolean padded = rows < RowPadding.LEAST_ROWS && !transposeA;
+        if (padded) {
+            long[] room = bfloats ? bfloatPadding : padding;
+            DType factors = bfloats ? DType.BF16 : DType.F32;
+            room[thread] = Math.max(room[thread], RowPadding.bytes(n, k, factors));
+        }
+        if (bfloats) {
+            var shape =
+                    new BFloatMatmul.Shape(
+                            padded ? RowPadding.LEAST_ROWS : rows,
+                            n,
+                            k,
+                            transposeA,
+                            padded ? k : strideOf(multiply, a),
+                            transposeB,
+                            strideOf(multiply, b),
+                            padded ? n : c.stride(),
+                            accumulate);
+            products[thread] = Math.max(products[thread], ofShape(library, shape));
+        }
+    }
+
+    private int strideOf(DType multiply, Tensor factor) {
+        return converted(multiply, factor) ? FactorConverter.stride(factor) : factor.stride();
+    }
+
+    private long ofShape(OneDnn oneDnn, BFloatMatmul.Shape shape) {
+        Long known = ofShapes.get(shape);
+        if (known != null) {
+            return known;
+        }
+        try (var kernel = new BFloatMatmul(oneDnn, shape)) {
+            long bytes = OneDnnBFloatProduct.scratchBytes(kernel);
+            ofShapes.put(shape, bytes);
+            return bytes;
+        }
+    }
+
+    @Override
+    public void attention(
+            Tensor qkv, Tensor y, Tensor logSumExp, int heads, int context, TokenBlocks blocks) {
+        attention(1, y, heads, blocks);
+    }
+
+    @Override
+    public void attentionBackward(
+            Tensor qkv,
+            Tensor y,
+            Tensor logSumExp,
+            Tensor dy,
+            Tensor dQkv,
+            int heads,
+            int context,
+            TokenBlocks blocks) {
+        attention(2, y, heads, blocks);
+    }
+
+    private void attention(int squares, Tensor y, int heads, TokenBlocks blocks) {
+        scores(CpuAttention.scratchBytes(squares, blocks));
+        int keys = CpuAttention.keysOfSmallBlock(blocks, RowPadding.LEAST_ROWS);
+        if (keys > 0) {
+            pad(CpuAttention.elements(heads, blocks), keys, y.columns() / heads);
+        }
+    }
+
+    /** Products of queries with keys, and of scores with values. */
+    private void pad(long elements, int keys, int width) {
+        for (int thread = 0; thread < (WorkerPool.worthWaking(elements) ? threads : 1); thread++) {
+            if (library != null) {
+                long bytes = RowPadding.bytes(keys, width, DType.F32);
+                padding[thread] = Math.max(padding[thread], bytes);
+            }
+        }
+    }
+
+    @Override
+    public void attentionToEarlier(
+            Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {
+        earlier(1, q, keyValues, heads);
+    }
+
+    @Override
+    public void attentionToEarlierBackward(
+            Tensor q,
+            Tensor keyValues,
+            Tensor y,
+            Tensor logSumExp,
+            Tensor dy,
+            Tensor dq,
+            Tensor dKeyValues,
+            int heads) {
+        earlier(2, q, keyValues, heads);
+    }
+
+    private void earlier(int squares, Tensor q, Tensor keyValues, int heads) {
+        int keys = keyValues.rows();
+        scores(CpuEarlierAttention.scratchBytes(squares, q.rows(), keys));
+        if (keys > 0 && CpuEarlierAttention.hasSmallBlock(q.rows(), RowPadding.LEAST_ROWS)) {
+            long elements = CpuEarlierAttention.elements(heads, q.rows(), keys);
+            pad(elements, keys, q.columns() / heads);
+        }
+    }
+
+    private void scores(long bytes) {
+        scores = Math.max(scores, bytes);
+    }
+}

@@ -1,0 +1,138 @@
+package dev.penstock.cuda.gpu;
+
+import dev.penstock.cuda.cublas.Cublas;
+import dev.penstock.cuda.device.CountedKernels;
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.cuda.kernels.SilentKernels;
+
+/** What the kernels of a GPU hold for themselves. */
+public final class GpuScratch extends SilentKernels {
+    /** Of a GPU that is not here: what cuBLAS wants most. */
+    private static final String NEWEST = "9.0";
+
+    /** Of cuBLAS; 0 where our own kernels multiply, which need nothing. */
+    private final long workspace;
+
+    private long left;
+    private long right;
+    private long partialSums;
+    private long attentionSums;
+
+    private GpuScratch(long workspace) {
+        this.workspace = workspace;
+    }
+
+    /**
+     * Of a device with these settings. Where this machine has no GPU, of one elsewhere, with a
+     * cuBLAS unless the settings want our own products.
+     */
+    public static GpuScratch of(DeviceSettings settings) {
+        if (settings.gemm() == DeviceSettings.Gemm.KERNELS) {
+            return new GpuScratch(0);
+        }
+        return switch (GpuProbe.run()) {
+            case GpuProbe.None _ -> new GpuScratch(CublasProducts.workspaceBytes(NEWEST));
+            case GpuProbe.Found(var gpus) ->
+                    switch (Cublas.probe()) {
+                        case Cublas.Probe.Missing _ -> new GpuScratch(0);
+                        case Cublas.Probe.Found _ -> {
+                            var gpu = gpus.get(Math.min(settings.gpu(), gpus.size() - 1));
+                            yield new GpuScratch(
+                                    CublasProducts.workspaceBytes(gpu.computeCapability()));
+                        }
+                    };
+        };
+    }
+
+    @Override
+    public long bytes() {
+        return (long) GpuSums.RESULT_WORDS * DType.I32.bytes()
+                + workspace
+                + left
+                + right
+                + partialSums
+                + attentionSums;
+    }
+
+    @Override
+    public CountedKernels anew() {
+        return new GpuScratch(workspace);
+    }
+
+    @Override
+    public void gemm(
+            DType multiply,
+            boolean transposeA,
+            Tensor a,
+            boolean transposeB,
+            Tensor b,
+            Tensor c,
+            boolean accumulate) {
+        if (workspace > 0 && multiply == DType.BF16) {
+            left = Math.max(left, narrowBytes(a));
+            right = Math.max(right, narrowBytes(b));
+        }
+    }
+
+    private static long narrowBytes(Tensor factor) {
+        return factor.type() == DType.BF16 ? 0 : CublasProducts.narrowBytes(factor);
+    }
+
+    @Override
+    public void weightGradient(
+            DType multiply, Tensor x, Tensor dy, Tensor dWeight, TokenBlocks blocks) {
+        gemm(multiply, true, x, false, dy, dWeight, true);
+    }
+
+    @Override
+    public void biasGradient(Tensor dy, Tensor dBias, TokenBlocks blocks) {
+        partialSums = Math.max(partialSums, GpuSums.biasBytes(dy, blocks));
+    }
+
+    @Override
+    public void layerNormBackwardWeight(
+            Tensor dy,
+            Tensor x,
+            Tensor mean,
+            Tensor rstd,
+            Tensor dGain,
+            Tensor dBias,
+            TokenBlocks blocks) {
+        partialSums = Math.max(partialSums, GpuSums.normBytes(dy, blocks));
+    }
+
+    @Override
+    public double squaredNorm(Tensor x) {
+        partialSums = Math.max(partialSums, GpuSums.squaredNormBytes(x));
+        return 0;
+    }
+
+    @Override
+    public void attentionBackward(
+            Tensor qkv,
+            Tensor y,
+            Tensor logSumExp,
+            Tensor dy,
+            Tensor dQkv,
+            int heads,
+            int context,
+            TokenBlocks blocks) {
+        attentionSums = Math.max(attentionSums, GpuAttention.deltaBytes(y, heads));
+    }
+
+    @Override
+    public void attentionToEarlierBackward(
+            Tensor q,
+            Tensor keyValues,
+            Tensor y,
+            Tensor logSumExp,
+            Tensor dy,
+            Tensor dq,
+            Tensor dKeyValues,
+            int heads) {
+        attentionSums = Math.max(attentionSums, GpuAttention.deltaBytes(y, heads));
+    }
+}

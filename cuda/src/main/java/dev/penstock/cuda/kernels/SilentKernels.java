@@ -1,0 +1,143 @@
+package dev.penstock.cuda.kernels;
+
+import dev.penstock.cuda.device.AdamWStep;
+import dev.penstock.cuda.device.CountedKernels;
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.cuda.device.TokenRange;
+
+/** Kernels that hold nothing for themselves; to be extended by those that do. */
+public class SilentKernels implements CountedKernels {
+    @Override
+    public long bytes() {
+        return 0;
+    }
+
+    @Override
+    public CountedKernels anew() {
+        return new SilentKernels();
+    }
+
+    @Override
+    public void gemm(
+            DType multiply,
+            boolean transposeA,
+            Tensor a,
+            boolean transposeB,
+            Tensor b,
+            Tensor c,
+            boolean accumulate) {}
+
+    @Override
+    public void weightGradient(
+            DType multiply, Tensor x, Tensor dy, Tensor dWeight, TokenBlocks blocks) {}
+
+    @Override
+    public void biasGradient(Tensor dy, Tensor dBias, TokenBlocks blocks) {}
+
+    @Override
+    public void addBias(Tensor y, Tensor bias) {}
+
+    @Override
+    public void addBiasAndResidual(Tensor y, Tensor bias, Tensor residual) {}
+
+    @Override
+    public void embedding(Tensor tokens, TokenRange range, Tensor table, Tensor y) {}
+
+    @Override
+    public void embeddingBackward(
+            Tensor dy, Tensor tokens, TokenRange range, Tensor dTable, TokenBlocks blocks) {}
+
+    @Override
+    public void layerNorm(Tensor x, Tensor gain, Tensor bias, Tensor y, Tensor mean, Tensor rstd) {}
+
+    @Override
+    public void layerNormBackwardInput(
+            Tensor dy, Tensor x, Tensor gain, Tensor mean, Tensor rstd, Tensor dx) {}
+
+    @Override
+    public void layerNormBackwardWeight(
+            Tensor dy,
+            Tensor x,
+            Tensor mean,
+            Tensor rstd,
+            Tensor dGain,
+            Tensor dBias,
+            TokenBlocks blocks) {}
+
+    @Override
+    public void biasGelu(Tensor pre, Tensor bias, Tensor y) {}
+
+    @Override
+    public void geluBackward(Tensor pre, Tensor dy) {}
+
+    @Override
+    public void attention(
+            Tensor qkv, Tensor y, Tensor logSumExp, int heads, int context, TokenBlocks blocks) {}
+
+    @Override
+    public void attentionBackward(
+            Tensor qkv,
+            Tensor y,
+            Tensor logSumExp,
+            Tensor dy,
+            Tensor dQkv,
+            int heads,
+            int context,
+            TokenBlocks blocks) {}
+
+    @Override
+    public void attentionToEarlier(
+            Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {}
+
+    @Override
+    public void attentionToEarlierBackward(
+            Tensor q,
+            Tensor keyValues,
+            Tensor y,
+            Tensor logSumExp,
+            Tensor dy,
+            Tensor dq,
+            Tensor dKeyValues,
+            int heads) {}
+
+    @Override
+    public void softmaxPart(
+            Tensor logits, Tensor targets, TokenRange range, Tensor part, boolean gradient) {}
+
+    @Override
+    public void crossEntropy(
+            Tensor parts,
+            int shard,
+            Tensor logits,
+            Tensor targets,
+            TokenRange range,
+            Tensor losses,
+            float gradientScale) {}
+
+    @Override
+    public void zero(Tensor x) {}
+
+    @Override
+    public void add(Tensor x, Tensor y) {}
+
+    @Override
+    public void copy(Tensor x, Tensor y) {}
+
+    @Override
+    public double squaredNorm(Tensor x) {
+        return 0;
+    }
+
+    @Override
+    public boolean allFinite(Tensor x) {
+        return true;
+    }
+
+    @Override
+    public void adamW(Tensor weight, Tensor gradient, Tensor m, Tensor v, AdamWStep step) {}
+
+    @Override
+    public void finish() {}
+}

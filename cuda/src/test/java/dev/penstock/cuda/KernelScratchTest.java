@@ -1,0 +1,123 @@
+package dev.penstock.cuda;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.cuda.device.CountedKernels;
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedClass;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** What kernels hold for themselves after some ops is what was counted for them, to the byte. */
+@ParameterizedClass
+@MethodSource("allDevices")
+class KernelScratchTest extends KernelContract {
+    private final CountedKernels counted;
+
+    static Stream<DeviceSettings> allDevices() {
+        return Stream.concat(devices(), EmulatedGpus.withCublas());
+    }
+
+    KernelScratchTest(DeviceSettings settings) {
+        super(settings);
+        counted = Devices.counting(settings);
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"F32", "BF16"})
+    void productsOfEveryShape(DType multiply) {
+        Tensor narrow = device.memory().tensor("narrow", DType.BF16, 70, 132);
+        for (int rows : new int[] {1, 5, 16, 300}) {
+            Tensor x = normals(rows, 70);
+            Tensor y = zeros(rows, 132);
+            both(k -> k.gemm(multiply, false, x, false, normals(70, 132), y, false));
+            both(k -> k.gemm(multiply, false, y, true, normals(70, 132), x, true));
+            both(k -> k.gemm(multiply, true, x, false, y, zeros(70, 132), false));
+            if (multiply == DType.BF16) {
+                both(k -> k.gemm(multiply, false, x, false, narrow, y, false));
+            }
+        }
+        both(
+                k ->
+                        k.gemm(
+                                multiply,
+                                false,
+                                normals(300, 40),
+                                false,
+                                normals(40, 9),
+                                zeros(300, 9),
+                                false));
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"F32", "BF16"})
+    void weightGradientsOfEveryShape(DType multiply) {
+        for (int columns : new int[] {9, 70, 900}) {
+            Tensor x = normalsWithGaps(2 * 70, 40);
+            Tensor dy = normals(2 * 70, columns);
+            Tensor dWeight = zeros(40, columns);
+            both(k -> k.weightGradient(multiply, x, dy, dWeight, new TokenBlocks(2, 70, 5, 32)));
+        }
+    }
+
+    @Test
+    void attentionOfSlicesAndToEarlierKeys() {
+        int heads = 2;
+        Tensor qkv = normals(2 * 100, 3 * 16);
+        for (int tokens : new int[] {20, 60}) {
+            TokenBlocks slice = new TokenBlocks(2, tokens, 40, 8);
+            Tensor y = zeros(2 * tokens, 16);
+            Tensor lse = zeros(2 * tokens, heads);
+            both(k -> k.attention(qkv, y, lse, heads, 100, slice));
+            both(k -> k.attentionBackward(qkv, y, lse, y, zeros(200, 48), heads, 100, slice));
+        }
+        Tensor q = normals(30, 16);
+        Tensor keyValues = normals(170, 32);
+        Tensor y = zeros(30, 16);
+        Tensor lse = zeros(30, heads);
+        both(k -> k.attentionToEarlier(q, keyValues, y, lse, heads));
+        both(
+                k ->
+                        k.attentionToEarlierBackward(
+                                q, keyValues, y, lse, y, zeros(30, 16), zeros(170, 32), heads));
+    }
+
+    @Test
+    void sumsOverRows() {
+        Tensor x = normals(90, 70);
+        TokenBlocks blocks = new TokenBlocks(3, 30, 0, 4);
+        both(k -> k.biasGradient(x, zeros(1, 70), blocks));
+        both(
+                k ->
+                        k.layerNormBackwardWeight(
+                                x,
+                                x,
+                                zeros(1, 90),
+                                zeros(1, 90),
+                                zeros(1, 70),
+                                zeros(1, 70),
+                                blocks));
+        both(k -> k.squaredNorm(normals(400, 400)));
+    }
+
+    private void both(Consumer<Kernels> op) {
+        op.accept(kernels);
+        op.accept(counted);
+
+        assertThat(counted.bytes()).isEqualTo(held());
+        assertThat(counted.anew().bytes()).isLessThanOrEqualTo(counted.bytes());
+    }
+
+    private long held() {
+        return device.memory().children().stream().mapToLong(DeviceScope::liveBytes).sum();
+    }
+}
