@@ -149,7 +149,7 @@ public final class NaiveSimulator {
                             u.stage());
             case Op.SendActivation(WorkUnit u) -> credit(rank, u.stage(), u.stage() + 1);
             case Op.SendGradient(WorkUnit u) -> credit(rank, u.stage(), u.stage() - 1);
-            case Op.ReduceGradients(int stage) -> allMembersAt(stage);
+            case Op.ReduceGradients(int stage) -> isLast(rank) ? allMembersAt(stage) : OptionalLong.of(0);
         };
     }
 
@@ -256,6 +256,15 @@ public final class NaiveSimulator {
                         : op instanceof Op.ReceiveGradient);
     }
 
+    /** Whether the op that a rank comes to does not come again. */
+    private boolean isLast(int rank) {
+        return isLast(schedule.program(rank).ops(), starts.get(rank).size());
+    }
+
+    private static boolean isLast(List<Op> ops, int position) {
+        return !ops.subList(position + 1, ops.size()).contains(ops.get(position));
+    }
+
     private OptionalLong allMembersAt(int stage) {
         long latest = 0;
         for (List<Integer> group : schedule.sharedGroups()) {
@@ -266,7 +275,8 @@ public final class NaiveSimulator {
                     int first = 0;
                     while (first < ops.size()
                             && !(ops.get(first) instanceof Op.ReduceGradients(int s)
-                                    && group.contains(s))) {
+                                    && group.contains(s)
+                                    && isLast(ops, first))) {
                         first++;
                     }
                     if (ends.get(rank).size() < first) {

@@ -20,6 +20,7 @@ import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -52,6 +53,10 @@ final class OpInterpreter {
 
     private final Map<Integer, StageProgram> stages;
     private final Map<Integer, List<GradientExchange>> exchanges;
+
+    /** Positions of the reductions with which stages exchange what they share. */
+    private final BitSet meetings = new BitSet();
+
     private final BoundaryBuffers buffers;
     private final Endpoint endpoint;
     private final RankFaults faults;
@@ -111,6 +116,12 @@ final class OpInterpreter {
                         .collect(Collectors.toSet());
         this.stages = stages;
         this.exchanges = exchanges;
+        for (int stage : exchanges.keySet()) {
+            int last = program.lastReductionOf(stage);
+            if (last >= 0) { // an evaluation has none
+                meetings.set(last);
+            }
+        }
         this.buffers = buffers;
         this.endpoint = endpoint;
         this.faults = faults;
@@ -474,7 +485,7 @@ final class OpInterpreter {
                 .orElse(true);
     }
 
-    /** First the sum over replicas, then over the stages that share a gradient. */
+    /** First the sum over replicas; with a stage's last, then over the stages that share a gradient. */
     private Progress reduce(int stage) {
         if (!reductionBegun) {
             Collective sum = stage(stage).reduceGradients();
@@ -484,20 +495,17 @@ final class OpInterpreter {
             }
             reductionBegun = true;
         }
-        boolean shared = !exchanges.getOrDefault(stage, List.of()).isEmpty();
-        if (shared && reductions.containsKey(stage)) {
+        boolean meets = meetings.get(position);
+        if (meets && reductions.containsKey(stage)) {
             return Progress.WAITS_FOR_REPLICAS;
         }
-        Progress progress = exchange(stage);
+        Progress progress = meets ? exchange(stage) : Progress.DONE;
         reductionBegun = progress != Progress.DONE;
         return progress;
     }
 
     private Progress exchange(int stage) {
         List<GradientExchange> all = exchanges.getOrDefault(stage, List.of());
-        if (all.isEmpty()) {
-            return Progress.DONE;
-        }
         Progress progress = all.get(exchange).advance(endpoint, pass);
         if (progress == Progress.DONE) {
             exchange = exchange + 1 == all.size() ? 0 : exchange + 1;

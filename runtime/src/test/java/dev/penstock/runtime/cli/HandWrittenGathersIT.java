@@ -9,6 +9,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Orders that say themselves when sharded parameters come and go. */
 class HandWrittenGathersIT {
@@ -44,23 +45,28 @@ class HandWrittenGathersIT {
         GoldenTruth.expectFirstGradients(gradients, tied);
     }
 
-    @Test
-    void aSumPerMicroBatchIsTheOrdersToSay() throws IOException {
+    /** Tied stages sum with their replicas every time and with each other the last time. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aSumPerMicroBatchIsTheOrdersToSay(boolean tied) throws IOException {
+        Path gradients = folder.resolve("gradients.safetensors");
         Path order =
                 order(
                         """
                         rank 0: 0F0 0F1 2F0 2F1 2B1 2REDUCE_GRAD 2B0 2REDUCE_GRAD 0B1 0REDUCE_GRAD 0B0 0REDUCE_GRAD
-                        rank 1: 1F0 1F1 3F0 3F1 3B1 3B0 1B1 1B0
+                        rank 1: 1F0 1F1 3F0 3F1 3B1 3REDUCE_GRAD 3B0 1B1 1B0 3REDUCE_GRAD
                         """);
 
         Trained trained =
-                training("sums", false, "pass")
+                training("sums", tied, "pass")
                         .set("schedule.file=" + order, "parallel.zero.stage=2")
+                        .option("--dump-gradients", "1:" + gradients)
                         .complete();
 
-        GoldenTruth.expectLosses(trained, false, "loss_fp64_accum4");
+        GoldenTruth.expectLosses(trained, tied, "loss_fp64_accum4");
+        GoldenTruth.expectFirstGradients(gradients, tied);
         expectRefused(
-                training("refused", false, "pass")
+                training("refused", tied, "pass")
                         .set("schedule.file=" + order, "parallel.zero.stage=1"),
                 "one sum of a stage's gradients, unless parallel.zero.stage = 2 or 3",
                 "2REDUCE_GRAD again, and parallel.zero.stage = 1");

@@ -10,4 +10,9 @@ public record RankProgram(int rank, List<Op> ops) {
     public RankProgram {
         ops = PackedOps.copyOf(ops);
     }
+
+    /** Position of the last {@link Op.ReduceGradients} of a stage; -1 if there is none. */
+    public int lastReductionOf(int stage) {
+        return ops.lastIndexOf(new Op.ReduceGradients(stage));
+    }
 }

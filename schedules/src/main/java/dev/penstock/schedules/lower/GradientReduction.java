@@ -8,7 +8,8 @@ public enum GradientReduction {
     PER_STEP,
     /**
      * After the last weight gradient of every micro-batch, so that no full gradient outlives it
-     * (ZeRO-2 and 3 without accumulation). Stages that share parameters sum once, at the end.
+     * (ZeRO-2 and 3 without accumulation). Stages that share parameters sum with each other once,
+     * with the last of these, which stands at the end.
      */
     PER_MICRO_BATCH
 }

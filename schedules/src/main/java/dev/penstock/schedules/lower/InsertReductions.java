@@ -11,10 +11,10 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * Adds {@link Op.ReduceGradients}. A stage of a shared group has one, at the end of its rank's
- * program, in rising order of stages: a collective of ranks that stood earlier would make them wait
- * for each other. Members on one rank get theirs as well: their gradients too must be summed. The
- * other stages sum with their replicas alone, as soon as their last gradient is there.
+ * Adds {@link Op.ReduceGradients}. The last one of a stage of a shared group stands at the end of
+ * its rank's program, in rising order of stages: a collective of ranks that stood earlier would make
+ * them wait for each other. Members on one rank get theirs as well: their gradients too must be
+ * summed. All others are sums with replicas alone, and stand where their gradients are complete.
  */
 public final class InsertReductions {
     private InsertReductions() {}
@@ -51,12 +51,10 @@ public final class InsertReductions {
         Set<Integer> done = reduced(schedule);
         var programs = new ArrayList<RankProgram>();
         for (RankProgram program : schedule.programs()) {
-            Set<Integer> settled = new HashSet<>(done);
-            settled.addAll(shared);
             List<Op> ops =
                     reduction == GradientReduction.SHARED_ONLY
                             ? new ArrayList<>(program.ops())
-                            : new ReplicaReductions(program.ops(), settled, reduction).ops();
+                            : new ReplicaReductions(program.ops(), done, shared, reduction).ops();
             for (int stage : shared) {
                 if (!done.contains(stage) && schedule.placement().rankOf(stage) == program.rank()) {
                     ops.add(new Op.ReduceGradients(stage));

@@ -9,7 +9,7 @@ import java.util.Set;
 
 /**
  * Writes the reductions of stages among their replicas into one rank's ops: right after the last
- * weight gradient, behind the releases that follow it.
+ * weight gradient of a step or micro-batch, behind the releases that follow it.
  */
 final class ReplicaReductions {
     /** Whose gradients are complete with one op: a stage's, or a stage's of one micro-batch. */
@@ -21,18 +21,26 @@ final class ReplicaReductions {
 
     /**
      * @param settled stages that get none here
+     * @param shared stages that do not get their last one here
      */
-    ReplicaReductions(List<Op> program, Set<Integer> settled, GradientReduction reduction) {
+    ReplicaReductions(
+            List<Op> program,
+            Set<Integer> settled,
+            Set<Integer> shared,
+            GradientReduction reduction) {
         this.reduction = reduction;
         this.settled = settled;
         Map<Gradients, Integer> last = new HashMap<>();
+        Map<Integer, Gradients> lastOfStage = new HashMap<>();
         for (int i = 0; i < program.size(); i++) {
             for (Op.Compute part : program.get(i).computations()) {
                 if (completes(part)) {
                     last.put(gradients(part), i);
+                    lastOfStage.put(part.stage(), gradients(part));
                 }
             }
         }
+        shared.forEach(stage -> last.remove(lastOfStage.get(stage)));
         var due = new ArrayList<Op>();
         for (int i = 0; i < program.size(); i++) {
             if (!(program.get(i) instanceof Op.ReleaseParameters)) {

@@ -214,7 +214,7 @@ final class CriticalWalk {
         runs(placement.rankOf(channel.toStage()), receive);
     }
 
-    /** The rank that came last to the first reduction of a group. */
+    /** The rank that came last to the first reduction for which a group meets. */
     private void lastMember(int stage, long when) {
         List<Integer> group =
                 schedule.sharedGroups().stream()
@@ -223,7 +223,7 @@ final class CriticalWalk {
                         .orElseThrow();
         for (int member : group) {
             int rank = placement.rankOf(member);
-            int first = firstReduction(rank, group);
+            int first = meeting(rank, group);
             if (first > 0 && log.freeAfter(rank, first - 1) == when) {
                 runs(rank, first - 1);
                 return;
@@ -231,12 +231,12 @@ final class CriticalWalk {
         }
     }
 
-    private int firstReduction(int rank, List<Integer> group) {
-        List<Op> ops = schedule.program(rank).ops();
-        int first = 0;
-        while (!(ops.get(first) instanceof Op.ReduceGradients(int s) && group.contains(s))) {
-            first++;
-        }
-        return first;
+    /** Of the last reductions of a rank's members, the first. */
+    private int meeting(int rank, List<Integer> group) {
+        return group.stream()
+                .filter(stage -> placement.rankOf(stage) == rank)
+                .mapToInt(schedule.program(rank)::lastReductionOf)
+                .min()
+                .orElseThrow();
     }
 }

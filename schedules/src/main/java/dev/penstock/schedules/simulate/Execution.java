@@ -53,6 +53,9 @@ final class Execution {
     /** By stage; null where it shares nothing. */
     private final @Nullable Collective[] collectives;
 
+    /** By stage that shares something: where its rank meets the others'. */
+    private final int[] lastReductions;
+
     private final RankQueue movable;
 
     Execution(Schedule schedule, CostModel costs, InFlight inFlight, OpTimes times) {
@@ -77,6 +80,7 @@ final class Execution {
         this.resident = new long[shape.stages()];
         openChannels(inFlight);
         this.collectives = new @Nullable Collective[shape.stages()];
+        this.lastReductions = new int[shape.stages()];
         formCollectives();
     }
 
@@ -104,7 +108,11 @@ final class Execution {
             List<Integer> ranks =
                     stages.stream().map(schedule.placement()::rankOf).distinct().toList();
             var collective = new Collective(stages, ranks);
-            stages.forEach(stage -> collectives[stage] = collective);
+            for (int stage : stages) {
+                collectives[stage] = collective;
+                lastReductions[stage] =
+                        schedule.program(schedule.placement().rankOf(stage)).lastReductionOf(stage);
+            }
         }
     }
 
@@ -209,9 +217,10 @@ final class Execution {
         return op instanceof Op.Compute ? resident[op.stage()] : 0;
     }
 
+    /** Reductions before a stage's last one are its replicas' affair. */
     private long arrive(int rank, int stage) {
         @Nullable Collective collective = stage < shape.stages() ? collectives[stage] : null;
-        if (collective == null) {
+        if (collective == null || position[rank] != lastReductions[stage]) {
             return 0;
         }
         boolean newcomer = collective.misses(rank);

@@ -96,7 +96,15 @@ final class StuckRanks {
                                 .findFirst()
                                 .orElse(ownStage);
         Op awaited = new Op.ReduceGradients(missing);
-        return new Wait(place, Wait.Reason.MEMBERS, awaited, ahead(missing, awaited::equals));
+        RankProgram program = schedule.program(schedule.placement().rankOf(missing));
+        int last = program.lastReductionOf(missing);
+        return new Wait(
+                place,
+                Wait.Reason.MEMBERS,
+                awaited,
+                last < position[program.rank()]
+                        ? Optional.empty()
+                        : Optional.of(new OpPlace(program.rank(), last, awaited)));
     }
 
     /** The first such op that the rank of a stage has not run. */

@@ -294,6 +294,31 @@ class LoweringTest {
                                 + " 1REDUCE_GRAD 0I1 0W1 0REDUCE_GRAD\n");
     }
 
+    @Test
+    void tiedStagesSumLikeOthersAndMeetWithTheirLastAtTheEnd() {
+        Schedule schedule =
+                ScheduleText.parse(
+                        """
+                        ranks: 2
+                        chunks: 2
+                        micro-batches: 2
+                        rank 0: 0F0 2F0 2B0 0F1 0B0 0B1 2F1 2B1
+                        rank 1: 1F0 3F0 3B0 1B0 1F1 3F1 3B1 1B1
+                        """);
+
+        assertThat(
+                        programs(
+                                InsertReductions.into(
+                                        schedule,
+                                        List.of(List.of(0, 3)),
+                                        GradientReduction.PER_MICRO_BATCH)))
+                .isEqualTo(
+                        """
+                        rank 0: 0F0 2F0 2B0 2REDUCE_GRAD 0F1 0B0 0REDUCE_GRAD 0B1 2F1 2B1 2REDUCE_GRAD 0REDUCE_GRAD
+                        rank 1: 1F0 3F0 3B0 3REDUCE_GRAD 1B0 1REDUCE_GRAD 1F1 3F1 3B1 1B1 1REDUCE_GRAD 3REDUCE_GRAD
+                        """);
+    }
+
     private static Schedule reduced(Schedule schedule, GradientReduction reduction) {
         return Lowering.lower(schedule, LoweringOptions.plain().withReduction(reduction));
     }
@@ -375,11 +400,10 @@ class LoweringTest {
     }
 
     private static long expectedReductions(Schedule schedule, GradientReduction reduction) {
-        int shared = schedule.sharedGroups().stream().mapToInt(List::size).sum();
         int times =
                 reduction == GradientReduction.PER_MICRO_BATCH
                         ? schedule.shape().microBatches()
                         : 1;
-        return shared + (long) times * (schedule.shape().stages() - shared);
+        return (long) times * schedule.shape().stages();
     }
 }

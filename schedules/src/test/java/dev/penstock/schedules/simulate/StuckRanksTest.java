@@ -141,6 +141,19 @@ class StuckRanksTest {
                                 rank 2: 2F0 2REDUCE_GRAD
                                 """))
                 .containsExactly("rank 2 op 1: 2REDUCE_GRAD lacks MEMBERS, 0REDUCE_GRAD nowhere");
+        assertThat(
+                        stuck(
+                                8,
+                                """
+                                ranks: 3
+                                micro-batches: 1
+                                shared: 0 2
+                                rank 0: 0F0 0REDUCE_GRAD 0REDUCE_GRAD
+                                rank 1: 1B0
+                                rank 2: 2REDUCE_GRAD 2F0 2REDUCE_GRAD
+                                """))
+                .as("members meet with their last reductions")
+                .contains("rank 0 op 2: 0REDUCE_GRAD lacks MEMBERS, 2REDUCE_GRAD at rank 2 op 2");
     }
 
     @Test

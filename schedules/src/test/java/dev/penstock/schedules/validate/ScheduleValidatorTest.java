@@ -178,6 +178,17 @@ class ScheduleValidatorTest {
                                 """,
                                 Conditions.training()))
                 .isEmpty();
+        assertThat(
+                        messages(
+                                """
+                                ranks: 2
+                                micro-batches: 2
+                                shared: 0 1
+                                rank 0: 0F0 0F1 0B0 0REDUCE_GRAD 0B1 0REDUCE_GRAD
+                                rank 1: 1F0 1B0 1F1 1B1 1REDUCE_GRAD
+                                """,
+                                Conditions.training()))
+                .isEmpty();
     }
 
     @Test
