@@ -22,8 +22,12 @@ public interface ClusterRun extends AutoCloseable {
 
     RunPlan plan();
 
-    /** Device memory of each rank. */
-    List<Long> plannedBytes();
+    /**
+     * Device memory of each rank. From any thread.
+     *
+     * @param homes by rank, the lowest rank that lives on the same node
+     */
+    List<Long> plannedBytes(List<Integer> homes);
 
     /** Most ranks on one node; empty: as many as fit. */
     Optional<Integer> ranksPerNode();

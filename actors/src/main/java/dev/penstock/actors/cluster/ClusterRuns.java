@@ -156,7 +156,7 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
     record Stands(RunStanding standing, ActorRef<RunKeeper.Command> keeper) implements KeeperSays {}
 
     /** A rank took room that nobody had asked for. */
-    record Seated(String run, int rank, String address, long bytes) implements KeeperSays {}
+    record Seated(String run, NodeBook.Wish wish, int rank, String address) implements KeeperSays {}
 
     private record KeeperSaid(KeeperSays what) implements Command {}
 
@@ -248,8 +248,8 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
             case KeeperSaid(WantsSeats(String run, var wish, var addresses, var answer)) ->
                     answer.complete(nodes.takeAt(run, wish, addresses));
             case KeeperSaid(Stands stands) -> onStands(stands);
-            case KeeperSaid(Seated(String run, int rank, String address, long bytes)) ->
-                    nodes.seat(run, rank, address, bytes);
+            case KeeperSaid(Seated(String run, var wish, int rank, String address)) ->
+                    nodes.seat(run, wish, rank, address);
             case Found(ClusterRun run) -> onFound(run);
             case AllFound _ -> looking = false;
             case NodesListed(Receptionist.Listing listing) -> onNodesListed(listing);

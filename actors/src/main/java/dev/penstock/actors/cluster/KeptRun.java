@@ -3,6 +3,8 @@ package dev.penstock.actors.cluster;
 import akka.actor.typed.ActorRef;
 import dev.penstock.actors.supervisor.PipelineSupervisor;
 import java.time.Duration;
+import java.util.Collections;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
@@ -146,7 +148,12 @@ final class KeptRun {
 
     /** For all its ranks, anywhere. */
     NodeBook.Wish wish() {
-        return new NodeBook.Wish(made.plannedBytes(), made.ranksPerNode(), made.crossesHosts());
+        List<Integer> together = Collections.nCopies(made.plan().ranks(), 0);
+        return new NodeBook.Wish(
+                made.plannedBytes(together),
+                made::plannedBytes,
+                made.ranksPerNode(),
+                made.crossesHosts());
     }
 
     /** Answered by {@link RunKeeper.RoomAnswered}. */
@@ -167,7 +174,6 @@ final class KeptRun {
     /** A rank took room that nobody had asked for. */
     void seated(int rank, NodeBook.Entry entry) {
         cluster.accept(
-                new ClusterRuns.Seated(
-                        made.name(), rank, entry.offer().address(), made.plannedBytes().get(rank)));
+                new ClusterRuns.Seated(made.name(), wish(), rank, entry.offer().address()));
     }
 }

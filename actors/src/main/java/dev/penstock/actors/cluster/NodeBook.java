@@ -2,6 +2,7 @@ package dev.penstock.actors.cluster;
 
 import akka.actor.typed.ActorRef;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
@@ -19,25 +20,43 @@ final class NodeBook {
     /** A node that is there. */
     record Entry(NodeOffer offer, ActorRef<ClusterNode.Command> node) {}
 
+    /** What a run's ranks hold, which depends on who lives beside whom. */
+    @FunctionalInterface
+    interface Needs {
+        /**
+         * Bytes of each rank.
+         *
+         * @param homes by rank, the lowest rank that lives on the same node
+         */
+        List<Long> at(List<Integer> homes);
+    }
+
     /**
      * What a run asks for.
      *
-     * @param bytes of each rank of the run
+     * @param together bytes of each rank of the run if all live on one node
+     * @param needs the same of ranks that live elsewhere
      * @param ranks that need room; the others stay where they are
      * @param crossesHosts whether ranks may be on several hosts
      * @param avoids addresses of nodes that these ranks do not go to
      */
     record Wish(
-            List<Long> bytes,
+            List<Long> together,
+            Needs needs,
             Set<Integer> ranks,
             Optional<Integer> ranksPerNode,
             boolean crossesHosts,
             Set<String> avoids) {
         /** For all ranks of a run, anywhere. */
-        Wish(List<Long> bytes, Optional<Integer> ranksPerNode, boolean crossesHosts) {
+        Wish(
+                List<Long> together,
+                Needs needs,
+                Optional<Integer> ranksPerNode,
+                boolean crossesHosts) {
             this(
-                    bytes,
-                    IntStream.range(0, bytes.size()).boxed().collect(Collectors.toSet()),
+                    together,
+                    needs,
+                    IntStream.range(0, together.size()).boxed().collect(Collectors.toSet()),
                     ranksPerNode,
                     crossesHosts,
                     Set.of());
@@ -46,11 +65,26 @@ final class NodeBook {
         /** For some ranks. */
         Wish of(Set<Integer> some, Set<String> avoided) {
             return new Wish(
-                    bytes, Set.copyOf(some), ranksPerNode, crossesHosts, Set.copyOf(avoided));
+                    together,
+                    needs,
+                    Set.copyOf(some),
+                    ranksPerNode,
+                    crossesHosts,
+                    Set.copyOf(avoided));
         }
 
-        long total() {
-            return ranks.stream().mapToLong(bytes::get).sum();
+        /** Bytes of each rank with ranks at these addresses; others live by themselves. */
+        List<Long> bytesAt(Map<Integer, String> addresses) {
+            Map<String, Integer> lowest = new HashMap<>();
+            new TreeMap<>(addresses).forEach((rank, address) -> lowest.putIfAbsent(address, rank));
+            return needs.at(
+                    IntStream.range(0, together.size())
+                            .mapToObj(
+                                    rank ->
+                                            addresses.containsKey(rank)
+                                                    ? lowest.get(addresses.get(rank))
+                                                    : Integer.valueOf(rank))
+                            .toList());
         }
     }
 
@@ -93,8 +127,22 @@ final class NodeBook {
     }
 
     /** A rank went somewhere by itself: to the holder of its mirror. */
-    void seat(String run, int rank, String address, long bytes) {
-        seatsOf(run).put(rank, new Seat(address, bytes));
+    void seat(String run, Wish wish, int rank, String address) {
+        Map<Integer, String> all = addresses(run);
+        all.put(rank, address);
+        seats.put(run, seated(all, wish.bytesAt(all)));
+    }
+
+    private Map<Integer, String> addresses(String run) {
+        Map<Integer, String> addresses = new TreeMap<>();
+        seatsOf(run).forEach((rank, seat) -> addresses.put(rank, seat.address()));
+        return addresses;
+    }
+
+    private static Map<Integer, Seat> seated(Map<Integer, String> addresses, List<Long> bytes) {
+        Map<Integer, Seat> seats = new TreeMap<>();
+        addresses.forEach((rank, at) -> seats.put(rank, new Seat(at, bytes.get(rank))));
+        return seats;
     }
 
     private Map<Integer, Seat> seatsOf(String run) {
@@ -105,50 +153,132 @@ final class NodeBook {
      * Takes room on certain nodes if there is enough; a run's wish for few ranks on a node counts
      * less than what its mirrors save.
      */
-    boolean takeAt(String run, Wish wish, Map<Integer, String> addresses) {
-        Map<Integer, Seat> mine = new TreeMap<>(seatsOf(run));
-        mine.keySet().removeAll(addresses.keySet());
-        for (Map.Entry<Integer, String> rank : addresses.entrySet()) {
-            long bytes = wish.bytes().get(rank.getKey());
-            Optional<Entry> node = at(rank.getValue());
-            if (node.isEmpty() || room(run, node.get().offer(), mine, wish).bytes() < bytes) {
-                return false;
-            }
-            mine.put(rank.getKey(), new Seat(rank.getValue(), bytes));
+    boolean takeAt(String run, Wish wish, Map<Integer, String> wanted) {
+        Map<Integer, String> all = addresses(run);
+        all.putAll(wanted);
+        Map<Integer, Seat> mine = seated(all, wish.bytesAt(all));
+        boolean fits = hold(run, wish, mine, wanted.values());
+        if (fits) {
+            seats.put(run, mine);
         }
-        seats.put(run, mine);
-        return true;
+        return fits;
     }
 
-    /** Takes room for a run's ranks if there is enough for all of them. */
+    /** Whether these nodes are there, with room for a run with these seats. */
+    private boolean hold(
+            String run, Wish wish, Map<Integer, Seat> mine, Collection<String> addresses) {
+        return addresses.stream()
+                .allMatch(
+                        address ->
+                                at(address)
+                                        .filter(
+                                                node ->
+                                                        room(run, node.offer(), mine, wish).bytes()
+                                                                >= 0)
+                                        .isPresent());
+    }
+
+    /**
+     * Takes room for a run's ranks if there is enough for all of them. What they hold follows from
+     * where they live, and that from what they hold: they are placed as if all lived together, and
+     * again with more where that was too little.
+     */
     Answer take(String run, Wish wish) {
-        Map<Integer, Seat> mine = seatsOf(run);
-        mine.keySet().removeAll(wish.ranks());
-        Map<Integer, String> found = new TreeMap<>();
-        if (!mine.isEmpty()) {
-            found.putAll(near(run, mine, wish));
-        }
-        List<RankPlacement.Room> rooms = rooms(run, mine, wish);
-        if (found.isEmpty()) {
-            switch (place(wish, rooms)) {
-                case RankPlacement.Answer.Placed(List<String> addresses) -> {
-                    List<Integer> ranks = wish.ranks().stream().sorted().toList();
-                    for (int i = 0; i < ranks.size(); i++) {
-                        found.put(ranks.get(i), addresses.get(i));
+        Map<Integer, String> others = addresses(run);
+        others.keySet().removeAll(wish.ranks());
+        List<Long> bytes = wish.together();
+        while (true) {
+            Map<Integer, Seat> mine = seated(others, bytes);
+            List<RankPlacement.Room> rooms = rooms(run, mine, wish);
+            Map<Integer, String> found = mine.isEmpty() ? Map.of() : near(run, mine, wish, bytes);
+            if (found.isEmpty()) {
+                switch (place(wish, bytes, rooms)) {
+                    case RankPlacement.Answer.Placed(List<String> nodes) ->
+                            found = byRank(wish, nodes);
+                    case RankPlacement.Answer.Missing missing -> {
+                        return onOneNode(run, wish, others)
+                                .orElseGet(() -> wanting(run, wish, others, missing));
                     }
                 }
-                case RankPlacement.Answer.Missing missing -> {
-                    return new Answer.Wanting(PlacementText.wanting(wish, missing, rooms));
-                }
             }
+            Optional<Answer> granted = grant(run, wish, others, found);
+            if (granted.isPresent()) {
+                return granted.get();
+            }
+            bytes = larger(bytes, wish.bytesAt(together(others, found)));
         }
+    }
+
+    private static Map<Integer, String> byRank(Wish wish, List<String> nodes) {
+        List<Integer> ranks = wish.ranks().stream().sorted().toList();
+        Map<Integer, String> found = new TreeMap<>();
+        for (int i = 0; i < ranks.size(); i++) {
+            found.put(ranks.get(i), nodes.get(i));
+        }
+        return found;
+    }
+
+    private static Map<Integer, String> together(
+            Map<Integer, String> others, Map<Integer, String> found) {
+        Map<Integer, String> all = new TreeMap<>(others);
+        all.putAll(found);
+        return all;
+    }
+
+    /** The room, if what the ranks hold at these nodes is there. */
+    private Optional<Answer> grant(
+            String run, Wish wish, Map<Integer, String> others, Map<Integer, String> found) {
+        Map<Integer, String> all = together(others, found);
+        Map<Integer, Seat> mine = seated(all, wish.bytesAt(all));
+        if (!hold(run, wish, mine, found.values())) {
+            return Optional.empty();
+        }
+        seats.put(run, mine);
         Map<Integer, Entry> granted = new TreeMap<>();
-        found.forEach(
-                (rank, address) -> {
-                    mine.put(rank, new Seat(address, wish.bytes().get(rank)));
-                    granted.put(rank, known(address));
-                });
-        return new Answer.Granted(granted);
+        found.forEach((rank, address) -> granted.put(rank, known(address)));
+        return Optional.of(new Answer.Granted(granted));
+    }
+
+    /** Where ranks that live apart hold more than there is, all may fit together. */
+    private Optional<Answer> onOneNode(String run, Wish wish, Map<Integer, String> others) {
+        return rooms(run, seated(others, wish.together()), wish).stream()
+                .filter(room -> room.ranks() >= wish.ranks().size())
+                .map(RankPlacement.Room::node)
+                .filter(node -> others.values().stream().allMatch(node::equals))
+                .flatMap(
+                        node ->
+                                grant(
+                                        run,
+                                        wish,
+                                        others,
+                                        byRank(
+                                                wish,
+                                                Collections.nCopies(wish.ranks().size(), node)))
+                                        .stream())
+                .findFirst();
+    }
+
+    /** Nodes that would do wherever the ranks went. */
+    private Answer wanting(
+            String run,
+            Wish wish,
+            Map<Integer, String> others,
+            RankPlacement.Answer.Missing least) {
+        seats.put(run, seated(others, wish.bytesAt(others)));
+        List<RankPlacement.Room> rooms = rooms(run, seatsOf(run), wish);
+        List<Long> apart = wish.bytesAt(Map.of());
+        var missing =
+                place(wish, apart, rooms) instanceof RankPlacement.Answer.Missing more
+                        ? more
+                        : least;
+        return new Answer.Wanting(PlacementText.wanting(wish, apart, missing, rooms));
+    }
+
+    /** Of each rank; more than before of one at least, or the ranks would have had room. */
+    private static List<Long> larger(List<Long> bytes, List<Long> held) {
+        return IntStream.range(0, bytes.size())
+                .mapToObj(rank -> Math.max(bytes.get(rank), held.get(rank)))
+                .toList();
     }
 
     /**
@@ -203,17 +333,18 @@ final class NodeBook {
      * A seat for each rank beside those that are taken: on the node with fewest ranks of the run,
      * near its neighbours; the largest rank chooses first. Empty if one finds none: others may fit.
      */
-    private Map<Integer, String> near(String run, Map<Integer, Seat> others, Wish wish) {
+    private Map<Integer, String> near(
+            String run, Map<Integer, Seat> others, Wish wish, List<Long> needed) {
         Map<Integer, Seat> all = new TreeMap<>(others);
         Map<Integer, String> found = new TreeMap<>();
         List<Integer> largestFirst =
                 wish.ranks().stream()
                         .sorted(
-                                Comparator.comparing((Integer rank) -> -wish.bytes().get(rank))
+                                Comparator.comparing((Integer rank) -> -needed.get(rank))
                                         .thenComparing(rank -> rank))
                         .toList();
         for (int rank : largestFirst) {
-            long bytes = wish.bytes().get(rank);
+            long bytes = needed.get(rank);
             Optional<String> node =
                     rooms(run, all, wish).stream()
                             .filter(room -> room.bytes() >= bytes && room.ranks() > 0)
@@ -285,8 +416,9 @@ final class NodeBook {
     }
 
     /** On all hosts, or on the one that spreads it best. */
-    private static RankPlacement.Answer place(Wish wish, List<RankPlacement.Room> rooms) {
-        List<Long> bytes = wish.ranks().stream().sorted().map(wish.bytes()::get).toList();
+    private static RankPlacement.Answer place(
+            Wish wish, List<Long> needed, List<RankPlacement.Room> rooms) {
+        List<Long> bytes = wish.ranks().stream().sorted().map(needed::get).toList();
         List<RankPlacement.Group> groups =
                 IntStream.range(0, bytes.size())
                         .mapToObj(i -> new RankPlacement.Group(List.of(i), bytes.get(i)))

@@ -12,9 +12,14 @@ import java.util.TreeMap;
 final class PlacementText {
     private PlacementText() {}
 
-    /** What a wish waits for. */
+    /**
+     * What a wish waits for.
+     *
+     * @param bytes of each rank of the run
+     */
     static String wanting(
             NodeBook.Wish wish,
+            List<Long> bytes,
             RankPlacement.Answer.Missing missing,
             List<RankPlacement.Room> rooms) {
         long left = rooms.stream().mapToLong(room -> Math.max(0, room.bytes())).sum();
@@ -32,7 +37,7 @@ final class PlacementText {
                         hosts > 1 && !wish.crossesHosts() ? " on one host" : "",
                         ranks,
                         ranks == 1 ? "rank holds" : "ranks hold",
-                        mebibytes(wish.total()),
+                        mebibytes(wish.ranks().stream().mapToLong(bytes::get).sum()),
                         perNode,
                         rooms.size(),
                         rooms.size() == 1 ? "node" : "nodes",

@@ -191,7 +191,9 @@ final class RunSeating {
 
     private void tellPlaces() {
         RunShares shares = kept.shares();
-        String places = PlacementText.placed(shares.homes(), kept.made().plannedBytes());
+        Map<Integer, String> addresses = new TreeMap<>();
+        shares.homes().forEach((rank, entry) -> addresses.put(rank, entry.offer().address()));
+        String places = PlacementText.placed(shares.homes(), kept.wish().bytesAt(addresses));
         String ways =
                 PlacementText.betweenHosts(shares.homes().values(), shares.isSealed())
                         .map(line -> "\n        " + line)

@@ -34,9 +34,18 @@ public record MirrorLayout(List<Integer> holders, List<Integer> fills) {
         this(holders, List.of());
     }
 
-    /** As a run begins: every rank with the next one, if the plan has mirrors. */
-    public static MirrorLayout of(RunPlan plan) {
-        return plan.mirrors() ? ring(plan.ranks()) : none(plan.ranks());
+    /**
+     * As a run begins, if the plan has mirrors: none lives in the process of its rank, unless there
+     * is but one.
+     *
+     * @param places entry r names the process of rank r; equal names are one process
+     */
+    public static MirrorLayout atFirst(RunPlan plan, List<?> places) {
+        if (!plan.mirrors()) {
+            return none(plan.ranks());
+        }
+        boolean apart = places.stream().distinct().count() > 1;
+        return apart ? across(places) : ring(plan.ranks());
     }
 
     /** No mirrors at all. */

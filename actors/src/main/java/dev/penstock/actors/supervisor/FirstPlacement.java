@@ -42,17 +42,13 @@ final class FirstPlacement {
         chosen.forEach((rank, node) -> out.add(new Effect.HostRank(node, birth(rank))));
     }
 
-    /** No mirror lives in the process of its rank, unless there is but one. */
+    /** Where there are mirrors, all ranks have a node. */
     private MirrorLayout firstMirrors() {
-        if (!plan.mirrors()) {
-            return MirrorLayout.none(ranks.size());
-        }
-        List<String> processes =
+        return MirrorLayout.atFirst(
+                plan,
                 IntStream.range(0, ranks.size())
-                        .mapToObj(rank -> ranks.node(rank).orElseThrow().process())
-                        .toList();
-        boolean apart = processes.stream().distinct().count() > 1;
-        return apart ? MirrorLayout.across(processes) : MirrorLayout.of(plan);
+                        .mapToObj(rank -> ranks.node(rank).map(NodeInfo::process).orElse(""))
+                        .toList());
     }
 
     private RankBirth birth(int rank) {

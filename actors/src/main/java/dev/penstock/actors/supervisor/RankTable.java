@@ -7,7 +7,9 @@ import dev.penstock.actors.shard.RankActivity;
 import dev.penstock.actors.shard.RankEvent;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.function.Predicate;
@@ -215,10 +217,16 @@ final class RankTable {
         return addresses.size() == rows.length ? addresses : List.of();
     }
 
-    /** By rank, the lowest rank that lives on the same node; of one that has none, itself. */
+    /** By rank, the lowest rank that lives in the same process; of one that has none, itself. */
     List<Integer> homes() {
+        Map<String, Integer> lowest = new HashMap<>();
         return Arrays.stream(rows)
-                .map(row -> row.node == null ? row.rank : on(row.node).getFirst())
+                .map(
+                        row ->
+                                row.node == null
+                                        ? row.rank
+                                        : lowest.computeIfAbsent(
+                                                row.node.process(), _ -> row.rank))
                 .toList();
     }
 

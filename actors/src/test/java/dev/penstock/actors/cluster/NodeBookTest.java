@@ -26,7 +26,7 @@ class NodeBookTest {
     @Test
     void whatOneRunTookAnotherWaitsFor() {
         add("a", 10);
-        NodeBook.Wish wish = new NodeBook.Wish(List.of(4 * MIB, 4 * MIB), Optional.empty(), true);
+        NodeBook.Wish wish = wish(true, Optional.empty(), List.of(4 * MIB, 4 * MIB));
 
         assertThat(book.take("first", wish)).isInstanceOf(NodeBook.Answer.Granted.class);
         assertThat(book.take("second", wish))
@@ -41,7 +41,7 @@ class NodeBookTest {
     @Test
     void aLimitOfRanksPerNodeIsSaid() {
         add("a", 100);
-        NodeBook.Wish wish = new NodeBook.Wish(List.of(MIB, MIB), Optional.of(1), true);
+        NodeBook.Wish wish = wish(true, Optional.of(1), List.of(MIB, MIB));
 
         assertThat(book.take("run", wish))
                 .isEqualTo(
@@ -92,19 +92,80 @@ class NodeBookTest {
         assertThat(book.takeAt("third", wish, Map.of(1, address("a")))).as("full").isFalse();
     }
 
+    /** As groups do: their blocks are for members in other processes. */
+    private static NodeBook.Wish needingMoreApart(int ranks, long together, long apart) {
+        return new NodeBook.Wish(
+                Collections.nCopies(ranks, together * MIB),
+                homes ->
+                        Collections.nCopies(
+                                ranks,
+                                (homes.stream().distinct().count() == 1 ? together : apart) * MIB),
+                Optional.empty(),
+                true);
+    }
+
+    @Test
+    void ranksOnOneNodeTakeWhatTheyHoldThereAndNotMore() {
+        add("a", 10);
+
+        assertThat(book.take("run", needingMoreApart(2, 4, 6)))
+                .isInstanceOf(NodeBook.Answer.Granted.class);
+        assertThat(book.take("rest", wishFor(2, Optional.empty())))
+                .isInstanceOf(NodeBook.Answer.Granted.class);
+    }
+
+    @Test
+    void ranksOnTwoNodesTakeWhatTheyHoldApart() {
+        add("a", 10);
+        add("b", 6);
+
+        assertThat(names(book.take("run", needingMoreApart(2, 4, 6))))
+                .isEqualTo(Map.of(0, "a", 1, "b"));
+        assertThat(book.take("rest", wishFor(5, Optional.empty())))
+                .as("a has 4 left, b none")
+                .isInstanceOf(NodeBook.Answer.Wanting.class);
+    }
+
+    @Test
+    void whereThereIsTooLittleApartAllGoToOneNode() {
+        add("a", 10);
+        add("b", 5);
+
+        assertThat(names(book.take("run", needingMoreApart(2, 4, 6))))
+                .isEqualTo(Map.of(0, "a", 1, "a"));
+        assertThat(book.take("large", needingMoreApart(2, 5, 6)))
+                .isEqualTo(
+                        new NodeBook.Answer.Wanting(
+                                "waits for 2 more nodes with 6.0 MiB free: 2 ranks hold 12.0 MiB;"
+                                        + " the 2 nodes here have 7.0 MiB left"));
+    }
+
+    @Test
+    void whoLosesANeighbourHoldsMore() {
+        add("a", 8);
+        NodeBook.Wish wish = needingMoreApart(2, 4, 6);
+        book.take("run", wish);
+        add("b", 6);
+
+        assertThat(book.takeAt("run", wish, Map.of(1, address("b")))).isTrue();
+        assertThat(book.take("rest", wishFor(3, Optional.empty())))
+                .as("a has 2 left, b none")
+                .isInstanceOf(NodeBook.Answer.Wanting.class);
+    }
+
     private static NodeBook.Wish wishFor(int ranks, Optional<Integer> perNode) {
-        return new NodeBook.Wish(Collections.nCopies(ranks, MIB), perNode, true);
+        return wish(true, perNode, Collections.nCopies(ranks, MIB));
     }
 
     @Test
     void thePlacementIsToldByNode() {
         add("a", 100);
         add("b", 100);
-        NodeBook.Wish wish = new NodeBook.Wish(List.of(MIB, MIB, MIB), Optional.empty(), true);
+        NodeBook.Wish wish = wish(true, Optional.empty(), List.of(MIB, MIB, MIB));
 
         NodeBook.Answer.Granted granted = (NodeBook.Answer.Granted) book.take("run", wish);
 
-        assertThat(PlacementText.placed(granted.nodes(), wish.bytes()))
+        assertThat(PlacementText.placed(granted.nodes(), wish.together()))
                 .isEqualTo(
                         "placed: ranks 0-1 on a (a:1, pid 7), 2.0 MiB\n"
                                 + "        rank 2 on b (b:1, pid 7), 1.0 MiB");
@@ -117,9 +178,9 @@ class NodeBookTest {
         add("c", 100, "west");
 
         NodeBook.Answer here =
-                book.take("one", new NodeBook.Wish(List.of(MIB, MIB), Optional.of(1), false));
+                book.take("one", wish(false, Optional.of(1), List.of(MIB, MIB)));
         NodeBook.Answer nowhere =
-                book.take("two", new NodeBook.Wish(List.of(MIB, MIB, MIB), Optional.of(1), false));
+                book.take("two", wish(false, Optional.of(1), List.of(MIB, MIB, MIB)));
 
         assertThat(here)
                 .isInstanceOfSatisfying(
@@ -171,11 +232,12 @@ class NodeBookTest {
         add("b", 100);
         add("c", 100);
         book.take("run", wish(Optional.empty(), MIB, MIB, MIB));
-        book.seat("run", 3, address("b"), MIB);
+        NodeBook.Wish five = wish(Optional.empty(), MIB, MIB, MIB, MIB, MIB);
+        book.seat("run", five, 3, address("b"));
         book.remove(address("c"));
 
         // a and b have a rank each but for the extra one on b; rank 2's neighbours are 1 and 3
-        book.seat("run", 4, address("a"), MIB);
+        book.seat("run", five, 4, address("a"));
         assertThat(again(2)).isEqualTo(Map.of(2, "b"));
     }
 
@@ -201,7 +263,13 @@ class NodeBookTest {
     }
 
     private static NodeBook.Wish wish(Optional<Integer> most, Long... bytes) {
-        return new NodeBook.Wish(List.of(bytes), most, false);
+        return wish(false, most, List.of(bytes));
+    }
+
+    /** Of ranks that hold as much wherever they live. */
+    private static NodeBook.Wish wish(
+            boolean crossesHosts, Optional<Integer> most, List<Long> bytes) {
+        return new NodeBook.Wish(bytes, _ -> bytes, most, crossesHosts);
     }
 
     private static Map<Integer, String> names(NodeBook.Answer answer) {

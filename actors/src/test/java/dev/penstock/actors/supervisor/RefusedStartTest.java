@@ -84,7 +84,7 @@ class RefusedStartTest {
                         0,
                         0,
                         new RankStart.Fresh(),
-                        MirrorLayout.of(plan),
+                        MirrorLayout.none(2),
                         List.of(0, 1), // apart: blocks of sums between processes
                         "",
                         List.of());

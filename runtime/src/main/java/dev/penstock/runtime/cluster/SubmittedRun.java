@@ -73,8 +73,10 @@ final class SubmittedRun implements ClusterRun {
     }
 
     @Override
-    public List<Long> plannedBytes() {
-        return assembly.plannedMemoryBetweenHosts().stream().map(MemoryPlan::total).toList();
+    public List<Long> plannedBytes(List<Integer> homes) {
+        return assembly.plannedMemory(assembly.mayCrossHosts(), homes).stream()
+                .map(MemoryPlan::total)
+                .toList();
     }
 
     @Override

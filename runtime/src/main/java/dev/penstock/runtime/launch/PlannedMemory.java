@@ -38,7 +38,7 @@ record PlannedMemory(
 
     /** As the run begins; entry r is rank r's. */
     List<MemoryPlan> ofAllRanks() {
-        MirrorLayout layout = MirrorLayout.of(plan);
+        MirrorLayout layout = MirrorLayout.atFirst(plan, homes);
         return IntStream.range(0, plan.ranks()).mapToObj(rank -> of(rank, layout)).toList();
     }
 
@@ -63,12 +63,11 @@ record PlannedMemory(
      * </pre>
      */
     long afterADeath(int rank) {
-        MirrorLayout before = MirrorLayout.of(plan);
+        MirrorLayout before = MirrorLayout.atFirst(plan, homes);
         long most = bytes(rank, before, before.heldBy(rank));
         for (int dead = 0; dead < plan.ranks() && plan.mirrors(); dead++) {
-            List<Integer> places =
-                    new ArrayList<>(IntStream.range(0, plan.ranks()).boxed().toList());
-            places.set(dead, before.holderOf(dead));
+            List<Integer> places = new ArrayList<>(homes);
+            places.set(dead, homes.get(before.holderOf(dead)));
             MirrorLayout after = MirrorLayout.across(places);
             Set<Integer> held = new TreeSet<>(after.heldBy(rank));
             if (rank != dead) {

@@ -131,20 +131,12 @@ public final class RunAssembly implements AutoCloseable {
     }
 
     /**
-     * As {@link #plannedMemory()}, of a run on several nodes, on whichever its ranks may come to
-     * live: what is sent to another host is kept until it has arrived, and nobody shares a process.
-     */
-    public List<MemoryPlan> plannedMemoryBetweenHosts() {
-        return plannedMemory(mayCrossHosts(), apart());
-    }
-
-    /**
      * Device memory of ranks that live in these processes.
      *
      * @param betweenHosts whether these may be on several hosts
      * @param homes by rank, the lowest rank that lives in the same process
      */
-    List<MemoryPlan> plannedMemory(boolean betweenHosts, List<Integer> homes) {
+    public List<MemoryPlan> plannedMemory(boolean betweenHosts, List<Integer> homes) {
         return new PlannedMemory(
                         plan,
                         model(),
