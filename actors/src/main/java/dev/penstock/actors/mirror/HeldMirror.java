@@ -59,6 +59,24 @@ public final class HeldMirror implements AutoCloseable {
         }
     }
 
+    /** What somebody's own stages are for a rank that holds the same: commits are applied there. */
+    static HeldMirror of(int rank, RunPlan plan, List<TrainedState> own, long committedStep) {
+        List<Integer> stages = plan.stagesOf(rank);
+        List<StageMirror> views = new ArrayList<>();
+        for (int i = 0; i < own.size(); i++) {
+            views.add(new View(stages.get(i), own.get(i)));
+        }
+        return new HeldMirror(rank, views, committedStep);
+    }
+
+    private record View(int stage, TrainedState trained) implements StageMirror {
+        @Override
+        public void update(long step, double clipFactor) {}
+
+        @Override
+        public void close() {}
+    }
+
     /** The mirrored rank. */
     public int rank() {
         return rank;

@@ -4,6 +4,7 @@ import dev.penstock.actors.spi.RunPlan;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.function.IntPredicate;
 import java.util.stream.IntStream;
 
 /**
@@ -45,7 +46,31 @@ public record MirrorLayout(List<Integer> holders, List<Integer> fills) {
             return none(plan.ranks());
         }
         boolean apart = places.stream().distinct().count() > 1;
-        return apart ? across(places) : ring(plan.ranks());
+        return apart
+                ? across(plan, places)
+                : ring(plan.ranks()).without(rank -> !plan.copiesOf(rank).isEmpty());
+    }
+
+    /**
+     * As {@link #across(List)}, but for ranks of which another process has a copy anyway: they need
+     * no mirror.
+     */
+    public static MirrorLayout across(RunPlan plan, List<?> places) {
+        return across(places)
+                .without(
+                        rank ->
+                                plan.copiesOf(rank).stream()
+                                        .anyMatch(
+                                                copy ->
+                                                        !places.get(copy)
+                                                                .equals(places.get(rank))));
+    }
+
+    private MirrorLayout without(IntPredicate spared) {
+        return new MirrorLayout(
+                IntStream.range(0, holders.size())
+                        .mapToObj(rank -> spared.test(rank) ? NOBODY : holderOf(rank))
+                        .toList());
     }
 
     /** No mirrors at all. */

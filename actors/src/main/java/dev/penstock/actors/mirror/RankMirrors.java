@@ -10,12 +10,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A rank's share in the mirrors: those that it holds, which live as long as it does or until the
- * layout gives them to another, and the exchange, which lives for an epoch. The shard's thread
- * only.
+ * layout gives them to another, and the exchange, which lives for an epoch. For ranks that hold
+ * just what it does, its own state is a mirror that costs nothing. The shard's thread only.
  */
 public final class RankMirrors implements AutoCloseable {
     private final int rank;
@@ -23,6 +24,9 @@ public final class RankMirrors implements AutoCloseable {
     private final Device device;
     private final MirrorRegistry registry;
     private final Map<Integer, HeldMirror> held = new TreeMap<>();
+
+    /** The rank's own state, of others that hold the same. */
+    private final List<HeldMirror> copies = new ArrayList<>();
 
     /**
      * Held by another rank in this epoch: kept while a rank of this process may start from them.
@@ -75,6 +79,25 @@ public final class RankMirrors implements AutoCloseable {
         }
     }
 
+    /**
+     * Lets ranks that hold the same start from this rank's own state.
+     *
+     * @param own state of its stages, rising; nobody else changes it than commits do
+     * @param step that it is after
+     * @param ready the step whose gradients wait in it for their commit, or {@link
+     *     HeldMirror#NOTHING}
+     */
+    public void serve(List<TrainedState> own, long step, long ready) {
+        for (int other : plan.copiesOf(rank)) {
+            HeldMirror copy = HeldMirror.of(other, plan, own, step);
+            if (ready != HeldMirror.NOTHING) {
+                copy.arrived(MirrorPart.GRADIENTS, ready);
+            }
+            copies.add(copy);
+            registry.publish(rank, copy);
+        }
+    }
+
     private void hold(HeldMirror mirror) {
         held.put(mirror.rank(), mirror);
         registry.publish(rank, mirror);
@@ -104,10 +127,12 @@ public final class RankMirrors implements AutoCloseable {
     public void beginPass() {
         leaving.forEach(this::drop);
         leaving.clear();
+        copies.forEach(copy -> copy.incomplete(MirrorPart.GRADIENTS));
     }
 
     /** The ops of a training pass are done: its gradients go out and come in. */
     public void begin(long pass, long step) {
+        copies.forEach(copy -> copy.arrived(MirrorPart.GRADIENTS, step));
         connected().begin(pass, step);
     }
 
@@ -116,14 +141,17 @@ public final class RankMirrors implements AutoCloseable {
         return connected().advance(endpoint);
     }
 
-    /** Applies a commit to the mirrors; one that was applied before changes nothing. */
+    /**
+     * Applies a commit to the mirrors, after the rank's own stages; one that was applied before
+     * changes nothing.
+     */
     public void update(long step, double clipFactor) {
-        held.values().forEach(mirror -> mirror.update(step, clipFactor));
+        held().forEach(mirror -> mirror.update(step, clipFactor));
     }
 
-    /** The mirrors that are here, by rank. */
+    /** The mirrors that are here. */
     public List<HeldMirror> held() {
-        return List.copyOf(held.values());
+        return Stream.concat(held.values().stream(), copies.stream()).toList();
     }
 
     private MirrorExchange connected() {
@@ -143,7 +171,8 @@ public final class RankMirrors implements AutoCloseable {
     @Override
     public void close() {
         beginPass();
-        held.values().forEach(this::drop);
+        held().forEach(this::drop);
         held.clear();
+        copies.clear();
     }
 }

@@ -106,6 +106,7 @@ final class RankWork implements AutoCloseable {
                 restoredStep = mirror.copyInto(from, trained(), device.kernels());
                 readyStep = restoredStep < from ? from : NOTHING;
                 mirrors.keep(layout, programs.blank());
+                mirrors.serve(trained(), restoredStep, readyStep);
             }
         }
     }
@@ -116,6 +117,7 @@ final class RankWork implements AutoCloseable {
         mirrors.close(); // before the stages, in the order of allocation
         buildStages(programs);
         mirrors.build(layout, programs, from);
+        mirrors.serve(trained(), restoredStep, readyStep);
     }
 
     private void buildStages(StageBuilder programs) {

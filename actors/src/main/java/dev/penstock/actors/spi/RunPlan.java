@@ -18,6 +18,8 @@ import java.util.Map;
  * @param grid how the ranks divide the work; programs are those of its pipeline
  * @param inFlight the proved capacity of every channel between ranks, in tensors
  * @param mirrors whether every rank's state is kept a second time by another rank
+ * @param wholeReplicas whether ranks with the same parameters have all of their state (ZeRO 0), so
+ *     that each is the others' mirror
  * @param ringFromBytes sums and gathers between processes of tensors of so many bytes or more go
  *     round; {@link CollectiveForm#NEVER} for none
  */
@@ -31,6 +33,7 @@ public record RunPlan(
         RunSteps steps,
         Timeouts timeouts,
         boolean mirrors,
+        boolean wholeReplicas,
         long ringFromBytes) {
     public RunPlan {
         inFlight = Map.copyOf(inFlight);
@@ -61,11 +64,19 @@ public record RunPlan(
                 steps,
                 timeouts,
                 mirrors,
+                false,
                 CollectiveForm.NEVER);
     }
 
     public int ranks() {
         return grid.ranks();
+    }
+
+    /** Other ranks that hold all that this one does, rising, if they are to serve as mirrors. */
+    public List<Integer> copiesOf(int rank) {
+        return mirrors && wholeReplicas
+                ? grid.replicaGroup(rank).stream().filter(other -> other != rank).toList()
+                : List.of();
     }
 
     /** The stages that a rank holds, rising. */

@@ -148,7 +148,7 @@ final class RecoveryDecision {
         for (int rank = 0; rank < ranks.size(); rank++) {
             places.add(place(under, rank));
         }
-        MirrorLayout layout = MirrorLayout.across(places);
+        MirrorLayout layout = MirrorLayout.across(plan, places);
         if (under.restart == Restart.CHECKPOINT) {
             return layout;
         }

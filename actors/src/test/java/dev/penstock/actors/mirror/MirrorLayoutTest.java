@@ -3,6 +3,8 @@ package dev.penstock.actors.mirror;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.penstock.actors.spi.RunPlan;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
@@ -52,6 +54,27 @@ class MirrorLayoutTest {
                 }
             }
         }
+    }
+
+    @Test
+    void whoHasACopyInAnotherProcessNeedsNoMirror() {
+        RunPlan plan = RankMirrorsTest.wholeReplicas(2, 2);
+        int copy = plan.copiesOf(0).getFirst();
+        int other = 3 - copy; // neither of the two
+
+        assertThat(MirrorLayout.atFirst(plan, List.of("a", "b", "c", "d")).holders())
+                .containsOnly(MirrorLayout.NOBODY);
+        assertThat(MirrorLayout.atFirst(plan, List.of("a", "a", "a", "a")).holders())
+                .containsOnly(MirrorLayout.NOBODY);
+
+        List<String> places = new ArrayList<>(List.of("a", "b", "c", "d"));
+        places.set(0, places.get(copy));
+        MirrorLayout afterADeath = MirrorLayout.across(plan, places);
+
+        assertThat(afterADeath.holders().get(0)).isNotIn(MirrorLayout.NOBODY, copy);
+        assertThat(afterADeath.holders().get(copy)).isNotIn(MirrorLayout.NOBODY, 0);
+        assertThat(afterADeath.holders().get(other)).isEqualTo(MirrorLayout.NOBODY);
+        assertThat(afterADeath.holders().get(3)).isEqualTo(MirrorLayout.NOBODY);
     }
 
     @Test

@@ -3,6 +3,7 @@ package dev.penstock.actors.mirror;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.penstock.actors.collective.CollectiveForm;
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.DataPlane;
 import dev.penstock.actors.dataplane.DataPlaneException;
@@ -13,6 +14,7 @@ import dev.penstock.actors.dataplane.aeron.AeronDataPlane;
 import dev.penstock.actors.dataplane.aeron.AeronSettings;
 import dev.penstock.actors.dataplane.aeron.DriverSettings;
 import dev.penstock.actors.dataplane.aeron.EmbeddedDriver;
+import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.RunSteps;
@@ -172,6 +174,60 @@ class RankMirrorsTest {
                     .hasMessageContaining("after step 3")
                     .hasMessageContaining("got after step 0");
         }
+    }
+
+    @Test
+    void aRankThatHoldsTheSameIsAMirrorThatTakesNoMemory() {
+        RunPlan replicas = wholeReplicas(1, 2);
+        MirrorLayout layout = MirrorLayout.atFirst(replicas, List.of("a", "b"));
+        Weights own = stages.getFirst();
+        long before = device.memory().liveBytes();
+        var first = new RankMirrors(0, replicas, device, registry);
+        try (var successor = new Weights(0, device);
+                var scope = device.memory().child("blocks", Long.MAX_VALUE)) {
+            long withSuccessor = device.memory().liveBytes();
+            first.build(layout, programs(true), 0);
+            first.serve(List.of(own), 0, HeldMirror.NOTHING);
+            first.connect(layout, List.of(own), scope);
+            own.randomGradients(5);
+            first.beginPass();
+            first.begin(1, 1);
+            assertThat(device.memory().liveBytes()).isEqualTo(withSuccessor);
+
+            long step = registry.find(0, 1).copyInto(1, List.of(successor), device.kernels());
+            successor.update(1, 0.25);
+            own.update(1, 0.25);
+            first.update(1, 0.25);
+
+            assertThat(step).isZero();
+            assertThat(successor.isEqualTo(own)).isTrue();
+            assertThat(first.held())
+                    .singleElement()
+                    .satisfies(copy -> assertThat(copy.committedStep()).isEqualTo(1));
+            own.randomGradients(6);
+            first.beginPass();
+            assertThat(registry.find(0, 1).readyStep()).isEqualTo(HeldMirror.NOTHING);
+        }
+        first.close();
+        assertThat(device.memory().liveBytes()).isEqualTo(before);
+        assertThatThrownBy(() -> registry.find(0, 1)).hasMessageContaining("holds none");
+    }
+
+    /** Every replica has all of its ranks' state. */
+    static RunPlan wholeReplicas(int pipeline, int replicas) {
+        Schedule order = Generators.generate("1f1b", PipelineShape.of(pipeline, 2, 1));
+        return new RunPlan(
+                "mirrors",
+                "hash",
+                order,
+                order,
+                new RankGrid(pipeline, 1, 1, replicas),
+                Map.<ChannelKey, Integer>of(),
+                new RunSteps(0, 3, 0, 0, 0, 0),
+                Timeouts.DEFAULT,
+                true,
+                true,
+                CollectiveForm.NEVER);
     }
 
     // ---- a run by hand --------------------------------------------------------------------------

@@ -67,6 +67,7 @@ class RefusedStartTest {
                         chain.steps(),
                         Timeouts.DEFAULT,
                         false,
+                        false,
                         CollectiveForm.NEVER);
         var resources =
                 new RankResources(

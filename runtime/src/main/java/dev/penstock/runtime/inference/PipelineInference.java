@@ -150,6 +150,7 @@ public record PipelineInference(
                 new RunSteps(0, 0, 0, 1, 1, 0),
                 TIMEOUTS,
                 false,
+                false,
                 Long.MAX_VALUE); // one rank per stage sums nothing
     }
 

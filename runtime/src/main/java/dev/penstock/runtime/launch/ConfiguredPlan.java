@@ -53,6 +53,7 @@ final class ConfiguredPlan {
                 new RunSteps(0, 1, 0, 0, 0, 0),
                 Timeouts.DEFAULT,
                 config.recovery().mirror() && !evaluateOnly,
+                config.parallel().zeroStage() == 0,
                 config.parallel().ringFromBytes());
     }
 
@@ -81,6 +82,7 @@ final class ConfiguredPlan {
                         timeouts.start(),
                         timeouts.stop()),
                 config.recovery().mirror() && !options.evaluateOnly(),
+                config.parallel().zeroStage() == 0,
                 config.parallel().ringFromBytes());
     }
 

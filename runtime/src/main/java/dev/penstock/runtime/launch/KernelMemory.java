@@ -42,8 +42,9 @@ final class KernelMemory {
         RankPlace first = new RankPlace(place.pipeline(), place.tensor(), place.context(), 0);
         Long bytes = known.get(first);
         if (bytes == null) {
-            CountedKernels anew =
-                    kernels == null ? kernels = Devices.counting(device) : kernels.anew();
+            CountedKernels before = kernels;
+            CountedKernels anew = before == null ? Devices.counting(device) : before.anew();
+            kernels = anew;
             bytes = stages.kernelBytes(plan.stagesOf(rank), first, anew);
             known.put(first, bytes);
         }

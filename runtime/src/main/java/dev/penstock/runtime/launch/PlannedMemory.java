@@ -67,8 +67,8 @@ record PlannedMemory(
         long most = bytes(rank, before, before.heldBy(rank));
         for (int dead = 0; dead < plan.ranks() && plan.mirrors(); dead++) {
             List<Integer> places = new ArrayList<>(homes);
-            places.set(dead, homes.get(before.holderOf(dead)));
-            MirrorLayout after = MirrorLayout.across(places);
+            places.set(dead, homes.get(refuge(before, dead)));
+            MirrorLayout after = MirrorLayout.across(plan, places);
             Set<Integer> held = new TreeSet<>(after.heldBy(rank));
             if (rank != dead) {
                 held.addAll(before.heldBy(rank));
@@ -76,6 +76,16 @@ record PlannedMemory(
             most = Math.max(most, bytes(rank, after, held));
         }
         return most;
+    }
+
+    /** The rank in whose process a dead one lives again; itself if nobody has its state. */
+    private int refuge(MirrorLayout layout, int dead) {
+        return layout.holderOf(dead) != MirrorLayout.NOBODY
+                ? layout.holderOf(dead)
+                : plan.copiesOf(dead).stream()
+                        .filter(copy -> !homes.get(copy).equals(homes.get(dead)))
+                        .findFirst()
+                        .orElse(dead);
     }
 
     private long bytes(int rank, MirrorLayout layout, Collection<Integer> mirrored) {

@@ -31,6 +31,7 @@ class GridFaultsIT {
     @CsvSource(
             delimiter = '|',
             value = {
+                "data=2                        | on  | op=\"0B1\"           | at=optimizer",
                 "data=2, zero.stage=2          | on  | at=reducing          | at=gathering",
                 "data=2, zero.stage=3          | on  | op=\"0REDUCE_GRAD\"  | at=optimizer",
                 "data=2, zero.stage=3          | off | at=gathering         | at=updated",
@@ -57,6 +58,13 @@ class GridFaultsIT {
                 .containsExactly(mirror.equals("on") ? "mirror" : "checkpoint", "checkpoint");
         if (mirror.equals("on")) {
             assertThat(ended.recoveries().getFirst().get("stepsLost").asLong()).isZero();
+            assertThat(ended.directory().resolve("report.html"))
+                    .content()
+                    .as("a whole replica is a mirror that takes no memory")
+                    .matches(
+                            page ->
+                                    page.contains("<td>mirrors</td>")
+                                            != parallel.equals("data=2"));
         }
     }
 
