@@ -1,5 +1,6 @@
 package dev.penstock.actors.spi;
 
+import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceScope;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -45,7 +46,7 @@ public record MemoryUse(String use, long peakBytes) {
     public static final String MIRRORS = "mirrors";
 
     /** What kernels hold for themselves. */
-    public static final String KERNELS = "kernels";
+    public static final String KERNELS = Device.KERNELS;
 
     /** All of them, as they are shown. */
     public static final List<String> ALL =
@@ -67,7 +68,7 @@ public record MemoryUse(String use, long peakBytes) {
 
     /**
      * The uses of a device's memory: a scope that has scopes below is told by these, stages are
-     * added up, and so are mirrors, each as one.
+     * added up, and so are mirrors, each as one; so is what kernels hold.
      */
     public static List<MemoryUse> of(DeviceScope memory) {
         Map<String, Long> peaks = new LinkedHashMap<>();
@@ -81,7 +82,7 @@ public record MemoryUse(String use, long peakBytes) {
         List<DeviceScope> children = scope.children();
         if (scope.name().startsWith(MIRROR)) {
             peaks.merge(MIRRORS, scope.peakBytes(), Long::sum);
-        } else if (children.isEmpty()) {
+        } else if (children.isEmpty() || scope.name().equals(KERNELS)) {
             peaks.merge(scope.name(), scope.peakBytes(), Long::sum);
         } else {
             children.forEach(child -> add(child, peaks));

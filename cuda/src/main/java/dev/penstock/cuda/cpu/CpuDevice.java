@@ -39,7 +39,7 @@ public final class CpuDevice implements Device {
         threads = threads(settings);
         vectorBits = settings.vectorBits() > 0 ? settings.vectorBits() : preferredVectorBits();
         memory = CpuScope.root("cpu", settings.memoryLimitBytes(), settings.traceAllocations());
-        scratchScope = memory.child("scratch", Long.MAX_VALUE);
+        scratchScope = memory.child(KERNELS, Long.MAX_VALUE);
         WorkerPool pool = closing(new WorkerPool(threads, "penstock-cpu"));
         Lanes lanes = Lanes.of(vectorBits);
         JavaGemm java = new JavaGemm(lanes, threads);

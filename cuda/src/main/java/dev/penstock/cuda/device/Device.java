@@ -6,6 +6,9 @@ package dev.penstock.cuda.device;
  * everything and ends the device's threads.
  */
 public interface Device extends AutoCloseable {
+    /** The scope below {@link #memory} with what kernels hold for themselves, if they do. */
+    String KERNELS = "kernels";
+
     /** For people, such as {@code cpu (2 threads, AVX-512, oneDNN 3.11)}. */
     String name();
 

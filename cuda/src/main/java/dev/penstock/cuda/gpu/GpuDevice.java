@@ -35,7 +35,7 @@ public final class GpuDevice implements Device {
                         "gpu " + gpu.index(),
                         settings.memoryLimitBytes(),
                         settings.traceAllocations());
-        scratchScope = memory.child("scratch", Long.MAX_VALUE);
+        scratchScope = memory.child(KERNELS, Long.MAX_VALUE);
         partialSums = new Scratch(scratchScope, "partial sums");
         attentionSums = new Scratch(scratchScope, "attention sums");
         GpuModule module = new GpuModule(context);

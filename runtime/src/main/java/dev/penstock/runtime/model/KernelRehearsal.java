@@ -3,6 +3,7 @@ package dev.penstock.runtime.model;
 import dev.penstock.actors.collective.Alone;
 import dev.penstock.actors.collective.Collective;
 import dev.penstock.actors.collective.CollectiveGroup;
+import dev.penstock.actors.collective.CollectiveKind;
 import dev.penstock.actors.collective.ShardMap;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.StageGroups;
@@ -147,7 +148,7 @@ final class KernelRehearsal {
         public void await(Collective collective) {}
 
         @Override
-        public long sentBytes() {
+        public long sentBytes(CollectiveKind kind) {
             return 0;
         }
     }
