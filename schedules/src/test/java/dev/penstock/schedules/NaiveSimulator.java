@@ -149,7 +149,8 @@ public final class NaiveSimulator {
                             u.stage());
             case Op.SendActivation(WorkUnit u) -> credit(rank, u.stage(), u.stage() + 1);
             case Op.SendGradient(WorkUnit u) -> credit(rank, u.stage(), u.stage() - 1);
-            case Op.ReduceGradients(int stage) -> isLast(rank) ? allMembersAt(stage) : OptionalLong.of(0);
+            case Op.ReduceGradients(int stage) ->
+                    isLast(rank) ? allMembersAt(stage) : OptionalLong.of(0);
         };
     }
 

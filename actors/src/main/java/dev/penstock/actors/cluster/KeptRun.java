@@ -173,7 +173,6 @@ final class KeptRun {
 
     /** A rank took room that nobody had asked for. */
     void seated(int rank, NodeBook.Entry entry) {
-        cluster.accept(
-                new ClusterRuns.Seated(made.name(), wish(), rank, entry.offer().address()));
+        cluster.accept(new ClusterRuns.Seated(made.name(), wish(), rank, entry.offer().address()));
     }
 }

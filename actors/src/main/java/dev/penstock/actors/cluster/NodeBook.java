@@ -1,6 +1,7 @@
 package dev.penstock.actors.cluster;
 
 import akka.actor.typed.ActorRef;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.Comparator;
@@ -77,14 +78,12 @@ final class NodeBook {
         List<Long> bytesAt(Map<Integer, String> addresses) {
             Map<String, Integer> lowest = new HashMap<>();
             new TreeMap<>(addresses).forEach((rank, address) -> lowest.putIfAbsent(address, rank));
-            return needs.at(
-                    IntStream.range(0, together.size())
-                            .mapToObj(
-                                    rank ->
-                                            addresses.containsKey(rank)
-                                                    ? lowest.get(addresses.get(rank))
-                                                    : Integer.valueOf(rank))
-                            .toList());
+            List<Integer> homes = new ArrayList<>();
+            for (int rank = 0; rank < together.size(); rank++) {
+                String address = addresses.get(rank);
+                homes.add(address == null ? rank : lowest.getOrDefault(address, rank));
+            }
+            return needs.at(homes);
         }
     }
 

@@ -80,7 +80,8 @@ final class PlacementText {
                                         hosts,
                                         sealed
                                                 ? "sealed with the run's key"
-                                                : "checked but not sealed: there is no TLS to carry a key"));
+                                                : "checked but not sealed: there is no TLS to carry"
+                                                      + " a key"));
     }
 
     private static String numbers(List<Integer> ranks) {

@@ -485,7 +485,9 @@ final class OpInterpreter {
                 .orElse(true);
     }
 
-    /** First the sum over replicas; with a stage's last, then over the stages that share a gradient. */
+    /**
+     * First the sum over replicas; with a stage's last, then over the stages that share a gradient.
+     */
     private Progress reduce(int stage) {
         if (!reductionBegun) {
             Collective sum = stage(stage).reduceGradients();

@@ -225,8 +225,7 @@ final class RankTable {
                         row ->
                                 row.node == null
                                         ? row.rank
-                                        : lowest.computeIfAbsent(
-                                                row.node.process(), _ -> row.rank))
+                                        : lowest.computeIfAbsent(row.node.process(), _ -> row.rank))
                 .toList();
     }
 

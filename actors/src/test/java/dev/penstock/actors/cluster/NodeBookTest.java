@@ -177,8 +177,7 @@ class NodeBookTest {
         add("b", 100, "west");
         add("c", 100, "west");
 
-        NodeBook.Answer here =
-                book.take("one", wish(false, Optional.of(1), List.of(MIB, MIB)));
+        NodeBook.Answer here = book.take("one", wish(false, Optional.of(1), List.of(MIB, MIB)));
         NodeBook.Answer nowhere =
                 book.take("two", wish(false, Optional.of(1), List.of(MIB, MIB, MIB)));
 

@@ -62,9 +62,7 @@ class GridFaultsIT {
                     .content()
                     .as("a whole replica is a mirror that takes no memory")
                     .matches(
-                            page ->
-                                    page.contains("<td>mirrors</td>")
-                                            != parallel.equals("data=2"));
+                            page -> page.contains("<td>mirrors</td>") != parallel.equals("data=2"));
         }
     }
 

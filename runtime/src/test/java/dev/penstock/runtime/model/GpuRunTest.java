@@ -184,8 +184,7 @@ class GpuRunTest {
             pipeline.train(1);
 
             assertThat(device.memory().peakBytes())
-                    .isEqualTo(
-                            pipeline.stages().getFirst().memory().total() + counted.bytes());
+                    .isEqualTo(pipeline.stages().getFirst().memory().total() + counted.bytes());
         }
     }
 }

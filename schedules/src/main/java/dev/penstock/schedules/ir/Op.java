@@ -121,9 +121,9 @@ public sealed interface Op {
 
     /**
      * Sums the stage's gradients with those of everybody else who holds the same parameters:
-     * replicas, and with a stage's last reduction other stages (tied embeddings). That last one of a
-     * shared stage is a collective of ranks: it completes on no rank before every rank that holds a
-     * member has reached the first such one of its members. Text: {@code 0REDUCE_GRAD}.
+     * replicas, and with a stage's last reduction other stages (tied embeddings). That last one of
+     * a shared stage is a collective of ranks: it completes on no rank before every rank that holds
+     * a member has reached the first such one of its members. Text: {@code 0REDUCE_GRAD}.
      */
     record ReduceGradients(int stage) implements Op {}
 }

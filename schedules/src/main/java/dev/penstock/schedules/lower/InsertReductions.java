@@ -12,9 +12,9 @@ import java.util.TreeSet;
 
 /**
  * Adds {@link Op.ReduceGradients}. The last one of a stage of a shared group stands at the end of
- * its rank's program, in rising order of stages: a collective of ranks that stood earlier would make
- * them wait for each other. Members on one rank get theirs as well: their gradients too must be
- * summed. All others are sums with replicas alone, and stand where their gradients are complete.
+ * its rank's program, in rising order of stages: a collective of ranks that stood earlier would
+ * make them wait for each other. Members on one rank get theirs as well: their gradients too must
+ * be summed. All others are sums with replicas alone, and stand where their gradients are complete.
  */
 public final class InsertReductions {
     private InsertReductions() {}

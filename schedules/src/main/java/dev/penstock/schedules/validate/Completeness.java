@@ -132,7 +132,9 @@ final class Completeness {
                 && !index.isMissing(OpKind.BACKWARD, shape.indexOf(part.unit()));
     }
 
-    /** Whether a schedule has it once: gradients may be summed more often, parameters come and go. */
+    /**
+     * Whether a schedule has it once: gradients may be summed more often, parameters come and go.
+     */
     private boolean isUnique(Op op) {
         return switch (op) {
             case Op.UnitOp _, Op.Overlapped _ -> true;
