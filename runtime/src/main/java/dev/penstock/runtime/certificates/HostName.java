@@ -39,9 +39,8 @@ final class HostName {
         for (String name : names) {
             if (isLoopback(name)) {
                 all.addAll(LOOPBACK);
-            } else {
-                all.add(name);
             }
+            all.add(name.toLowerCase(Locale.ROOT)); // 127.0.0.2 is loopback as well
         }
         return "san="
                 + String.join(

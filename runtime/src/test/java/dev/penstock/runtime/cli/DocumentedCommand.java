@@ -61,6 +61,47 @@ record DocumentedCommand(String place, List<String> words) {
         return found;
     }
 
+    /**
+     * The lines of the code block of a document that has this text in it.
+     *
+     * @throws IllegalArgumentException if no block has, or several
+     */
+    static List<String> block(Path document, String text) throws IOException {
+        List<List<String>> blocks = new ArrayList<>(List.of(new ArrayList<>()));
+        for (String line : Files.readAllLines(document)) {
+            if (line.startsWith("    ")) {
+                blocks.getLast().add(line.strip());
+            } else if (!blocks.getLast().isEmpty()) {
+                blocks.add(new ArrayList<>());
+            }
+        }
+        List<List<String>> found =
+                blocks.stream()
+                        .filter(block -> block.stream().anyMatch(line -> line.contains(text)))
+                        .toList();
+        if (found.size() != 1) {
+            throw new IllegalArgumentException(
+                    "%s: expected one block with %s, got %d"
+                            .formatted(document.getFileName(), text, found.size()));
+        }
+        return found.getFirst();
+    }
+
+    /** The commands of a block, their words as bash hands them over: functions are called. */
+    static List<List<String>> asBashSees(List<String> block)
+            throws IOException, InterruptedException {
+        String script =
+                "penstock() { printf '%s\\001' \"$@\"; echo; }\n"
+                        + String.join("\n", block).replace("./penstock", "penstock");
+        Process bash =
+                new ProcessBuilder("bash", "-eu", "-c", script).redirectErrorStream(true).start();
+        List<String> said = bash.inputReader().lines().toList();
+        if (bash.waitFor() != 0) {
+            throw new IllegalStateException("bash said: " + said);
+        }
+        return said.stream().map(line -> List.of(line.split("\u0001"))).toList();
+    }
+
     private static List<String> split(String text) {
         return WORD.matcher(text)
                 .results()

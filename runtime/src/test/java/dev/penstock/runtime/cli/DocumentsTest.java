@@ -24,18 +24,19 @@ import picocli.CommandLine;
 /**
  * README.md and docs do what they say. Commands in code blocks are run in this process, each in the
  * order of its document and in a folder of the document's own; trainings with a narrow model and
- * for two steps. Commands that need a cluster, processes of their own or somebody who stops them
- * are only parsed, and their configurations checked; tests named after them run them.
+ * for two steps, chaos in one process with two faults. Those that need processes of their own or
+ * somebody who stops them are run by {@link DocumentedProcessesIT}; a command that neither runs
+ * fails here.
  */
 class DocumentsTest {
-    private static final Path ROOT = Path.of("..").toAbsolutePath().normalize();
+    static final Path ROOT = Path.of("..").toAbsolutePath().normalize();
     private static final Pattern LINK = Pattern.compile("]\\(([^)#]+)(?:#[^)]*)?\\)");
     private static final Pattern BENCHMARK = Pattern.compile("benchmarks/run ([a-z|-]+)");
 
     private static final String ORDER = "schedule.file=";
 
     /** What a quickstart is cut down to. */
-    private static final List<String> SHORT =
+    static final List<String> SHORT =
             List.of(
                     "run.steps=2",
                     "model.width=32",
@@ -49,6 +50,7 @@ class DocumentsTest {
     private static final Set<String> RUN_HERE =
             Set.of(
                     "train",
+                    "chaos",
                     "evaluate",
                     "generate",
                     "schedule",
@@ -60,7 +62,17 @@ class DocumentsTest {
                     "export",
                     "doctor",
                     "completion",
+                    "certs",
                     "man");
+
+    /** Commands of sentences that are whole without anything more. */
+    private static final Set<List<String>> WHOLE =
+            Set.of(
+                    List.of("--version"),
+                    List.of("doctor"),
+                    List.of("completion"),
+                    List.of("man"),
+                    List.of("config", "keys"));
 
     @TempDir Path folder;
 
@@ -95,8 +107,13 @@ class DocumentsTest {
                 if (isRunHere(command)) {
                     makeRuns(command);
                     expectToRun(command.toString(), arguments(command));
-                } else if (command.is("train")) {
-                    expectGoodConfiguration(command);
+                } else {
+                    assertThat(DocumentedProcessesIT.runs(command))
+                            .as(command + " is run by no test")
+                            .isTrue();
+                    if (command.is("train")) {
+                        expectGoodConfiguration(command);
+                    }
                 }
             }
         }
@@ -105,7 +122,12 @@ class DocumentsTest {
     @ParameterizedTest
     @MethodSource("documents")
     void commandsOfSentencesExist(Path document) throws IOException {
-        assertThat(DocumentedCommand.inProse(document)).allSatisfy(DocumentsTest::expectKnown);
+        List<DocumentedCommand> commands = DocumentedCommand.inProse(document);
+
+        assertThat(commands).allSatisfy(DocumentsTest::expectKnown);
+        commands.stream()
+                .filter(command -> WHOLE.contains(command.words()))
+                .forEach(command -> expectToRun(command.toString(), command.words()));
     }
 
     @ParameterizedTest
@@ -135,8 +157,13 @@ class DocumentsTest {
     }
 
     private static boolean needsOthers(DocumentedCommand command) {
-        return command.has("--seed")
-                || ConfigLoader.load(ROOT.resolve(command.words().get(1)), List.of())
+        return command.has("--seed") || hasProcesses(command);
+    }
+
+    /** Whether it is a training that starts processes. */
+    static boolean hasProcesses(DocumentedCommand command) {
+        return command.is("train")
+                && ConfigLoader.load(ROOT.resolve(command.words().get(1)), List.of())
                                 .pipeline()
                                 .processes()
                         != Processes.SINGLE;
@@ -197,7 +224,11 @@ class DocumentsTest {
         List<String> placed = new ArrayList<>();
         placed.add(command.words().getFirst());
         command.words().stream().skip(1).map(this::placed).forEach(placed::add);
-        return command.is("train") ? shortTraining(placed) : placed;
+        if (command.is("chaos")) {
+            placed.set(placed.indexOf("--faults") + 1, "2");
+            placed.addAll(List.of("--set", "pipeline.processes=single"));
+        }
+        return command.is("train") || command.is("chaos") ? shortTraining(placed) : placed;
     }
 
     private List<String> shortTraining(List<String> words) {

@@ -42,6 +42,18 @@ final class ForkedCli implements AutoCloseable {
      */
     static ForkedCli startWith(List<String> starter, List<String> arguments, String... settings)
             throws IOException {
+        return start(Path.of("").toAbsolutePath(), starter, arguments, settings);
+    }
+
+    /** As {@link #start(List, String...)}, in a folder: relative paths are looked up there. */
+    static ForkedCli startIn(Path folder, List<String> arguments, String... settings)
+            throws IOException {
+        return start(folder, List.of(), arguments, settings);
+    }
+
+    private static ForkedCli start(
+            Path folder, List<String> starter, List<String> arguments, String... settings)
+            throws IOException {
         List<String> command = new ArrayList<>(starter);
         command.addAll(ForkedJava.command("-Xmx512m"));
         command.addAll(arguments);
@@ -52,6 +64,7 @@ final class ForkedCli implements AutoCloseable {
         output.toFile().deleteOnExit();
         return new ForkedCli(
                 new ProcessBuilder(command)
+                        .directory(folder.toFile())
                         .redirectErrorStream(true)
                         .redirectOutput(output.toFile())
                         .start(),
