@@ -4,6 +4,7 @@ import { Gantt, duration } from "./gantt.js";
 
 const [STEP, LOSS, NORM, , , SPEED, BUBBLE, IDEAL] = [0, 1, 2, 3, 4, 5, 6, 7];
 const SILENT_AFTER_MS = 30_000;
+const CHART_HEIGHT = 190;
 const byId = id => document.getElementById(id);
 const finite = value => typeof value === "number" && Number.isFinite(value) ? value : null;
 
@@ -76,7 +77,7 @@ function showHead() {
     ["loss", finite(head.loss) === null ? "–" : head.loss.toFixed(4)],
     ["validation", run.evaluations.length ? (+run.evaluations.at(-1)[1]).toFixed(4) : "–"],
     ["tokens per second", count(head.tokensPerSecond)],
-    ["bubble, predicted", `${percent(last(BUBBLE))}, ${percent(last(IDEAL))}`],
+    ["bubble (predicted)", `${percent(last(BUBBLE))} (${percent(last(IDEAL))})`],
     ["health", silent ? "silent" : head.health],
     ["time left", head.state === "running" ? clock(head.etaSeconds) : "–"],
   ]);
@@ -88,21 +89,23 @@ function style(name) {
   return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 }
 
-function chart(title, series, data) {
+function chart(title, series, data, words = count) {
   const holder = element("div", undefined, "chart");
   holder.append(element("h3", title));
   byId("curves").append(holder);
-  const axis = () => ({
+  const axis = size => ({
     stroke: () => style("muted"), grid: { stroke: () => style("line"), width: 1 }, ticks: { show: false },
-    font: "11px system-ui, sans-serif",
+    font: "11px system-ui, sans-serif", size,
   });
+  const said = (_, value) => value === null || value === undefined ? "" : words(value);
   const plot = new uPlot({
-    width: holder.clientWidth || 400, height: 190, cursor: { sync: { key: "run" } }, scales: { x: { time: false } },
-    axes: [axis(), { ...axis(), size: 58, values: (_, ticks) => ticks.map(count) }],
-    series: [{ label: "step" }, ...series.map(([label, color, dots]) => ({
+    width: holder.clientWidth || 400, height: CHART_HEIGHT, cursor: { sync: { key: "run" } }, scales: { x: { time: false } },
+    axes: [axis(28), { ...axis(58), values: (_, ticks) => ticks.map(words) }],
+    legend: { markers: { width: 0, fill: (_, i) => style(series[i - 1][1]) } },
+    series: [{ label: "step", value: (_, step) => step ?? "" }, ...series.map(([label, color, dots]) => ({
       label, stroke: () => style(color), width: dots ? 0 : 1.5, spanGaps: true,
       points: dots ? { show: true, size: 7, fill: () => style(color), stroke: () => style("panel") } : { show: false },
-      value: (_, value) => value === null ? "–" : count(value),
+      value: said,
     }))],
     hooks: { draw: [marks] },
   }, data(), holder);
@@ -136,10 +139,10 @@ function makeCharts() {
     return [steps, losses, steps.map(step => known.get(step) ?? null)];
   });
   chart("bubble: share of the ranks' time without forward or backward",
-    [["measured", "accent"], ["predicted", "second"]], columns(STEP, BUBBLE, IDEAL));
+    [["measured", "accent"], ["predicted", "second"]], columns(STEP, BUBBLE, IDEAL), share => +(100 * share).toFixed(1) + " %");
   chart("tokens per second", [["tokens/s", "accent"]], columns(STEP, SPEED));
   chart("gradient norm", [["norm", "accent"]], columns(STEP, NORM));
-  addEventListener("resize", () => charts.forEach(each => each.plot.setSize({ width: each.holder.clientWidth, height: 190 })));
+  addEventListener("resize", () => charts.forEach(each => each.plot.setSize({ width: each.holder.clientWidth, height: CHART_HEIGHT })));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.forEach(each => each.plot.redraw()));
 }
 
@@ -285,11 +288,17 @@ function showHappenings() {
   byId("happenings").replaceChildren(...rows);
 }
 
+/** What there is one of needs no words. */
+function ranksOf(grid) {
+  const parts = [[grid.tensor, "shards"], [grid.context, "context parts"], [grid.data, "replicas"]];
+  return [`${grid.pipeline} in the pipeline`, ...parts.filter(([n]) => n > 1).map(([n, words]) => `${n} ${words}`)].join(" × ");
+}
+
 function showFacts() {
   const facts = run.facts, grid = facts.grid;
   pairs(byId("facts"), [
     ["schedule", facts.schedule], ["parameters", count(facts.parameters)], ["tokens per step", count(facts.tokensPerStep)],
-    ["ranks", `${grid.pipeline} in the pipeline × ${grid.tensor} shards × ${grid.context} context parts × ${grid.data} replicas`],
+    ["ranks", ranksOf(grid)],
     ["kernels", facts.fingerprint || "–"], ["run directory", run.head.directory], ...Object.entries(facts.environment),
   ]);
   byId("configuration").textContent = facts.configuration;

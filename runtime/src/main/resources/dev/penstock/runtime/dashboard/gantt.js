@@ -206,7 +206,8 @@ export class Gantt {
       c.moveTo(x, y);
       c.lineTo(x, y + 4);
       c.stroke();
-      c.fillText(duration(at), x + 2, y + 3);
+      const text = duration(at);
+      if (x + 2 + c.measureText(text).width <= this.width) c.fillText(text, x + 2, y + 3);
     }
   }
 

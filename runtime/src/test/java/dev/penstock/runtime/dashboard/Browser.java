@@ -1,5 +1,7 @@
 package dev.penstock.runtime.dashboard;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -23,11 +25,14 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
+import org.awaitility.Awaitility;
+import org.awaitility.core.ConditionTimeoutException;
 
 /** A headless Chromium with one page, driven through its DevTools protocol. */
 final class Browser implements AutoCloseable {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration LOOK = Duration.ofMillis(20);
 
     private final Process process;
     private final WebSocket socket;
@@ -117,18 +122,23 @@ final class Browser implements AutoCloseable {
         call("Page.enable", Map.of());
     }
 
-    private int port(Path file) throws IOException, InterruptedException {
-        long deadline = System.nanoTime() + PATIENCE.toNanos();
-        while (System.nanoTime() < deadline && process.isAlive()) {
-            if (Files.exists(file)) {
-                List<String> lines = Files.readAllLines(file);
-                if (!lines.isEmpty()) {
-                    return Integer.parseInt(lines.getFirst());
-                }
-            }
-            Thread.sleep(20);
-        }
-        throw new IllegalStateException("the browser did not start");
+    /** What it wrote into that file once it listened. */
+    private int port(Path file) {
+        return Awaitility.await("the browser listens")
+                .atMost(PATIENCE)
+                .pollInterval(LOOK)
+                .until(
+                        () -> {
+                            assertThat(process.isAlive()).as("the browser lives").isTrue();
+                            return Files.exists(file)
+                                    ? Files.readAllLines(file)
+                                    : List.<String>of();
+                        },
+                        lines -> !lines.isEmpty())
+                .stream()
+                .mapToInt(Integer::parseInt)
+                .findFirst()
+                .orElseThrow();
     }
 
     void open(String url) {
@@ -138,17 +148,27 @@ final class Browser implements AutoCloseable {
 
     /** How wide the window is. */
     void width(int pixels) {
-        call(
-                "Emulation.setDeviceMetricsOverride",
-                Map.of("width", pixels, "height", 900, "deviceScaleFactor", 1, "mobile", true));
+        window(pixels, 900, 1);
     }
 
-    void dark() {
+    /**
+     * @param scale pixels of a picture for each of the window's
+     */
+    void window(int width, int height, double scale) {
+        call(
+                "Emulation.setDeviceMetricsOverride",
+                Map.of(
+                        "width", width,
+                        "height", height,
+                        "deviceScaleFactor", scale,
+                        "mobile", true));
+    }
+
+    /** {@code dark} or {@code light}. */
+    void theme(String name) {
         call(
                 "Emulation.setEmulatedMedia",
-                Map.of(
-                        "features",
-                        List.of(Map.of("name", "prefers-color-scheme", "value", "dark"))));
+                Map.of("features", List.of(Map.of("name", "prefers-color-scheme", "value", name))));
     }
 
     void press(String key) {
@@ -176,19 +196,17 @@ final class Browser implements AutoCloseable {
 
     /** Waits until an expression is true. */
     void await(String expression) {
-        long deadline = System.nanoTime() + PATIENCE.toNanos();
-        while (!evaluate("!!(" + expression + ")").asBoolean()) {
-            if (System.nanoTime() > deadline) {
-                throw new AssertionError(
-                        "expected in vain: %s; the page says: %s"
-                                .formatted(expression, evaluate("document.body.innerText")));
-            }
-            try {
-                Thread.sleep(20);
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-                throw new IllegalStateException(e);
-            }
+        try {
+            Awaitility.await()
+                    .atMost(PATIENCE)
+                    .pollDelay(Duration.ZERO)
+                    .pollInterval(LOOK)
+                    .until(() -> evaluate("!!(" + expression + ")").asBoolean());
+        } catch (ConditionTimeoutException e) {
+            throw new AssertionError(
+                    "expected in vain: %s; the page says: %s"
+                            .formatted(expression, evaluate("document.body.innerText")),
+                    e);
         }
     }
 
@@ -198,10 +216,19 @@ final class Browser implements AutoCloseable {
 
     /** Of the whole page, as PNG. */
     void screenshot(Path file) throws IOException {
+        screenshot(file, true);
+    }
+
+    /** Of what is in the window, as PNG. */
+    void screenshotOfWindow(Path file) throws IOException {
+        screenshot(file, false);
+    }
+
+    private void screenshot(Path file, boolean whole) throws IOException {
         JsonNode picture =
                 call(
                         "Page.captureScreenshot",
-                        Map.of("format", "png", "captureBeyondViewport", true));
+                        Map.of("format", "png", "captureBeyondViewport", whole));
         Files.createDirectories(file.toAbsolutePath().getParent());
         Files.write(file, Base64.getDecoder().decode(picture.path("data").asText()));
     }

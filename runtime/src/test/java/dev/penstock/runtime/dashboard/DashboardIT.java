@@ -131,11 +131,38 @@ class DashboardIT {
             browser.press("0");
             browser.await(range + " === '" + whole + "'");
 
-            browser.dark();
+            browser.theme("dark");
             browser.screenshot(PICTURES.resolve("dark.png"));
             browser.width(390);
             browser.await("document.scrollingElement.scrollWidth <= 390");
             browser.screenshot(PICTURES.resolve("phone.png"));
+            browser.width(1300);
+            browser.theme("light");
+        }
+    }
+
+    /**
+     * The picture of README and docs: a quickstart on two cores, recorded. Look at it and copy it:
+     * target/dashboard/docs.png to docs/dashboard.png.
+     */
+    @Test
+    void theDocsShowAQuickstart() throws Exception {
+        RunEventLines.writeRecordedQuickstart(directory.events());
+        browser.theme("light");
+        browser.window(1240, 1090, 1.5);
+        try (DashboardServer server = DashboardServer.start(directory, 0)) {
+            browser.open(server.url());
+            browser.await("document.getElementById('bubble').textContent.includes('measured')");
+            browser.evaluate("document.getElementById('simulated').click()");
+            browser.await("document.getElementById('gantt').clientHeight > 70");
+            browser.screenshotOfWindow(PICTURES.resolve("docs.png"));
+
+            assertThat(browser.text("name")).isEqualTo("quickstart");
+            assertThat(browser.text("state")).isEqualTo("completed");
+            assertThat(browser.text("figures")).contains("600 of 600");
+            assertThat(browser.text("ranks")).contains("rank 1", "cpu");
+            assertThat(browser.text("links")).contains("MiB");
+        } finally {
             browser.width(1300);
         }
     }

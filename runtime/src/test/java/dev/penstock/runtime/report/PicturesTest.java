@@ -5,16 +5,26 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.StepReport;
+import dev.penstock.runtime.events.EventLogReader;
+import dev.penstock.runtime.events.RunEvent;
+import dev.penstock.runtime.events.RunEventLines;
 import dev.penstock.runtime.metrics.SimulatedRun;
 import dev.penstock.runtime.report.LineChart.Look;
 import dev.penstock.runtime.report.LineChart.Series;
 import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.ScheduleText;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 class PicturesTest {
+    @TempDir private Path folder;
+
     @Test
     void theGanttOfAVeryLargeStepStaysSmall() {
         SimulatedRun run = SimulatedRun.of("1f1b", PipelineShape.of(64, 256));
@@ -33,6 +43,54 @@ class PicturesTest {
         assertThat(svg.length()).isBetween(100_000, 4_000_000);
         assertThat(svg.contains(">rank 56<")).isTrue();
         assertThat(svg.split("<title>", -1)).hasSize(1 + 64); // the optimizer's
+    }
+
+    /** Drawn of the op times of a quickstart, recorded. */
+    @Test
+    void theGanttOfTheDocsIsWhatTheProgramDraws() throws IOException {
+        Path log = folder.resolve("events.jsonl");
+        RunEventLines.writeRecordedQuickstart(log);
+        List<RunEvent> events = new ArrayList<>();
+        new EventLogReader(log).poll(events::add);
+        RunEvent.Began began = only(events, RunEvent.Began.class).getFirst();
+        RunRecorder recorder = new RunRecorder(List.of());
+        only(events, RunEvent.OpTimes.class).forEach(times -> recorder.onStep(report(times)));
+
+        String svg =
+                TypicalStep.of(ScheduleText.parse(began.schedule()), began.grid(), recorder)
+                        .orElseThrow()
+                        .gantt()
+                        .file();
+
+        Path drawn = Files.writeString(Path.of("target", "gantt.svg"), svg);
+        assertThat(Path.of("..", "docs", "gantt.svg"))
+                .as("copy " + drawn + " there")
+                .hasContent(svg);
+    }
+
+    private static <T extends RunEvent> List<T> only(List<RunEvent> events, Class<T> type) {
+        return events.stream().filter(type::isInstance).map(type::cast).toList();
+    }
+
+    private static StepReport report(RunEvent.OpTimes times) {
+        List<RankStep> ranks = new ArrayList<>();
+        for (RunEvent.OpTimes.Rank rank : times.ranks()) {
+            ranks.add(
+                    new RankStep(
+                            ranks.size(),
+                            nanos(rank.starts()),
+                            nanos(rank.ends()),
+                            1_000L * rank.updateStart(),
+                            1_000L * rank.updateEnd(),
+                            1,
+                            1));
+        }
+        long end = ranks.stream().mapToLong(RankStep::updateEndNanos).max().orElseThrow();
+        return new StepReport(times.step(), 1, 1, 1, 0, end, ranks);
+    }
+
+    private static long[] nanos(int[] micros) {
+        return IntStream.of(micros).mapToLong(each -> 1_000L * each).toArray();
     }
 
     @Test
