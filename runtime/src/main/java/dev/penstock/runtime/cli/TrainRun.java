@@ -13,6 +13,9 @@ import java.util.Optional;
 
 /** One training run, from its first line to its report. */
 final class TrainRun {
+    private static final String HEARD =
+            "penstock: finishes this step, saves and ends; interrupt it again to end it at once";
+
     private final RunDirectory directory;
     private final RunAssembly assembly;
     private final Interrupts interrupts;
@@ -53,12 +56,22 @@ final class TrainRun {
                                 record.meter())) {
             assembly.sweepCheckpoints();
             outcome =
-                    new PipelineRun(assembly, record.listener(progress), interrupts::onInterrupt)
+                    new PipelineRun(
+                                    assembly,
+                                    record.listener(progress),
+                                    action -> interrupts.onInterrupt(() -> end(action)))
                             .run();
         }
         assembly.close(); // the sample is read from the last checkpoint
         assembly.mergeGradientDump();
         return finish(record, outcome, Duration.ofNanos(System.nanoTime() - start));
+    }
+
+    private void end(Runnable action) {
+        // a bar is on the line that the cursor is on
+        err.println(Terminal.isTerminal() ? System.lineSeparator() + HEARD : HEARD);
+        err.flush();
+        action.run();
     }
 
     private int finish(RunRecord record, RunOutcome outcome, Duration took) {

@@ -67,7 +67,7 @@ public final class RunTop {
                         "memory",
                         "planned",
                         "lease",
-                        "f forward b backward"));
+                        bar < WIDEST_BAR ? "f fwd b bwd" : "f forward b backward"));
         List<String> happenings =
                 view.curves().happenings().reversed().stream()
                         .limit(HAPPENINGS)
@@ -92,13 +92,12 @@ public final class RunTop {
     private List<String> standing(RunHead head, long now) {
         StepSeries.Row last = view.lastRow();
         return List.of(
-                "%s  %s, health %s  last sign %s ago"
+                "%s  %s, health %s%s"
                         .formatted(
                                 plain(head.name()),
                                 head.state(),
                                 head.health(),
-                                Quantities.clock(
-                                        Duration.ofMillis(Math.max(0, now - head.lastSign())))),
+                                hasEnded() ? "" : lastSign(now - head.lastSign())),
                 "step %d of %d  loss %s  %s tokens/s  bubble %s (predicted %s)"
                         .formatted(
                                 head.step(),
@@ -107,6 +106,11 @@ public final class RunTop {
                                 Quantities.count(head.tokensPerSecond()),
                                 Quantities.percent(last.bubbleMeasured()),
                                 Quantities.percent(last.bubblePredicted())));
+    }
+
+    private static String lastSign(long millis) {
+        return "  last sign %s ago"
+                .formatted(Quantities.clock(Duration.ofMillis(Math.max(0, millis))));
     }
 
     private static String cut(String line, int columns) {

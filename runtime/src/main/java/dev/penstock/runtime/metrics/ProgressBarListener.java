@@ -91,7 +91,7 @@ final class ProgressBarListener implements ProgressListener {
                         line.name(),
                         figures.step(),
                         figures.lastStep(),
-                        any ? figures.left() : Duration.ZERO,
+                        figures.knowPace() ? figures.left() : Duration.ZERO,
                         any ? figures.shortFigures() : ProgressLine.Figures.NONE);
         bar.stepTo(figures.step());
     }

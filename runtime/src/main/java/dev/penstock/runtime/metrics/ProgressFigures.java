@@ -109,6 +109,11 @@ final class ProgressFigures {
                 Double.isNaN(validationLoss) ? "" : Quantities.loss(validationLoss));
     }
 
+    /** Whether there were steps after the first, which is slow. */
+    boolean knowPace() {
+        return step > firstMeasuredStep && firstMeasuredStep > 0;
+    }
+
     /** Time left, judged by the steps after the first, which is slow. */
     Duration left() {
         boolean onlyOne = step <= firstMeasuredStep;

@@ -11,6 +11,9 @@ import java.util.stream.IntStream;
 
 /** The last words of a run on the terminal. */
 final class RunSummary {
+    private static final int WIDTH = 100;
+    private static final int INDENT = 17;
+
     private RunSummary() {}
 
     /** Some lines of text, each ended. */
@@ -39,7 +42,23 @@ final class RunSummary {
             TrafficTable.ofBusiestRank(findings)
                     .ifPresent(uses -> lines.add(line("sent per step", uses)));
         }
-        return String.join("", lines);
+        return lines.stream().map(RunSummary::folded).collect(Collectors.joining());
+    }
+
+    /** Goes on below itself where it gets long, between two things. */
+    private static String folded(String line) {
+        StringBuilder folded = new StringBuilder();
+        int column = 0;
+        for (String part : line.split("(?<=, )")) {
+            if (column > 0 && column + part.stripTrailing().length() > WIDTH) {
+                folded.setLength(folded.length() - 1);
+                folded.append(System.lineSeparator()).append(" ".repeat(INDENT));
+                column = INDENT;
+            }
+            folded.append(part);
+            column += part.length();
+        }
+        return folded.toString();
     }
 
     /** One line, ended. */

@@ -41,10 +41,11 @@ class TrafficTableTest {
 
         String told = report(directory, List.of(SENDS, LESS));
 
-        assertThat(told)
+        assertThat(told.lines())
                 .contains(
-                        "sent per step  rank 0 978.6 KiB (as predicted): activations 2.0 KiB,"
-                                + " tensor sums 976.6 KiB, gradient sums 70 B, tied gradients 5 B");
+                        "  sent per step  rank 0 978.6 KiB (as predicted): activations 2.0 KiB,"
+                                + " tensor sums 976.6 KiB,",
+                        "                 gradient sums 70 B, tied gradients 5 B");
         assertThat(Files.readString(directory.report()))
                 .contains("measured in the last step; 2 steps up to it sent just as much")
                 .contains(
