@@ -20,7 +20,7 @@ function count(value) {
   const size = Math.abs(value);
   if (size >= 1e9) return (value / 1e9).toFixed(2) + " B";
   if (size >= 1e6) return (value / 1e6).toFixed(2) + " M";
-  if (size >= 1e4) return Math.round(value).toLocaleString("en");
+  if (size >= 1e3) return Math.round(value).toLocaleString("en");
   return String(+value.toPrecision(5));
 }
 
@@ -102,14 +102,17 @@ function chart(title, series, data, words = count) {
     width: holder.clientWidth || 400, height: CHART_HEIGHT, cursor: { sync: { key: "run" } }, scales: { x: { time: false } },
     axes: [axis(28), { ...axis(58), values: (_, ticks) => ticks.map(words) }],
     legend: { markers: { width: 0, fill: (_, i) => style(series[i - 1][1]) } },
-    series: [{ label: "step", value: (_, step) => step ?? "" }, ...series.map(([label, color, dots]) => ({
+    series: [{ label: "\u00a0", value: (_, step) => step === null || step === undefined ? "" : "step " + step }, ...series.map(([label, color, dots]) => ({
       label, stroke: () => style(color), width: dots ? 0 : 1.5, spanGaps: true,
       points: dots ? { show: true, size: 7, fill: () => style(color), stroke: () => style("panel") } : { show: false },
       value: said,
     }))],
     hooks: { draw: [marks] },
   }, data(), holder);
-  charts.push({ plot, data, holder });
+  charts.push({ plot, data });
+  new ResizeObserver(() => {
+    if (holder.clientWidth && holder.clientWidth !== plot.width) plot.setSize({ width: holder.clientWidth, height: CHART_HEIGHT });
+  }).observe(holder);
 }
 
 /** A line where the run came back from something. */
@@ -142,7 +145,6 @@ function makeCharts() {
     [["measured", "accent"], ["predicted", "second"]], columns(STEP, BUBBLE, IDEAL), share => +(100 * share).toFixed(1) + " %");
   chart("tokens per second", [["tokens/s", "accent"]], columns(STEP, SPEED));
   chart("gradient norm", [["norm", "accent"]], columns(STEP, NORM));
-  addEventListener("resize", () => charts.forEach(each => each.plot.setSize({ width: each.holder.clientWidth, height: CHART_HEIGHT })));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.forEach(each => each.plot.redraw()));
 }
 

@@ -76,6 +76,7 @@ export class Gantt {
     const kinds = this.program.kinds.map(kind => pixel(of(kind.label)));
     this.palette = {
       kinds, faint: kinds.map(faint), dark: kinds.map(darker), update: pixel(of("update")),
+      inks: this.program.kinds.map(kind => kind.label === "receive" ? of("ink") : "#111"),
       frame: pixel(of("line")), muted: of("muted"), line: of("line"),
     };
     return this.palette;
@@ -182,11 +183,11 @@ export class Gantt {
     c.textBaseline = "middle";
     c.fillStyle = colors.muted;
     c.fillText(lane.place, 0, y + height / 2, this.left - 6);
-    c.fillStyle = "#111";
     for (let i = ops ? this.firstInSight(lane) : lane.starts.length; i < lane.starts.length; i++) {
       if (lane.starts[i] > this.to) break;
       const x = Math.max(this.left, this.x(lane.starts[i])), w = Math.min(this.width, this.x(lane.ends[i])) - x;
       if (w > 20 && this.textWidth(ops.names[i]) + LABEL_SPACE < w) {
+        c.fillStyle = colors.inks[ops.kinds[i]];
         c.fillText(ops.names[i], x + LABEL_SPACE / 2, y + height / 2);
       }
     }

@@ -149,19 +149,22 @@ class DashboardIT {
     void theDocsShowAQuickstart() throws Exception {
         RunEventLines.writeRecordedQuickstart(directory.events());
         browser.theme("light");
-        browser.window(1240, 1090, 1.5);
+        browser.window(1240, 640, 1.5);
         try (DashboardServer server = DashboardServer.start(directory, 0)) {
             browser.open(server.url());
             browser.await("document.getElementById('bubble').textContent.includes('measured')");
             browser.evaluate("document.getElementById('simulated').click()");
             browser.await("document.getElementById('gantt').clientHeight > 70");
+            browser.await( // charts fit into their columns, the first one too
+                    "[...document.querySelectorAll('.chart')].every(holder =>"
+                            + " holder.querySelector('canvas').clientWidth <= holder.clientWidth)");
             browser.screenshotOfWindow(PICTURES.resolve("docs.png"));
 
             assertThat(browser.text("name")).isEqualTo("quickstart");
             assertThat(browser.text("state")).isEqualTo("completed");
             assertThat(browser.text("figures")).contains("600 of 600");
             assertThat(browser.text("ranks")).contains("rank 1", "cpu");
-            assertThat(browser.text("links")).contains("MiB");
+            assertThat(browser.text("links")).contains("GiB");
         } finally {
             browser.width(1300);
         }

@@ -62,7 +62,9 @@ class PicturesTest {
                         .gantt()
                         .file();
 
-        Path drawn = Files.writeString(Path.of("target", "gantt.svg"), svg);
+        Path drawn =
+                Files.writeString(
+                        Files.createDirectories(Path.of("target")).resolve("gantt.svg"), svg);
         assertThat(Path.of("..", "docs", "gantt.svg"))
                 .as("copy " + drawn + " there")
                 .hasContent(svg);
