@@ -20,7 +20,7 @@ import java.util.List;
  * @param figures of the last step; empty before the first
  */
 record ProgressLine(String name, long step, long last, Duration left, Figures figures) {
-    private static final int NARROWEST_BAR = 10;
+    private static final int NARROWEST_BAR = 6;
     private static final int WIDEST_BAR = 40;
     private static final String EIGHTHS = " ▏▎▍▌▋▊▉";
 
@@ -62,6 +62,7 @@ record ProgressLine(String name, long step, long last, Duration left, Figures fi
         all.add(new String[] {"", steps + loss + speed + bubble + ideal + validation + eta});
         all.add(new String[] {"", steps + loss + speed + bubble + ideal + eta});
         all.add(new String[] {"", steps + loss + speed + bubble + eta});
+        all.add(new String[] {"", steps + loss + speed + eta});
         all.add(new String[] {"", steps + loss + eta});
         all.add(new String[] {"", steps + loss});
         all.add(new String[] {"", steps});
