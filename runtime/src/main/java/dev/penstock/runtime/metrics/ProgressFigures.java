@@ -7,7 +7,10 @@ import java.util.function.LongSupplier;
 
 /** The numbers that progress is told in. Not thread-safe. */
 final class ProgressFigures {
-    /** Weight of the newest step in the speed that is shown. */
+    /**
+     * Weight of the newest step in the speed that is shown; all of it for the first step and for
+     * the second, since the first one is slow.
+     */
     private static final double NEWEST = 0.2;
 
     private final long firstStep;
@@ -15,7 +18,6 @@ final class ProgressFigures {
     private final StepTokens tokens;
     private final PipelineMeter meter;
     private final LongSupplier nanoClock;
-    private final long startNanos;
 
     private long step;
     private long firstMeasuredStep;
@@ -39,14 +41,14 @@ final class ProgressFigures {
         this.meter = meter;
         this.nanoClock = nanoClock;
         this.step = firstStep;
-        this.startNanos = nanoClock.getAsLong();
     }
 
     void onStep(StepReport report) {
         step = report.step();
         loss = report.loss();
         double nanos = report.endNanos() - report.startNanos();
-        double newest = Double.isNaN(stepNanos) ? 1 : NEWEST;
+        boolean warmingUp = firstMeasuredStep == 0 || step == firstMeasuredStep + 1;
+        double newest = warmingUp ? 1 : NEWEST;
         stepNanos = newest == 1 ? nanos : newest * nanos + (1 - newest) * stepNanos;
         stepTokens = newest * tokens.of(step) + (1 - newest) * stepTokens;
         StepMeasure measure = meter.measure(report);
@@ -114,12 +116,15 @@ final class ProgressFigures {
         return step > firstMeasuredStep && firstMeasuredStep > 0;
     }
 
-    /** Time left, judged by the steps after the first, which is slow. */
+    /**
+     * Time left, judged by the steps after the first, which is slow: it tells only of itself, and
+     * only as long as there is no other.
+     */
     Duration left() {
-        boolean onlyOne = step <= firstMeasuredStep;
-        long since = onlyOne ? startNanos : firstMeasuredNanos;
-        long done = step - (onlyOne ? firstStep : firstMeasuredStep);
-        double perStep = done == 0 ? 0 : (double) (nowNanos() - since) / done;
-        return Duration.ofNanos((long) (perStep * (lastStep - step)));
+        long done = firstMeasuredStep == 0 ? 0 : step - firstMeasuredStep;
+        double perStep = done > 0 ? (double) (nowNanos() - firstMeasuredNanos) / done : stepNanos;
+        return Double.isNaN(perStep)
+                ? Duration.ZERO
+                : Duration.ofNanos((long) (perStep * (lastStep - step)));
     }
 }

@@ -2,6 +2,7 @@ package dev.penstock.runtime.metrics;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.penstock.actors.spi.StepReport;
 import dev.penstock.actors.spi.StepTokens;
 import dev.penstock.schedules.ir.PipelineShape;
 import java.io.ByteArrayOutputStream;
@@ -55,6 +56,48 @@ class ProgressListenerTest {
 
         assertThat(told()).hasSize(7);
         assertThat(told().get(1)).startsWith("step 11/").endsWith("ETA 27:46:29");
+    }
+
+    /** Opening devices, reading data: nothing of it comes again. */
+    @Test
+    void startingUpIsNotCounted() {
+        var figures = figures(101);
+        now += TimeUnit.SECONDS.toNanos(5);
+        StepReport first = run.perfect(1);
+        long stepNanos = first.endNanos() - first.startNanos();
+
+        assertThat(figures.left()).isZero();
+        figures.onStep(first);
+
+        assertThat(figures.left().toNanos()).isEqualTo(100 * stepNanos);
+    }
+
+    /** The first step compiles what all later ones run. */
+    @Test
+    void theFirstStepSaysNothingOfLaterOnes() {
+        var figures = figures(10);
+        StepReport usual = run.perfect(2);
+        figures.onStep(SimulatedRun.lasting(run.perfect(1), TimeUnit.SECONDS.toNanos(9)));
+        now += usual.endNanos() - usual.startNanos();
+        figures.onStep(usual);
+
+        double tokens = 2048e9 / (usual.endNanos() - usual.startNanos());
+        assertThat(figures.figures()).contains(Quantities.count(tokens) + " tokens/s");
+        assertThat(figures.left().toNanos()).isEqualTo(8 * now);
+    }
+
+    @Test
+    void aRecoveryBeginsAnew() {
+        var figures = figures(10);
+        StepReport usual = run.perfect(1);
+        long stepNanos = usual.endNanos() - usual.startNanos();
+        figures.onStep(usual);
+        now += stepNanos;
+        figures.onStep(run.perfect(2));
+        now += TimeUnit.SECONDS.toNanos(5);
+        figures.goBackTo(1);
+
+        assertThat(figures.left().toNanos()).isEqualTo(9 * stepNanos);
     }
 
     @Test
@@ -141,9 +184,12 @@ class ProgressListenerTest {
     }
 
     private ProgressListener lines(long steps) {
+        return new ProgressLinesListener(out, figures(steps));
+    }
+
+    private ProgressFigures figures(long steps) {
         PipelineMeter meter = new PipelineMeter(run.schedule());
-        return new ProgressLinesListener(
-                out, new ProgressFigures(0, steps, StepTokens.always(2048), meter, () -> now));
+        return new ProgressFigures(0, steps, StepTokens.always(2048), meter, () -> now);
     }
 
     private List<String> told() {

@@ -90,6 +90,18 @@ public final class SimulatedRun {
                 ranks);
     }
 
+    /** The same report of a step that took so long as a whole. */
+    static StepReport lasting(StepReport report, long nanos) {
+        return new StepReport(
+                report.step(),
+                report.loss(),
+                report.gradientNorm(),
+                report.clipFactor(),
+                report.startNanos(),
+                report.startNanos() + nanos,
+                report.ranks());
+    }
+
     private long compute(int rank, int position, Op op) {
         long slow = 1 + op.stage() % 2;
         return switch (op) {
