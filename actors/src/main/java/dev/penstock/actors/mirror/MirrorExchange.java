@@ -79,6 +79,11 @@ public final class MirrorExchange {
         return whole;
     }
 
+    /** Bytes of gradients that went to this rank's mirror since {@link #begin}. */
+    long sentBytes() {
+        return sender.map(MirrorSender::sentBytes).orElse(0L);
+    }
+
     /** Whoever can move decides; then whoever must look again by itself; done are only all. */
     private static MirrorProgress both(MirrorProgress one, MirrorProgress other) {
         for (MirrorProgress first :

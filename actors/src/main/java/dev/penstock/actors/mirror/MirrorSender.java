@@ -23,6 +23,9 @@ final class MirrorSender {
     /** Blocks sent through the endpoint. */
     private long sentThrough;
 
+    /** Bytes of gradients sent in this pass. */
+    private long gradientBytes;
+
     /** The block under way: gathered once, however often it is offered. */
     private @Nullable Tensor block;
 
@@ -42,6 +45,7 @@ final class MirrorSender {
 
     void begin(long newPass) {
         pass = newPass;
+        gradientBytes = 0;
         begin(fill ? MirrorPart.STATE : MirrorPart.GRADIENTS);
     }
 
@@ -50,6 +54,11 @@ final class MirrorSender {
         sent = 0;
         total = channel.blocks(newPart).count();
         block = null;
+    }
+
+    /** Bytes of gradients that went out since {@link #begin}; a state to be filled is not in it. */
+    long sentBytes() {
+        return gradientBytes;
     }
 
     /** Offers at most one block. */
@@ -70,6 +79,7 @@ final class MirrorSender {
             case OfferResult.Sent _ -> {
                 sent++;
                 sentThrough++;
+                gradientBytes += part == MirrorPart.GRADIENTS ? next.bytes() : 0;
                 block = null;
                 yield MirrorProgress.MOVED;
             }

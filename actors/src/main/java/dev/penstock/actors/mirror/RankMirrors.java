@@ -3,6 +3,7 @@ package dev.penstock.actors.mirror;
 import dev.penstock.actors.dataplane.Endpoint;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StageBuilder;
+import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.actors.spi.TrainedState;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceScope;
@@ -139,6 +140,11 @@ public final class RankMirrors implements AutoCloseable {
     /** Moves a part of what is on its way. */
     public MirrorProgress advance(Endpoint endpoint) {
         return connected().advance(endpoint);
+    }
+
+    /** What this rank has sent to its own mirror since {@link #begin}. */
+    public StepTraffic sent() {
+        return new StepTraffic(0, 0, 0, 0, 0, 0, 0, connected().sentBytes());
     }
 
     /**

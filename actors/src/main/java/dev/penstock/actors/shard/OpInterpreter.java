@@ -185,7 +185,7 @@ final class OpInterpreter {
                         .flatMap(List::stream)
                         .mapToLong(GradientExchange::sentBytes)
                         .sum();
-        return new StepTraffic(activationBytes, gradientBytes, 0, 0, 0, 0, tied);
+        return new StepTraffic(activationBytes, gradientBytes, 0, 0, 0, 0, tied, 0);
     }
 
     /** Moves collectives on. */

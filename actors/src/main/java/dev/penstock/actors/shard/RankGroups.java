@@ -135,6 +135,7 @@ final class RankGroups implements AutoCloseable {
                 replicas.sentBytes(CollectiveKind.ALL_GATHER),
                 replicas.sentBytes(CollectiveKind.REDUCE_SCATTER)
                         + replicas.sentBytes(CollectiveKind.ALL_REDUCE),
+                0,
                 0);
     }
 

@@ -238,9 +238,9 @@ final class RankWork implements AutoCloseable {
         stages.values().forEach(stage -> stage.beginStep(newKind, newStep));
     }
 
-    /** What this rank has sent to others in the pass, mirrors aside. */
+    /** What this rank has sent to others in the pass. */
     StepTraffic sent() {
-        return links().sentInPass().plus(interpreter().sent());
+        return links().sentInPass().plus(interpreter().sent()).plus(mirrors.sent());
     }
 
     /** Whether the ops are done and, in a training step, every mirror concerned has its part. */

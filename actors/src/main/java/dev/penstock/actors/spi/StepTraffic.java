@@ -6,7 +6,7 @@ import java.util.Objects;
 
 /**
  * Bytes of tensors that a rank sends to other ranks in a training step, by use; frame headers, what
- * is sent once more after a loss, and mirrors are not in it.
+ * is sent once more after a loss, and what fills a mirror anew after a recovery are not in it.
  *
  * @param activations to the next stage
  * @param activationGradients to the stage before
@@ -15,6 +15,7 @@ import java.util.Objects;
  * @param parameterGathers own parts of parameters, to who holds the others
  * @param gradientSums of parameters, among who holds the same
  * @param tiedGradients to the other stage that has the same matrix
+ * @param mirroredGradients to who holds this rank's mirror, when all sums are done
  */
 public record StepTraffic(
         long activations,
@@ -23,9 +24,10 @@ public record StepTraffic(
         long tensorSums,
         long parameterGathers,
         long gradientSums,
-        long tiedGradients) {
+        long tiedGradients,
+        long mirroredGradients) {
     /** Nobody to send anything to. */
-    public static final StepTraffic NOTHING = new StepTraffic(0, 0, 0, 0, 0, 0, 0);
+    public static final StepTraffic NOTHING = new StepTraffic(0, 0, 0, 0, 0, 0, 0, 0);
 
     /** Of all uses. */
     public long bytes() {
@@ -42,6 +44,7 @@ public record StepTraffic(
         bytes.put("parameter gathers", parameterGathers);
         bytes.put("gradient sums", gradientSums);
         bytes.put("tied gradients", tiedGradients);
+        bytes.put("mirrored gradients", mirroredGradients);
         return bytes;
     }
 
@@ -55,7 +58,7 @@ public record StepTraffic(
                 NOTHING.byUse().keySet().stream()
                         .mapToLong(use -> Objects.requireNonNullElse(bytes.get(use), 0L))
                         .toArray();
-        return new StepTraffic(uses[0], uses[1], uses[2], uses[3], uses[4], uses[5], uses[6]);
+        return new StepTraffic(uses[0], uses[1], uses[2], uses[3], uses[4], uses[5], uses[6], uses[7]);
     }
 
     /** Both together. */
@@ -76,6 +79,7 @@ public record StepTraffic(
                 tensorSums + factor * other.tensorSums,
                 parameterGathers + factor * other.parameterGathers,
                 gradientSums + factor * other.gradientSums,
-                tiedGradients + factor * other.tiedGradients);
+                tiedGradients + factor * other.tiedGradients,
+                mirroredGradients + factor * other.mirroredGradients);
     }
 }

@@ -2,6 +2,7 @@ package dev.penstock.runtime.launch;
 
 import dev.penstock.actors.collective.CollectiveForm;
 import dev.penstock.actors.collective.DataPlaneGroup;
+import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepTraffic;
@@ -46,11 +47,9 @@ record PlannedTraffic(RunPlan plan, GptSettings model, List<Integer> homes) {
         var activations =
                 new ActivationTraffic(
                         model, place, ops, ringFromBytes(plan.grid().tensorGroup(rank)));
-        var replicas =
-                ReplicaTraffic.of(
-                        plan.training().program(place.pipeline()),
-                        new ShardTraffic(
-                                model, place, ringFromBytes(plan.grid().replicaGroup(rank))));
+        var sharded =
+                new ShardTraffic(model, place, ringFromBytes(plan.grid().replicaGroup(rank)));
+        var replicas = ReplicaTraffic.of(plan.training().program(place.pipeline()), sharded);
         return new StepTraffic(
                 activations.activations(),
                 activations.activationGradients(),
@@ -58,11 +57,18 @@ record PlannedTraffic(RunPlan plan, GptSettings model, List<Integer> homes) {
                 activations.shards(),
                 replicas.gatherBytes(),
                 replicas.reductionBytes(),
-                tiedGradients(place));
+                tiedGradients(place),
+                mirroredGradients(rank, sharded));
     }
 
     private long ringFromBytes(List<Integer> members) {
         return DataPlaneGroup.isFor(members, homes) ? plan.ringFromBytes() : CollectiveForm.NEVER;
+    }
+
+    private long mirroredGradients(int rank, ShardTraffic sharded) {
+        return MirrorLayout.atFirst(plan, homes).holderOf(rank) == MirrorLayout.NOBODY
+                ? 0
+                : plan.stagesOf(rank).stream().mapToLong(sharded::heldGradients).sum();
     }
 
     /** Once for every stage here whose sharer is on another rank. */

@@ -51,6 +51,13 @@ public final class ShardTraffic implements ReplicaTraffic.SentBytes {
                 : bytes + reduced(head.matrix().group());
     }
 
+    /** The reduced gradients of a stage, as this rank holds them: what goes to its mirror. */
+    public long heldGradients(int stage) {
+        return parameters(stage).groups().stream()
+                .mapToLong(group -> sharding.held(group.elements()).count() * Float.BYTES)
+                .sum();
+    }
+
     @Override
     public long computation(Op.Compute op) {
         if (!sharding.parameters() || settings.zero().residency() != ZeroSettings.Residency.LAYER) {

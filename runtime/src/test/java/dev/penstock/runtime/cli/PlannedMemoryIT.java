@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -121,7 +122,8 @@ class PlannedMemoryIT {
                         .set("schedule={" + order + "}", "pipeline.stages=" + ranks)
                         .set("device.precision=" + precision, "recovery.mirror=on");
 
-        List<Long> measured = training.complete().peakBytes();
+        Trained trained = training.complete();
+        List<Long> measured = trained.peakBytes();
 
         List<Long> planned = planned(training);
         for (int rank = 0; rank < ranks; rank++) {
@@ -129,6 +131,28 @@ class PlannedMemoryIT {
                     .as("peak bytes of rank %d", rank)
                     .isCloseTo(planned.get(rank), Percentage.withPercentage(5));
         }
+        assertThat(TrafficTruth.expectPredicted(trained))
+                .allSatisfy(rank -> assertThat(rank).containsKey("mirrored gradients"));
+    }
+
+    /** Every replica sends its own part of the sums, so both together all of them, once. */
+    @Test
+    void mirrorsOfReplicasGetWhatTheseHold() throws Exception {
+        Training training =
+                Training.onText(folder)
+                        .set("run.steps=2", "model.layers=2", "model.width=64")
+                        .set("parallel={data=2, zero.stage=2}", "pipeline.stages=1")
+                        .set("model.tied=false", "recovery.mirror=on");
+
+        List<Map<String, Long>> sent = TrafficTruth.expectPredicted(training.complete());
+
+        long parts =
+                sent.stream()
+                        .mapToLong(rank -> rank.getOrDefault("mirrored gradients", 0L))
+                        .sum();
+        long summed =
+                sent.stream().mapToLong(rank -> rank.getOrDefault("gradient sums", 0L)).sum();
+        assertThat(parts).isPositive().isEqualTo(summed);
     }
 
     /** What the stages of a rank use by turns is there once. */
