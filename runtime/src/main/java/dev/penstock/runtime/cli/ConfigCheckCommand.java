@@ -54,7 +54,7 @@ final class ConfigCheckCommand extends PenstockCommand {
                                 true,
                                 List.of(),
                                 resolved,
-                                traffic.stream().map(StepTraffic::byUse).toList()));
+                                SentBytes.byUse(traffic)));
             } else {
                 out().print(resolved);
                 out().flush();

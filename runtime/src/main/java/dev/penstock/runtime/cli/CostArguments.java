@@ -1,11 +1,13 @@
 package dev.penstock.runtime.cli;
 
+import dev.penstock.runtime.config.RunConfig;
 import dev.penstock.schedules.generate.OpCosts;
 import dev.penstock.schedules.ir.Channel;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
+import dev.penstock.schedules.plan.HardwareCosts;
 import dev.penstock.schedules.plan.ModelShape;
 import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.InvalidCostsException;
@@ -47,19 +49,19 @@ final class CostArguments {
             paramLabel = "FILE",
             description = {
                 "Times in nanoseconds that follow from a cluster file, such as those of",
-                "sample-configs/clusters: one device per rank, one sequence per micro-batch."
+                "sample-configs/clusters: one device per rank; with a configuration its",
+                "shards, replicas and batch, else one sequence per micro-batch."
             })
     private @Nullable Path hardware;
 
     @Option(
             names = "--model",
             paramLabel = "NAME|FILE|KEY=VALUE,..",
-            defaultValue = "gpt2-124m",
             description = {
-                "The model on that hardware, as in penstock plan (default:",
-                "${DEFAULT-VALUE})."
+                "The model on that hardware, as in penstock plan (default: that of the",
+                "configuration, else gpt2-124m)."
             })
-    private String model = "";
+    private @Nullable String model;
 
     @Option(
             names = "--straggler",
@@ -84,7 +86,11 @@ final class CostArguments {
      * @param tokens of a sequence; null for the model's
      */
     ModelShape shapeOfModel(@Nullable Integer tokens) {
-        return HardwareModel.shape(model, tokens);
+        return HardwareModel.shape(modelOrUsual(), tokens);
+    }
+
+    private String modelOrUsual() {
+        return model == null ? "gpt2-124m" : model;
     }
 
     /**
@@ -117,7 +123,16 @@ final class CostArguments {
      * @throws BadInputException with everything that is wrong with them
      */
     CostModel model(Schedule schedule) {
-        return Stragglers.among(stragglers, schedule.shape().ranks(), usual(schedule));
+        return model(schedule, Optional.empty());
+    }
+
+    /**
+     * As {@link #model(Schedule)}.
+     *
+     * @param run that the schedule is of: hardware is divided as it says
+     */
+    CostModel model(Schedule schedule, Optional<RunConfig> run) {
+        return Stragglers.among(stragglers, schedule.shape().ranks(), usual(schedule, run));
     }
 
     /** Whether some rank is slow. */
@@ -126,12 +141,18 @@ final class CostArguments {
     }
 
     /** Bytes of the tensors, where the model is known. */
-    Optional<Traffic.TensorBytes> tensorBytes(Schedule schedule) {
-        return Optional.ofNullable(hardware).map(file -> HardwareModel.of(file, model, schedule));
+    Optional<Traffic.TensorBytes> tensorBytes(Schedule schedule, Optional<RunConfig> run) {
+        return Optional.ofNullable(hardware).map(file -> ofHardware(file, schedule, run));
+    }
+
+    private HardwareCosts ofHardware(Path file, Schedule schedule, Optional<RunConfig> run) {
+        return run.isPresent()
+                ? HardwareModel.of(file, Optional.ofNullable(model), schedule, run.get())
+                : HardwareModel.of(file, modelOrUsual(), schedule);
     }
 
     /** The costs if no rank is slow. */
-    CostModel usual(Schedule schedule) {
+    CostModel usual(Schedule schedule, Optional<RunConfig> run) {
         long given =
                 Stream.of(!costs.isEmpty(), !profiles.isEmpty(), hardware != null)
                         .filter(each -> each)
@@ -141,7 +162,7 @@ final class CostArguments {
                     "expected one of --costs, --profile and --hardware, got %d".formatted(given));
         }
         if (hardware != null) {
-            return HardwareModel.of(hardware, model, schedule);
+            return ofHardware(hardware, schedule, run);
         }
         if (profiles.isEmpty()) {
             return units();

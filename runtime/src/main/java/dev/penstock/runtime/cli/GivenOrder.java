@@ -1,5 +1,7 @@
 package dev.penstock.runtime.cli;
 
+import dev.penstock.runtime.config.ConfiguredSchedule;
+import dev.penstock.runtime.config.LoadedConfig;
 import dev.penstock.runtime.config.RunConfig;
 import dev.penstock.schedules.ir.ParsedSchedule;
 import dev.penstock.schedules.ir.Schedule;
@@ -12,16 +14,26 @@ import java.util.Optional;
  * @param order compute ops, and transfers where the file has them
  * @param file where its ops stand, if it was read from a file
  * @param sharedGroups stages that hold the same parameters
- * @param config of the run that it is for, if it was read from one
+ * @param loaded the configuration of the run that it is for, if it was read from one
  */
 record GivenOrder(
         Schedule order,
         Optional<ParsedSchedule> file,
         List<List<Integer>> sharedGroups,
-        Optional<RunConfig> config) {
+        Optional<LoadedConfig> loaded) {
 
     /** One whose stages share nothing. */
     static GivenOrder of(Schedule order) {
         return new GivenOrder(order, Optional.empty(), List.of(), Optional.empty());
+    }
+
+    /** Of the run that it is for, if it was read from a configuration. */
+    Optional<RunConfig> config() {
+        return loaded.map(LoadedConfig::config);
+    }
+
+    /** What the configuration asks for. */
+    ConfiguredSchedule configured() {
+        return new ConfiguredSchedule(order, file, sharedGroups);
     }
 }

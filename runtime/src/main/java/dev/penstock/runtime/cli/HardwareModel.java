@@ -3,6 +3,7 @@ package dev.penstock.runtime.cli;
 import dev.penstock.runtime.config.ClusterConfig;
 import dev.penstock.runtime.config.ClusterLoader;
 import dev.penstock.runtime.config.ConfigException;
+import dev.penstock.runtime.config.RunConfig;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.plan.HardwareCosts;
@@ -16,6 +17,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -31,7 +33,7 @@ final class HardwareModel {
     static HardwareCosts of(Path clusterFile, String modelText, Schedule schedule) {
         List<String> problems = new ArrayList<>();
         PipelineShape shape = schedule.shape();
-        Optional<ClusterConfig> cluster = cluster(clusterFile, shape, problems);
+        Optional<ClusterConfig> cluster = cluster(clusterFile, shape.ranks(), problems);
         Optional<ModelShape> model = new PlannedModel(problems).read(modelText);
         requireNone(problems);
         ModelShape trained = model.orElseThrow();
@@ -47,6 +49,58 @@ final class HardwareModel {
                         false);
         return HardwareCosts.of(
                 request, choice, trained.evenPartition(shape.stages()), schedule.placement());
+    }
+
+    /**
+     * Costs of a configuration's order as its run has it: its shards, replicas, what these divide,
+     * its batch and its cut into stages. Parts of a context are as if there were none.
+     *
+     * @param modelText another model than the configuration's
+     * @throws BadInputException with everything that is wrong
+     */
+    static HardwareCosts of(
+            Path clusterFile, Optional<String> modelText, Schedule schedule, RunConfig run) {
+        List<String> problems = new ArrayList<>();
+        PipelineShape shape = schedule.shape();
+        var layout = new Layout(shape.ranks(), run.grid().tensor(), run.grid().data());
+        Optional<ClusterConfig> cluster = cluster(clusterFile, layout.devices(), problems);
+        Optional<ModelShape> model =
+                modelText.isPresent()
+                        ? new PlannedModel(problems).read(modelText.get())
+                        : Optional.of(PlannedModel.of(run));
+        requireNone(problems);
+        ModelShape trained = model.orElseThrow();
+        ClusterConfig devices = cluster.orElseThrow();
+        var choice =
+                new PlanChoice(
+                        layout,
+                        zero(run),
+                        schedule.name(),
+                        shape.chunks(),
+                        shape.microBatches(),
+                        trained.tokens(shape.sliceLengths()),
+                        run.schedule().recompute().units());
+        return HardwareCosts.of(
+                new PlanRequest(
+                        trained,
+                        devices.trainingBytes(),
+                        devices.cluster(),
+                        run.batch().sequences()),
+                choice,
+                run.pipeline()
+                        .partition()
+                        .filter(_ -> modelText.isEmpty())
+                        .orElse(trained.evenPartition(shape.stages())),
+                schedule.placement());
+    }
+
+    /** Of what replicas divide; one alone has nobody to divide it with. */
+    private static ZeroStage zero(RunConfig run) {
+        return Stream.of(ZeroStage.values())
+                .filter(_ -> run.grid().data() > 1)
+                .filter(stage -> stage.number() == run.parallel().zeroStage())
+                .findFirst()
+                .orElse(ZeroStage.NONE);
     }
 
     /**
@@ -73,7 +127,7 @@ final class HardwareModel {
     static SliceTimes sliceTimes(
             Path clusterFile, ModelShape model, PipelineShape shape, int sequences) {
         List<String> problems = new ArrayList<>();
-        Optional<ClusterConfig> cluster = cluster(clusterFile, shape, problems);
+        Optional<ClusterConfig> cluster = cluster(clusterFile, shape.ranks(), problems);
         requireNone(problems);
         return new SliceTimes(
                 HardwareSliceCost.of(
@@ -86,14 +140,14 @@ final class HardwareModel {
     }
 
     private static Optional<ClusterConfig> cluster(
-            Path file, PipelineShape shape, List<String> problems) {
+            Path file, int ranks, List<String> problems) {
         try {
             ClusterConfig cluster = ClusterLoader.load(file);
             int devices = cluster.cluster().devices();
-            if (devices < shape.ranks()) {
+            if (devices < ranks) {
                 problems.add(
                         "--hardware: expected at least %d devices, one per rank, got %d"
-                                .formatted(shape.ranks(), devices));
+                                .formatted(ranks, devices));
             }
             return Optional.of(cluster);
         } catch (ConfigException e) {

@@ -104,6 +104,11 @@ final class LoweringArguments {
         return reduce == null ? options : options.withReduction(reduction(reduce));
     }
 
+    /** Whether nothing is asked for. */
+    boolean isPlain() {
+        return !addsOps() && recompute == Recompute.NONE && !split && !merge;
+    }
+
     /** Whether ops are asked for that an order of computations alone has not. */
     boolean addsOps() {
         return gathers != null || reduce != null;
@@ -115,6 +120,13 @@ final class LoweringArguments {
      */
     Schedule applied(GivenOrder given) {
         return addsOps() ? lowered(given) : computations(given.order());
+    }
+
+    /** As {@link #applied}; where nothing was asked for, a configuration's order as it is run. */
+    Schedule asRun(GivenOrder given) {
+        return isPlain() && given.loaded().isPresent()
+                ? given.configured().training(given.loaded().get())
+                : applied(given);
     }
 
     /** The order with its backwards and recomputes as they were asked for. */

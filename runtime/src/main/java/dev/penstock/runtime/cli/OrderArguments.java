@@ -85,7 +85,7 @@ final class OrderArguments {
                 configured.order(),
                 configured.file(),
                 configured.sharedGroups(),
-                Optional.of(loaded.config()));
+                Optional.of(loaded));
     }
 
     private GivenOrder readOrder(Path file) {

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.cli;
 
+import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.schedules.plan.Plan;
 import dev.penstock.schedules.plan.PlanChoice;
 import dev.penstock.schedules.plan.PlanReport;
@@ -7,11 +8,15 @@ import dev.penstock.schedules.plan.PlanRequest;
 import dev.penstock.schedules.plan.RankMemory;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 
 /**
  * The answer for programs.
  *
  * @param complete whether no choice is left that could be among the plans
+ * @param config of the first plan
+ * @param sentBytes by rank, what it will send to others in a training step of the first plan, by
+ *     use; empty where no run could be cut like this
  */
 record PlanAnswer(
         String cluster,
@@ -24,7 +29,8 @@ record PlanAnswer(
         boolean complete,
         List<PlanEntry> plans,
         List<String> explanation,
-        String config) {
+        String config,
+        List<Map<String, Long>> sentBytes) {
 
     /**
      * A plan.
@@ -70,7 +76,8 @@ record PlanAnswer(
         }
     }
 
-    static PlanAnswer of(PlanReport report, List<String> explanation) {
+    static PlanAnswer of(
+            PlanReport report, List<String> explanation, List<StepTraffic> traffic) {
         PlanRequest request = report.request();
         return new PlanAnswer(
                 request.cluster().name(),
@@ -83,7 +90,8 @@ record PlanAnswer(
                 report.leastOpenNanos().isEmpty(),
                 report.plans().stream().map(plan -> PlanEntry.of(request, plan)).toList(),
                 explanation,
-                PlanSnippet.of(request, report.plans().getFirst()));
+                PlanSnippet.of(request, report.plans().getFirst()),
+                SentBytes.byUse(traffic));
     }
 
     static String time(long nanos) {

@@ -1,8 +1,10 @@
 package dev.penstock.runtime.cli;
 
+import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.runtime.config.ClusterConfig;
 import dev.penstock.runtime.config.ClusterLoader;
 import dev.penstock.runtime.config.ConfigException;
+import dev.penstock.runtime.launch.PlanTraffic;
 import dev.penstock.schedules.plan.Cluster;
 import dev.penstock.schedules.plan.ModelShape;
 import dev.penstock.schedules.plan.Plan;
@@ -98,12 +100,25 @@ final class PlanCommand extends PenstockCommand {
         if (report.plans().isEmpty()) {
             throw new BadInputException(String.join("\n", explanation));
         }
+        List<StepTraffic> traffic = traffic(report, explanation);
         if (json) {
-            printJson(PlanAnswer.of(report, explanation));
+            printJson(PlanAnswer.of(report, explanation, traffic));
         } else {
-            print(report, explanation);
+            print(report, explanation, traffic);
         }
         return ExitCode.OK;
+    }
+
+    /**
+     * @param explanation takes why nothing is known
+     */
+    private static List<StepTraffic> traffic(PlanReport report, List<String> explanation) {
+        try {
+            return PlanTraffic.of(report.request(), report.plans().getFirst());
+        } catch (IllegalArgumentException e) {
+            explanation.add("What its ranks send is not known: " + e.getMessage());
+            return List.of();
+        }
     }
 
     private PlanRequest request() {
@@ -146,7 +161,8 @@ final class PlanCommand extends PenstockCommand {
         }
     }
 
-    private void print(PlanReport report, List<String> explanation) {
+    private void print(
+            PlanReport report, List<String> explanation, List<StepTraffic> traffic) {
         PlanRequest request = report.request();
         out().printf(
                         "%.3g parameters on %s (%d devices), %d sequences of %d tokens a step; %d"
@@ -174,6 +190,7 @@ final class PlanCommand extends PenstockCommand {
         explanation.forEach(out()::println);
         out().println();
         out().print(PlanSnippet.of(request, report.plans().getFirst()));
+        SentBytes.lines(traffic).forEach(line -> out().println("# " + line));
         out().flush();
     }
 }

@@ -1,5 +1,7 @@
 package dev.penstock.runtime.cli;
 
+import dev.penstock.actors.spi.StepTraffic;
+import dev.penstock.runtime.launch.RunParts;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.CriticalPathSummary;
 import dev.penstock.schedules.validate.ScheduleValidator;
@@ -38,18 +40,27 @@ final class ScheduleSimulateCommand extends PenstockCommand {
 
     @Override
     public Integer call() {
-        Schedule schedule = lowering.applied(order.read());
+        GivenOrder given = order.read();
+        Schedule schedule = lowering.asRun(given);
         ScheduleValidator.validate(schedule).orThrow();
-        var answer = SimulationAnswer.of(schedule, costs);
+        List<StepTraffic> traffic = traffic(given);
+        var answer = SimulationAnswer.of(schedule, given.config(), costs, traffic);
         if (json) {
             printJson(answer);
         } else {
-            print(answer);
+            print(answer, traffic);
         }
         return ExitCode.OK;
     }
 
-    private void print(SimulationAnswer answer) {
+    /** Of a configuration's run; with other ops than its own nothing is known. */
+    private List<StepTraffic> traffic(GivenOrder given) {
+        return lowering.isPlain() && given.loaded().isPresent()
+                ? RunParts.plannedTraffic(given.loaded().get(), given.configured())
+                : List.of();
+    }
+
+    private void print(SimulationAnswer answer, List<StepTraffic> traffic) {
         out().printf(
                         "%s: makespan %d, bubble %.1f %%%n",
                         answer.name(), answer.makespan(), 100 * answer.bubble());
@@ -71,6 +82,7 @@ final class ScheduleSimulateCommand extends PenstockCommand {
         }
         print(answer.criticalPath());
         printTraffic(answer);
+        SentBytes.lines(traffic).forEach(out()::println);
         out().flush();
     }
 

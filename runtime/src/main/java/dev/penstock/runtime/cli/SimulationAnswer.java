@@ -1,5 +1,7 @@
 package dev.penstock.runtime.cli;
 
+import dev.penstock.actors.spi.StepTraffic;
+import dev.penstock.runtime.config.RunConfig;
 import dev.penstock.schedules.ir.PassKind;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.BubbleReport;
@@ -11,6 +13,7 @@ import dev.penstock.schedules.simulate.MemoryProfile;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
 import dev.penstock.schedules.simulate.Traffic;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
@@ -21,6 +24,9 @@ import org.jspecify.annotations.Nullable;
  * @param makespanWithoutStragglers null where no rank is slow
  * @param criticalPath what makes the step as long as it is
  * @param links what travels between ranks
+ * @param sentBytes by rank of the configuration's run, all its shards and replicas: what it sends
+ *     to others in a training step, by use; empty without a configuration, or with other ops than
+ *     its own
  */
 record SimulationAnswer(
         String name,
@@ -29,7 +35,8 @@ record SimulationAnswer(
         double bubble,
         List<RankAnswer> ranks,
         CriticalPathSummary criticalPath,
-        List<LinkAnswer> links) {
+        List<LinkAnswer> links,
+        List<Map<String, Long>> sentBytes) {
 
     /**
      * @param idle all time without computation
@@ -68,18 +75,22 @@ record SimulationAnswer(
         }
     }
 
-    static SimulationAnswer of(Schedule schedule, CostArguments costs) {
-        CostModel costModel = costs.model(schedule);
+    static SimulationAnswer of(
+            Schedule schedule,
+            Optional<RunConfig> run,
+            CostArguments costs,
+            List<StepTraffic> traffic) {
+        CostModel costModel = costs.model(schedule, run);
         BubbleReport bubble = ScheduleSimulator.simulate(schedule, costModel).bubble();
-        Optional<Traffic.TensorBytes> sizes = costs.tensorBytes(schedule);
-        Traffic traffic = Traffic.of(schedule, sizes.orElse((_, _) -> 0));
+        Optional<Traffic.TensorBytes> sizes = costs.tensorBytes(schedule, run);
+        Traffic tensors = Traffic.of(schedule, sizes.orElse((_, _) -> 0));
         MemoryProfile memory = MemoryProfile.of(schedule, PassKind.TRAINING);
         CriticalPath path = CriticalPath.of(schedule, costModel, InFlight.unbounded());
         return new SimulationAnswer(
                 schedule.name(),
                 bubble.makespanNanos(),
                 costs.hasStragglers()
-                        ? ScheduleSimulator.simulate(schedule, costs.usual(schedule))
+                        ? ScheduleSimulator.simulate(schedule, costs.usual(schedule, run))
                                 .makespanNanos()
                         : null,
                 bubble.bubbleShare(),
@@ -89,18 +100,19 @@ record SimulationAnswer(
                                         rank(
                                                 time,
                                                 memory.ranks().get(time.rank()).peakUnits(),
-                                                traffic.ranks().get(time.rank()),
+                                                tensors.ranks().get(time.rank()),
                                                 sizes.isPresent()))
                         .toList(),
                 CriticalPathSummary.of(path, schedule),
-                traffic.links().stream()
+                tensors.links().stream()
                         .map(
                                 link ->
                                         new LinkAnswer(
                                                 link.fromRank(),
                                                 link.toRank(),
                                                 Volume.of(link.volume(), sizes.isPresent())))
-                        .toList());
+                        .toList(),
+                SentBytes.byUse(traffic));
     }
 
     private static RankAnswer rank(

@@ -28,7 +28,7 @@ public record DeviceSection(
         @Setting(is = "float32", doc = "precision of activations and gradients")
                 Precision precision,
         @Setting(
-                        is = "128",
+                        is = "" + DeviceSection.REDUCTION_BLOCK,
                         range = "[1, )",
                         doc = "tokens of a block of summation; slices cut on it give equal bits")
                 int reductionBlock,
@@ -39,6 +39,8 @@ public record DeviceSection(
                         range = "[1 MiB, )",
                         doc = "most memory that a rank may hold")
                 Optional<Bytes> memoryLimit) {
+    /** Tokens of a block of summation, unless another number is given. */
+    public static final int REDUCTION_BLOCK = 128;
 
     /** Who multiplies matrices. */
     public enum Gemm {

@@ -49,8 +49,12 @@ final class ConfiguredModel {
 
     /** As {@link #settings} with an optimizer of no meaning: for what depends on sizes alone. */
     static GptSettings sizes(RunConfig config, ProvedSchedule schedule) {
-        var any = new AdamWSettings(LearningRate.constant(1), 0.9, 0.95, 1e-8, 0, false);
-        return settings(config, schedule, any, 0);
+        return settings(config, schedule, anyOptimizer(), 0);
+    }
+
+    /** An optimizer of no meaning. */
+    static AdamWSettings anyOptimizer() {
+        return new AdamWSettings(LearningRate.constant(1), 0.9, 0.95, 1e-8, 0, false);
     }
 
     private static GptSettings settings(

@@ -35,7 +35,15 @@ public record ProvedSchedule(Schedule training, Schedule evaluation, InFlight in
      *     that keeps it from running
      */
     static ProvedSchedule of(LoadedConfig loaded) {
-        ConfiguredSchedule configured = ConfiguredSchedule.of(loaded);
+        return of(loaded, ConfiguredSchedule.of(loaded));
+    }
+
+    /**
+     * As {@link #of(LoadedConfig)}.
+     *
+     * @param configured the order that the configuration asks for
+     */
+    static ProvedSchedule of(LoadedConfig loaded, ConfiguredSchedule configured) {
         List<Problem> faults = ScheduleFaults.of(loaded, configured);
         if (!faults.isEmpty()) {
             throw new ConfigException(faults);

@@ -2,7 +2,9 @@ package dev.penstock.runtime.launch;
 
 import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.runtime.config.ConfigException;
+import dev.penstock.runtime.config.ConfiguredSchedule;
 import dev.penstock.runtime.config.DraftConfig;
+import dev.penstock.runtime.config.LoadedConfig;
 import dev.penstock.runtime.config.Problem;
 import dev.penstock.runtime.config.RunConfig;
 import dev.penstock.runtime.data.TrainingData;
@@ -39,6 +41,18 @@ public record RunParts(
      */
     public List<StepTraffic> plannedTraffic() {
         return PlannedTraffic.of(config, schedule, model).ofAllRanks();
+    }
+
+    /**
+     * The same of a configuration whose data nobody looks at.
+     *
+     * @param order that it asks for
+     * @throws ConfigException if the judge refuses it
+     */
+    public static List<StepTraffic> plannedTraffic(LoadedConfig loaded, ConfiguredSchedule order) {
+        ProvedSchedule schedule = ProvedSchedule.of(loaded, order);
+        GptSettings sizes = ConfiguredModel.sizes(loaded.config(), schedule);
+        return PlannedTraffic.of(loaded.config(), schedule, sizes).ofAllRanks();
     }
 
     /**

@@ -1,6 +1,8 @@
 package dev.penstock.runtime.metrics;
 
 import dev.penstock.actors.spi.RecoveryReport;
+import dev.penstock.actors.spi.StepTraffic;
+import java.util.stream.Collectors;
 
 /** What happened beside steps, in a sentence. */
 public final class Told {
@@ -24,6 +26,14 @@ public final class Told {
                         from,
                         report.stepsLost(),
                         report.stepsLost() == 1 ? "step" : "steps");
+    }
+
+    /** What a rank sends, by use: {@code activations 1.5 MiB, tensor sums 12.0 KiB}. */
+    public static String traffic(StepTraffic sent) {
+        return sent.byUse().entrySet().stream()
+                .filter(use -> use.getValue() > 0)
+                .map(use -> use.getKey() + " " + Quantities.bytes(use.getValue()))
+                .collect(Collectors.joining(", "));
     }
 
     /** A straggler. */

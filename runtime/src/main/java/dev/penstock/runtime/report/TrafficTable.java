@@ -2,12 +2,12 @@ package dev.penstock.runtime.report;
 
 import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.runtime.metrics.Quantities;
+import dev.penstock.runtime.metrics.Told;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
@@ -84,19 +84,12 @@ final class TrafficTable {
                                                         .map(p -> " (" + said(p, ranks.get(rank)))
                                                         .map(text -> text + ")")
                                                         .orElse(""),
-                                                uses(ranks.get(rank))));
+                                                Told.traffic(ranks.get(rank))));
     }
 
     private static String said(StepTraffic predicted, StepTraffic measured) {
         return predicted.equals(measured)
                 ? "as predicted"
                 : "predicted " + Quantities.bytes(predicted.bytes());
-    }
-
-    private static String uses(StepTraffic traffic) {
-        return traffic.byUse().entrySet().stream()
-                .filter(use -> use.getValue() > 0)
-                .map(use -> use.getKey() + " " + Quantities.bytes(use.getValue()))
-                .collect(Collectors.joining(", "));
     }
 }

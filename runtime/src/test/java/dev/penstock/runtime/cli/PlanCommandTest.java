@@ -97,13 +97,35 @@ class PlanCommandTest {
         JsonNode first = answer.at("/plans/0");
         assertThat(first.get("data").asInt()).isGreaterThan(1);
 
-        RunConfig config = ConfigLoader.load(run(answer), List.of());
+        Path run = run(answer);
+        RunConfig config = ConfigLoader.load(run, List.of());
 
         assertThat(config.grid().data()).isEqualTo(first.get("data").asInt());
         assertThat(config.grid().tensor()).isEqualTo(first.get("tensor").asInt());
         assertThat(config.parallel().zeroStage()).isEqualTo(first.get("zeroStage").asInt());
         assertThat(config.batch().sequences()).isEqualTo(8);
         assertThat(config.microBatchesOfReplica()).isEqualTo(first.get("microBatches").asInt());
+
+        JsonNode sent = answer.get("sentBytes");
+        assertThat(sent).hasSize(config.grid().ranks());
+        assertThat(sent.at("/0/gradient sums").asLong()).isPositive();
+        Cli check =
+                Cli.run(
+                        "config",
+                        "check",
+                        run.toString(),
+                        "--json",
+                        "--set=model={layers=4, width=256, heads=4, vocabulary=256, context=256}");
+        assertThat(JSON.readTree(check.out()).get("sentBytes")).isEqualTo(sent);
+    }
+
+    @Test
+    void tellsWhatRanksWouldSend() {
+        Cli plan = plan("--cluster", LAPTOPS, "--model", SMALL, "--batch=8", "--top=1");
+
+        assertThat(plan.out())
+                .contains("# bytes that ranks send in a training step:")
+                .containsPattern("#   ranks? [0-9-, ]+: activations [0-9.]+ MiB");
     }
 
     private Path run(JsonNode answer) throws IOException {

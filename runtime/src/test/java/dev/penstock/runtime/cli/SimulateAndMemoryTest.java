@@ -69,6 +69,52 @@ class SimulateAndMemoryTest {
         assertThat(answer.at("/ranks/0/reductions").asInt()).isEqualTo(2);
     }
 
+    /** All four ranks of the run, not only those of its order. */
+    @Test
+    void simulateCountsWhatTheRunOfAConfigurationSends() throws IOException {
+        String[] grid = {
+            "../sample-configs/quickstart.conf",
+            "--set=parallel={tensor=2, data=2, zero {stage=3, residency=pass}}",
+            "--set=pipeline.stages=2"
+        };
+
+        JsonNode answer = simulated(grid);
+        JsonNode check =
+                JSON.readTree(Cli.run(with(new String[] {"config", "check", "--json"}, grid)).out());
+        Cli forPeople = Cli.run(with(new String[] {"schedule", "simulate"}, grid));
+
+        assertThat(answer.get("sentBytes")).hasSize(8).isEqualTo(check.get("sentBytes"));
+        assertThat(answer.at("/sentBytes/7/parameter gathers").asLong()).isPositive();
+        assertThat(answer.at("/ranks/0/gathers").asInt()).isPositive();
+        assertThat(forPeople.out())
+                .contains("bytes that ranks send in a training step:")
+                .containsPattern("rank.* 0.*: activations .*, tensor sums .*, gradient sums .*");
+        assertThat(simulated(with(grid, "--split-backward")).get("sentBytes")).isEmpty();
+    }
+
+    /** Two replicas have half the work each, on laptops of one kind, and the sum comes after it. */
+    @Test
+    void hardwareIsDividedAsTheConfigurationSays() throws IOException {
+        String[] alone = {
+            "../sample-configs/quickstart.conf",
+            "--set=pipeline.stages=2",
+            "--hardware=../sample-configs/clusters/4-laptops.conf"
+        };
+
+        JsonNode whole = simulated(alone);
+        JsonNode replicas = simulated(with(alone, "--set=parallel.data=2"));
+        JsonNode shards = simulated(with(alone, "--set=parallel.tensor=2"));
+
+        long work = whole.at("/ranks/0/busy").asLong();
+        assertThat(replicas.at("/ranks/0/busy").asLong()).isEqualTo(work / 2);
+        // 3.3 million gradients over gigabit Ethernet take longer than all the rest
+        assertThat(replicas.get("makespan").asLong()).isGreaterThan(whole.get("makespan").asLong());
+        // every block sums twice forward and twice backward
+        assertThat(shards.at("/ranks/0/busy").asLong()).isGreaterThan(work);
+        assertThat(refused("simulate", with(alone, "--set=parallel.data=4")))
+                .contains("at least 8 devices");
+    }
+
     @Test
     void aStragglerMakesEverybodyWait() throws IOException {
         JsonNode slow = simulated(with(GPIPE, "--straggler=1=2"));
