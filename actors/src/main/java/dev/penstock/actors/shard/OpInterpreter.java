@@ -71,12 +71,17 @@ final class OpInterpreter {
     private final Map<WorkUnit, Tensor> inputGradients = new HashMap<>();
 
     /** Sums of gradients over replicas that are under way, by stage. */
-    private final Map<Integer, Collective> reductions = new TreeMap<>();
+    private final Map<Integer, Reduction> reductions = new TreeMap<>();
 
     private final List<Collective> gathers = new ArrayList<>();
 
     /** Tensors that are copied to the device and not taken yet. */
     private final Set<FrameKey> onTheirWay = new HashSet<>();
+
+    private final CollectiveTimes collectives;
+
+    /** Since when the rank cannot go on for a sum; 0 if it can. */
+    private long standsSince;
 
     private long pass;
     private int position;
@@ -87,6 +92,13 @@ final class OpInterpreter {
 
     /** The op under way, while a recording wants ops. */
     private @Nullable OpEvent recorded;
+
+    /**
+     * A sum under way.
+     *
+     * @param position of the op that began it
+     */
+    private record Reduction(int position, Collective sum) {}
 
     /** A tensor in a receive slot, or (channel null) handed over on this rank. */
     private record Held(Tensor tensor, @Nullable ChannelKey channel, int slot) {}
@@ -127,6 +139,7 @@ final class OpInterpreter {
         this.faults = faults;
         this.startNanos = new long[program.ops().size()];
         this.endNanos = new long[program.ops().size()];
+        this.collectives = new CollectiveTimes(program, stages);
     }
 
     /** Goes back to the start of the program. */
@@ -136,6 +149,8 @@ final class OpInterpreter {
         exchange = 0;
         reductionBegun = false;
         recorded = null;
+        standsSince = 0;
+        collectives.begin();
         activationBytes = 0;
         gradientBytes = 0;
         reductions.clear();
@@ -173,9 +188,14 @@ final class OpInterpreter {
         return startNanos.clone();
     }
 
-    /** When each op of the pass was complete. */
+    /** When each op of the pass was complete, the last one with all that the program began. */
     long[] endNanos() {
         return endNanos.clone();
+    }
+
+    /** What gathers and sums took, as {@code RankStep} tells it; when the pass is done. */
+    long[] collectiveNanos() {
+        return collectives.nanos();
     }
 
     /** What the pass has sent so far from stage to stage. */
@@ -190,8 +210,26 @@ final class OpInterpreter {
 
     /** Moves collectives on. */
     void moveCollectives() {
-        reductions.values().removeIf(Collective::advance);
+        if (!isSumming()) {
+            return;
+        }
+        if (standsSince != 0 && !reductions.isEmpty()) {
+            Reduction awaited = reductions.values().iterator().next();
+            collectives.ofSum(awaited.position(), System.nanoTime() - standsSince);
+        }
+        standsSince = 0;
+        reductions.values().removeIf(this::advance);
         gathers.removeIf(Collective::advance);
+        if (isAtEnd() && !isSumming() && position > 0) {
+            endNanos[position - 1] = System.nanoTime();
+        }
+    }
+
+    private boolean advance(Reduction reduction) {
+        long begun = System.nanoTime();
+        boolean done = reduction.sum().advance();
+        collectives.ofSum(reduction.position(), System.nanoTime() - begun);
+        return done;
     }
 
     /** Whether the op at the program counter would compute now, not look whether it may go on. */
@@ -205,11 +243,19 @@ final class OpInterpreter {
     String describeCollective() {
         return reductions.isEmpty()
                 ? gathers.getFirst().describe()
-                : reductions.values().iterator().next().describe();
+                : reductions.values().iterator().next().sum().describe();
     }
 
     /** Tries the op at the program counter; after {@link #moveCollectives}. */
     Progress advance() {
+        Progress progress = tryNext();
+        if (progress == Progress.WAITS_FOR_REPLICAS) {
+            standsSince = System.nanoTime();
+        }
+        return progress;
+    }
+
+    private Progress tryNext() {
         if (isAtEnd()) {
             return isSumming() ? Progress.WAITS_FOR_REPLICAS : Progress.DONE;
         }
@@ -225,6 +271,7 @@ final class OpInterpreter {
                 bringWhatIsHere();
             }
         }
+        long gathersBefore = collectives.gathers(op);
         Progress progress =
                 switch (op) {
                     case Op.Forward(WorkUnit unit) -> forward(unit);
@@ -248,6 +295,7 @@ final class OpInterpreter {
                 };
         if (progress == Progress.DONE) {
             if (!op.computations().isEmpty()) {
+                collectives.ofComputation(position, collectives.gathers(op) - gathersBefore);
                 faults.afterComputation(op, startNanos[position]);
             }
             endNanos[position] = System.nanoTime();
@@ -490,10 +538,13 @@ final class OpInterpreter {
      */
     private Progress reduce(int stage) {
         if (!reductionBegun) {
+            long begun = System.nanoTime();
             Collective sum = stage(stage).reduceGradients();
+            collectives.ofSum(position, System.nanoTime() - begun);
             faults.amongOps(StepMoment.REDUCING);
-            if (!sum.advance()) {
-                reductions.put(stage, sum);
+            var reduction = new Reduction(position, sum);
+            if (!advance(reduction)) {
+                reductions.put(stage, reduction);
             }
             reductionBegun = true;
         }

@@ -54,6 +54,7 @@ public final class RankRunner implements AutoCloseable {
     private @Nullable RankStep lastTimings;
     private long[] opStarts = {};
     private long[] opEnds = {};
+    private long[] collectiveNanos = {};
     private long heapBytesAtBegin;
     private long heapBytesOfPass;
     private StepTraffic sent = StepTraffic.NOTHING;
@@ -262,6 +263,7 @@ public final class RankRunner implements AutoCloseable {
         opStarts = work.opStartNanos();
         Arrays.fill(opStarts, System.nanoTime());
         opEnds = opStarts.clone();
+        collectiveNanos = new long[opStarts.length];
         lastTimings =
                 new RankStep(rank, opStarts, opEnds, opStarts[0], opStarts[0], work.peakBytes(), 0);
     }
@@ -326,6 +328,7 @@ public final class RankRunner implements AutoCloseable {
             uncommitted = begin;
             opStarts = work.opStartNanos(); // a recovery before the commit forgets them
             opEnds = work.opEndNanos();
+            collectiveNanos = work.collectiveNanos();
             sent = work.sent();
         }
         note(begin, RankActivity.State.IDLE);
@@ -362,7 +365,8 @@ public final class RankRunner implements AutoCloseable {
                         work.memoryUses(),
                         heapBytesOfPass,
                         work.traffic(),
-                        sent);
+                        sent,
+                        collectiveNanos);
         tell(new RankEvent.StepDone(rank, epoch, committedStep, lastTimings));
         return Next.WAIT;
     }

@@ -350,6 +350,10 @@ final class RankWork implements AutoCloseable {
         return interpreter().endNanos();
     }
 
+    long[] collectiveNanos() {
+        return interpreter().collectiveNanos();
+    }
+
     List<MemoryUse> memoryUses() {
         return MemoryUse.of(device.memory());
     }

@@ -90,6 +90,11 @@ public abstract class ForwardingStage implements StageProgram {
     }
 
     @Override
+    public long gatherNanos() {
+        return stage.gatherNanos();
+    }
+
+    @Override
     public void release(LayerRange layers) {
         stage.release(layers);
     }

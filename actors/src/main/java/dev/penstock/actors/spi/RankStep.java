@@ -7,7 +7,8 @@ import java.util.List;
  * What one rank did in a step; times on the clock of {@link System#nanoTime} of this host.
  *
  * @param opStartNanos and {@code opEndNanos}: entry i is the i-th op of the rank's lowered program;
- *     for a receive, the start is when the rank began to wait
+ *     for a receive, the start is when the rank began to wait; the last one ends with all sums and
+ *     gathers that the program began
  * @param updateStartNanos start of the optimizer
  * @param updateEndNanos end of the optimizer
  * @param peakBytes most device memory ever held by this rank
@@ -15,6 +16,9 @@ import java.util.List;
  * @param allocatedHeapBytes heap bytes allocated by the rank's thread during the step's ops
  * @param links what went to and came from every peer, rising; since the links were opened
  * @param sent what it sent to other ranks for this step, by use
+ * @param collectiveNanos entry i is, of the i-th op: of a computation the part that went to gathers
+ *     of parameters; of a gather or a sum over replicas what the rank did and waited for it outside
+ *     of computations, when the op ran or later; empty where not known
  */
 @SuppressWarnings("ArrayRecordComponent") // a value on its way to reports; nobody compares it
 public record RankStep(
@@ -27,7 +31,8 @@ public record RankStep(
         List<MemoryUse> uses,
         long allocatedHeapBytes,
         List<LinkTraffic> links,
-        StepTraffic sent) {
+        StepTraffic sent,
+        long[] collectiveNanos) {
     public RankStep {
         uses = List.copyOf(uses);
         links = List.copyOf(links);
@@ -53,7 +58,34 @@ public record RankStep(
                 uses,
                 allocatedHeapBytes,
                 List.of(),
-                StepTraffic.NOTHING);
+                StepTraffic.NOTHING,
+                new long[0]);
+    }
+
+    /** Of a rank that does not know what collectives took. */
+    public RankStep(
+            int rank,
+            long[] opStartNanos,
+            long[] opEndNanos,
+            long updateStartNanos,
+            long updateEndNanos,
+            long peakBytes,
+            List<MemoryUse> uses,
+            long allocatedHeapBytes,
+            List<LinkTraffic> links,
+            StepTraffic sent) {
+        this(
+                rank,
+                opStartNanos,
+                opEndNanos,
+                updateStartNanos,
+                updateEndNanos,
+                peakBytes,
+                uses,
+                allocatedHeapBytes,
+                links,
+                sent,
+                new long[0]);
     }
 
     /** Of a rank that does not say what it holds memory for. */
@@ -88,6 +120,7 @@ public record RankStep(
                 uses,
                 allocatedHeapBytes,
                 links,
-                sent);
+                sent,
+                collectiveNanos);
     }
 }

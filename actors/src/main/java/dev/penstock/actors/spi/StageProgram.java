@@ -105,6 +105,14 @@ public interface StageProgram extends AutoCloseable {
         return Alone.DONE;
     }
 
+    /**
+     * Time that the rank's thread has spent on gathers of this stage since it was built: beginning
+     * them, moving them on, waiting for them; in computations and between.
+     */
+    default long gatherNanos() {
+        return 0;
+    }
+
     /** Lets go of gathered parameters; the own part stays. */
     default void release(LayerRange layers) {}
 

@@ -58,7 +58,8 @@ public record StepTraffic(
                 NOTHING.byUse().keySet().stream()
                         .mapToLong(use -> Objects.requireNonNullElse(bytes.get(use), 0L))
                         .toArray();
-        return new StepTraffic(uses[0], uses[1], uses[2], uses[3], uses[4], uses[5], uses[6], uses[7]);
+        return new StepTraffic(
+                uses[0], uses[1], uses[2], uses[3], uses[4], uses[5], uses[6], uses[7]);
     }
 
     /** Both together. */

@@ -33,6 +33,12 @@ public final class ParameterGatherer implements Collective {
 
     private final Map<Group, Stay> stays = new LinkedHashMap<>();
     private CollectiveGroup replicas = Alone.GROUP;
+    private long nanos;
+
+    /** Time spent here so far: beginning gathers, moving them on, waiting for them. */
+    public long nanos() {
+        return nanos;
+    }
 
     /** An epoch begins: what was gathered in an earlier one is worth nothing. */
     public void connect(CollectiveGroup newReplicas) {
@@ -45,7 +51,9 @@ public final class ParameterGatherer implements Collective {
     public void hold(Group group) {
         Stay stay = stays.computeIfAbsent(group, _ -> new Stay());
         if (stay.holds++ == 0) {
+            long begun = System.nanoTime();
             stay.underWay = group.gather(replicas);
+            nanos += System.nanoTime() - begun;
         }
     }
 
@@ -53,8 +61,10 @@ public final class ParameterGatherer implements Collective {
     public void await(Group group) {
         Stay stay = stays.get(group);
         if (stay != null && stay.underWay != null) {
+            long begun = System.nanoTime();
             replicas.await(stay.underWay);
             arrived(group, stay);
+            nanos += System.nanoTime() - begun;
         }
     }
 
@@ -74,6 +84,16 @@ public final class ParameterGatherer implements Collective {
     /** Moves all gathers on. */
     @Override
     public boolean advance() {
+        if (stays.isEmpty()) {
+            return true;
+        }
+        long begun = System.nanoTime();
+        boolean all = advanceAll();
+        nanos += System.nanoTime() - begun;
+        return all;
+    }
+
+    private boolean advanceAll() {
         boolean all = true;
         for (Map.Entry<Group, Stay> each : stays.entrySet()) {
             Collective gather = each.getValue().underWay;

@@ -49,12 +49,7 @@ final class ConfigCheckCommand extends PenstockCommand {
             String resolved = parts.config().resolved();
             List<StepTraffic> traffic = parts.plannedTraffic();
             if (json) {
-                printJson(
-                        new Answer(
-                                true,
-                                List.of(),
-                                resolved,
-                                SentBytes.byUse(traffic)));
+                printJson(new Answer(true, List.of(), resolved, SentBytes.byUse(traffic)));
             } else {
                 out().print(resolved);
                 out().flush();

@@ -102,7 +102,8 @@ final class CostArguments {
     SliceTimes sliceTimes(PipelineShape shape, @Nullable Integer tokens) {
         if (!measured() || !costs.isEmpty() || (hardware != null && !profiles.isEmpty())) {
             throw new BadInputException(
-                    "--slice-lengths planned: expected the times of slices of any length from --hardware, or from several runs with --profile, got "
+                    "--slice-lengths planned: expected the times of slices of any length from"
+                            + " --hardware, or from several runs with --profile, got "
                             + (given() ? "other or both options" : "neither"));
         }
         if (hardware != null) {

@@ -139,8 +139,7 @@ final class HardwareModel {
                 "times follow from the hardware's rates: nothing was fitted");
     }
 
-    private static Optional<ClusterConfig> cluster(
-            Path file, int ranks, List<String> problems) {
+    private static Optional<ClusterConfig> cluster(Path file, int ranks, List<String> problems) {
         try {
             ClusterConfig cluster = ClusterLoader.load(file);
             int devices = cluster.cluster().devices();

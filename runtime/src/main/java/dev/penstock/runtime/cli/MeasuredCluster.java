@@ -115,14 +115,14 @@ final class MeasuredCluster {
 
     /** What the group's rates foretell of a step's computations over what they took. */
     private double speed(NodeGroup group, Path run) {
-        ProfileCosts took = ProfileFile.read(run);
+        ProfileCosts took = ProfileFile.read(run).computing();
         LoadedConfig loaded = ConfigLoader.loadWithOrigins(run.resolve("resolved.conf"), List.of());
         RunConfig config = loaded.config();
         Schedule order = ConfiguredSchedule.of(loaded).order();
-        if (config.grid().ranks() != order.shape().ranks()) {
+        if (config.grid().context() > 1) {
             throw new BadInputException(
-                    "%s: expected a run of one pipeline, got one of %d ranks for %d; profile one without shards, replicas and context parts"
-                            .formatted(run, config.grid().ranks(), order.shape().ranks()));
+                    "%s: expected a run without parts of a context, which plans do not know, got one with parallel.context = %d"
+                            .formatted(run, config.grid().context()));
         }
         List<String> missing = took.missing(order);
         if (!missing.isEmpty()) {
@@ -136,23 +136,25 @@ final class MeasuredCluster {
     private HardwareCosts foretold(NodeGroup group, RunConfig config, Schedule order) {
         PipelineShape shape = order.shape();
         ModelShape model = PlannedModel.of(config);
+        var layout = new Layout(shape.ranks(), config.grid().tensor(), 1);
         var machines =
-                new NodeGroup(group.name(), shape.ranks(), 1, group.device(), group.inside());
+                new NodeGroup(group.name(), layout.devices(), 1, group.device(), group.inside());
         var choice =
                 new PlanChoice(
-                        new Layout(shape.ranks(), 1, 1),
+                        layout,
                         ZeroStage.NONE,
                         order.name(),
                         shape.chunks(),
                         shape.microBatches(),
                         model.tokens(shape.sliceLengths()),
-                        false);
+                        config.schedule().recompute().blocks(model.layers()).size()
+                                == model.layers());
         return HardwareCosts.of(
                 new PlanRequest(
                         model,
                         bytes,
                         new Cluster(group.name(), List.of(machines), group.inside()),
-                        config.batch().sequences()),
+                        config.batch().sequences() / config.grid().data()),
                 choice,
                 config.pipeline().partition().orElse(model.evenPartition(shape.stages())),
                 order.placement());

@@ -76,8 +76,7 @@ record PlanAnswer(
         }
     }
 
-    static PlanAnswer of(
-            PlanReport report, List<String> explanation, List<StepTraffic> traffic) {
+    static PlanAnswer of(PlanReport report, List<String> explanation, List<StepTraffic> traffic) {
         PlanRequest request = report.request();
         return new PlanAnswer(
                 request.cluster().name(),

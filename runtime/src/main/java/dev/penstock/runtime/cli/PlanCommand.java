@@ -73,7 +73,7 @@ final class PlanCommand extends PenstockCommand {
             names = "--profile",
             paramLabel = "[NODE=]RUN_DIR",
             description = {
-                "A run of one pipeline on such a node (or on all): its times say how fast",
+                "A run on such a node (or on all): the times of its computations say how fast",
                 "the devices are; may be repeated.",
             })
     private List<String> profiles = new ArrayList<>();
@@ -161,8 +161,7 @@ final class PlanCommand extends PenstockCommand {
         }
     }
 
-    private void print(
-            PlanReport report, List<String> explanation, List<StepTraffic> traffic) {
+    private void print(PlanReport report, List<String> explanation, List<StepTraffic> traffic) {
         PlanRequest request = report.request();
         out().printf(
                         "%.3g parameters on %s (%d devices), %d sequences of %d tokens a step; %d"

@@ -61,6 +61,7 @@ public final class PlanTraffic {
                         new RunSteps(0, 1, 0, 0, 0, 0),
                         Timeouts.DEFAULT,
                         false,
+                        zero.stage() == 0,
                         CollectiveForm.NEVER);
         GptSettings model = model(request, plan, grid, zero);
         try {

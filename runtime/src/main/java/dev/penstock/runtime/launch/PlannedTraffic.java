@@ -47,8 +47,7 @@ record PlannedTraffic(RunPlan plan, GptSettings model, List<Integer> homes) {
         var activations =
                 new ActivationTraffic(
                         model, place, ops, ringFromBytes(plan.grid().tensorGroup(rank)));
-        var sharded =
-                new ShardTraffic(model, place, ringFromBytes(plan.grid().replicaGroup(rank)));
+        var sharded = new ShardTraffic(model, place, ringFromBytes(plan.grid().replicaGroup(rank)));
         var replicas = ReplicaTraffic.of(plan.training().program(place.pipeline()), sharded);
         return new StepTraffic(
                 activations.activations(),

@@ -13,7 +13,10 @@ public enum Activity {
     SEND,
     /** Waiting for a neighbour's tensor. */
     RECEIVE,
-    /** Summing gradients that stages share, and waiting for the other members. */
+    /**
+     * Gathering parameters, summing gradients with replicas and with stages that share them, and
+     * waiting for the other members.
+     */
     REDUCE,
     /** Between ops, before the rank's first op and after its last one. */
     IDLE,

@@ -31,7 +31,7 @@ public record IdealStep(Timeline timeline) {
     static IdealStep of(List<Timeline> measured) {
         Schedule schedule = measured.getFirst().schedule();
         var means = new MeasuredMeans();
-        measured.forEach(means::add);
+        means.add(measured.stream().map(Timeline::withoutCollectives).toList());
         var costs = new ProfileCosts(means.lines());
         return new IdealStep(withWaits(ScheduleSimulator.simulate(schedule, costs)));
     }

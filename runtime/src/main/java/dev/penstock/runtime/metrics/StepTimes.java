@@ -11,6 +11,8 @@ import java.util.Collections;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
+import java.util.stream.IntStream;
 
 /**
  * Where the time of one step went.
@@ -73,10 +75,19 @@ public record StepTimes(List<Timeline> pipelines, List<Map<Activity, Long>> rank
     }
 
     private static Timeline timeline(Schedule schedule, StepReport pipeline) {
-        return Timeline.measured(
-                schedule,
-                pipeline.ranks().stream().map(RankStep::opStartNanos).toArray(long[][]::new),
-                pipeline.ranks().stream().map(RankStep::opEndNanos).toArray(long[][]::new));
+        long[][] starts = ofRanks(pipeline, RankStep::opStartNanos);
+        long[][] ends = ofRanks(pipeline, RankStep::opEndNanos);
+        long[][] collectives = ofRanks(pipeline, RankStep::collectiveNanos);
+        boolean told =
+                IntStream.range(0, starts.length)
+                        .allMatch(rank -> collectives[rank].length == starts[rank].length);
+        return told
+                ? Timeline.measured(schedule, starts, ends, collectives)
+                : Timeline.measured(schedule, starts, ends);
+    }
+
+    private static long[][] ofRanks(StepReport pipeline, Function<RankStep, long[]> times) {
+        return pipeline.ranks().stream().map(times).toArray(long[][]::new);
     }
 
     private static long span(List<Timeline> pipelines) {

@@ -446,6 +446,11 @@ public final class GptStage implements StageProgram {
     }
 
     @Override
+    public long gatherNanos() {
+        return stream.gatherNanos();
+    }
+
+    @Override
     public void release(LayerRange range) {
         stream.release(range);
     }

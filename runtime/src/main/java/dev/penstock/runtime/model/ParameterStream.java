@@ -81,6 +81,11 @@ final class ParameterStream {
         return gatherer;
     }
 
+    /** Time spent on gathers so far. */
+    long gatherNanos() {
+        return gatherer.nanos();
+    }
+
     void release(LayerRange layers) {
         if (units != null) {
             units.of(layers, true).forEach(group -> gatherer.drop(gatherOf(group)));

@@ -1,8 +1,8 @@
 package dev.penstock.runtime.report;
 
 import dev.penstock.actors.spi.RankGrid;
-import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.StepReport;
+import dev.penstock.runtime.metrics.StepTimes;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.MeasuredMeans;
 import dev.penstock.schedules.simulate.ProfileCosts;
@@ -53,12 +53,9 @@ record Prediction(RankGrid grid, Timeline simulated, List<Unseen> unseen) {
         List<Unseen> unseen = new ArrayList<>();
         for (int i = 0; i < steps.size(); i++) {
             StepReport step = steps.get(i);
-            List<Timeline> pipelines =
-                    grid.pipelines().stream()
-                            .map(first -> timeline(schedule, step.ofPipelineOf(grid, first)))
-                            .toList();
+            List<Timeline> pipelines = StepTimes.of(schedule, grid, step).pipelines();
             if (i % 2 == 0) {
-                pipelines.forEach(means::add);
+                means.add(pipelines);
             } else {
                 unseen.add(new Unseen(step.step(), pipelines));
             }
@@ -66,13 +63,6 @@ record Prediction(RankGrid grid, Timeline simulated, List<Unseen> unseen) {
         var profile = new ProfileCosts(means.lines());
         return Optional.of(
                 new Prediction(grid, ScheduleSimulator.simulate(schedule, profile), unseen));
-    }
-
-    private static Timeline timeline(Schedule schedule, StepReport pipeline) {
-        return Timeline.measured(
-                schedule,
-                pipeline.ranks().stream().map(RankStep::opStartNanos).toArray(long[][]::new),
-                pipeline.ranks().stream().map(RankStep::opEndNanos).toArray(long[][]::new));
     }
 
     Schedule schedule() {

@@ -14,6 +14,7 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.Predicate;
 
 /**
  * Predicted beside measured: the makespan, every kind of op, every rank, and in the median step the
@@ -42,19 +43,26 @@ final class PredictionTables {
         }
     }
 
-    /** One row per kind of op that computes: mean time of one. */
+    /**
+     * One row per kind of op that computes, and of collectives if they were measured: mean time of
+     * one.
+     */
     String kinds() {
         Map<OpClass, Sum> sums = new EnumMap<>(OpClass.class);
         for (Prediction.Unseen step : prediction.unseen()) {
             for (Timeline pipeline : step.pipelines()) {
-                forEachComputation(
+                OpVisitor addUp =
                         (rank, i, op) ->
                                 sums.merge(
                                         OpClass.of(op),
                                         Sum.NOTHING.plus(
                                                 simulated.durationNanos(rank, i),
-                                                pipeline.durationNanos(rank, i)),
-                                        PredictionTables::add));
+                                                pipeline.keptNanos(rank, i)),
+                                        PredictionTables::add);
+                forEachComputation(addUp);
+                if (pipeline.tellsCollectives()) {
+                    forEachOp(PredictionTables::isCollective, addUp);
+                }
             }
         }
         StringBuilder table =
@@ -131,7 +139,7 @@ final class PredictionTables {
                                                         prediction.grid().sibling(first, program),
                                                         op,
                                                         simulated.durationNanos(program, i),
-                                                        timeline.durationNanos(program, i)))));
+                                                        timeline.keptNanos(program, i)))));
         StringBuilder table = header("op", "rank", "profile", "measured", "longer by");
         slower.stream()
                 .filter(each -> each.nanos() > 0)
@@ -205,9 +213,17 @@ final class PredictionTables {
     }
 
     private void forEachComputation(OpVisitor visitor) {
+        forEachOp(op -> !op.computations().isEmpty(), visitor);
+    }
+
+    private static boolean isCollective(Op op) {
+        return op instanceof Op.GatherParameters || op instanceof Op.ReduceGradients;
+    }
+
+    private void forEachOp(Predicate<Op> which, OpVisitor visitor) {
         for (RankProgram program : schedule.programs()) {
             for (int i = 0; i < program.ops().size(); i++) {
-                if (!program.ops().get(i).computations().isEmpty()) {
+                if (which.test(program.ops().get(i))) {
                     visitor.visit(program.rank(), i, program.ops().get(i));
                 }
             }
@@ -229,7 +245,7 @@ final class PredictionTables {
         List<Op> ops = schedule.program(rank).ops();
         double nanos = 0;
         for (int i = 0; i < ops.size(); i++) {
-            nanos += ops.get(i).computations().isEmpty() ? 0 : timeline.durationNanos(rank, i);
+            nanos += ops.get(i).computations().isEmpty() ? 0 : timeline.keptNanos(rank, i);
         }
         return nanos;
     }

@@ -147,11 +147,13 @@ public final class RunRecorder implements RunListener {
                 : Optional.of(byDuration.get((byDuration.size() - 1) / 2));
     }
 
-    /** What ops cost in the recent steps, on the mean of all pipelines: the text of a profile. */
+    /**
+     * What ops cost in the median of recent steps, on the mean of all pipelines: the text of a
+     * profile.
+     */
     synchronized String profile(Schedule schedule, RankGrid grid) {
         var means = new MeasuredMeans();
-        recent.forEach(
-                report -> StepTimes.of(schedule, grid, report).pipelines().forEach(means::add));
+        recent.forEach(report -> means.add(StepTimes.of(schedule, grid, report).pipelines()));
         return ProfileText.print(new ProfileCosts(means.lines()));
     }
 

@@ -95,6 +95,10 @@ class PlannedMemoryIT {
                     .as("peak bytes of rank %d", rank)
                     .isCloseTo(planned.get(rank), Percentage.withPercentage(5));
         }
+        assertThat(trained.directory().resolve("profile.txt"))
+                .content()
+                .matches(text -> text.contains("gather-work 0 ") == parallel.contains("data"))
+                .matches(text -> text.contains("reduce-work 0 ") == !parallel.contains("tensor"));
         assertThat(trained.directory().resolve("report.html"))
                 .content()
                 .containsPattern(
@@ -147,11 +151,8 @@ class PlannedMemoryIT {
         List<Map<String, Long>> sent = TrafficTruth.expectPredicted(training.complete());
 
         long parts =
-                sent.stream()
-                        .mapToLong(rank -> rank.getOrDefault("mirrored gradients", 0L))
-                        .sum();
-        long summed =
-                sent.stream().mapToLong(rank -> rank.getOrDefault("gradient sums", 0L)).sum();
+                sent.stream().mapToLong(rank -> rank.getOrDefault("mirrored gradients", 0L)).sum();
+        long summed = sent.stream().mapToLong(rank -> rank.getOrDefault("gradient sums", 0L)).sum();
         assertThat(parts).isPositive().isEqualTo(summed);
     }
 

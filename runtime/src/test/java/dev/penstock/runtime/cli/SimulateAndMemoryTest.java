@@ -80,7 +80,8 @@ class SimulateAndMemoryTest {
 
         JsonNode answer = simulated(grid);
         JsonNode check =
-                JSON.readTree(Cli.run(with(new String[] {"config", "check", "--json"}, grid)).out());
+                JSON.readTree(
+                        Cli.run(with(new String[] {"config", "check", "--json"}, grid)).out());
         Cli forPeople = Cli.run(with(new String[] {"schedule", "simulate"}, grid));
 
         assertThat(answer.get("sentBytes")).hasSize(8).isEqualTo(check.get("sentBytes"));
@@ -92,7 +93,7 @@ class SimulateAndMemoryTest {
         assertThat(simulated(with(grid, "--split-backward")).get("sentBytes")).isEmpty();
     }
 
-    /** Two replicas have half the work each, on laptops of one kind, and the sum comes after it. */
+    /** Two replicas have half the work each, on laptops of one kind; shards send to each other. */
     @Test
     void hardwareIsDividedAsTheConfigurationSays() throws IOException {
         String[] alone = {
@@ -107,8 +108,6 @@ class SimulateAndMemoryTest {
 
         long work = whole.at("/ranks/0/busy").asLong();
         assertThat(replicas.at("/ranks/0/busy").asLong()).isEqualTo(work / 2);
-        // 3.3 million gradients over gigabit Ethernet take longer than all the rest
-        assertThat(replicas.get("makespan").asLong()).isGreaterThan(whole.get("makespan").asLong());
         // every block sums twice forward and twice backward
         assertThat(shards.at("/ranks/0/busy").asLong()).isGreaterThan(work);
         assertThat(refused("simulate", with(alone, "--set=parallel.data=4")))

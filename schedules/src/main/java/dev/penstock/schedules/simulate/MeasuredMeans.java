@@ -5,82 +5,119 @@ import dev.penstock.schedules.ir.RankProgram;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
-import java.util.Map;
-import java.util.TreeMap;
 
 /**
- * The mean times of computations in measured steps. Add the steps one after another; what a tensor
- * takes between ranks cannot be told from times of ops, since a receive may contain its wait.
+ * The mean times of computations in the median of measured steps, and of gathers and sums where the
+ * steps tell. Add the steps one after another; what a tensor takes between ranks cannot be told
+ * from times of ops, since a receive may contain its wait.
  */
 public final class MeasuredMeans {
-    private record Work(int stage, int slice, ComputeKind kind) {}
+    private record Work(int stage, int slice, ComputeKind kind) {
+        static final Comparator<Work> ORDER =
+                Comparator.comparingInt(Work::stage)
+                        .thenComparingInt(Work::slice)
+                        .thenComparing(Work::kind);
 
-    /** Nanoseconds of all, and how many there were. */
-    private final Map<Work, long[]> sums =
-            new TreeMap<>(
-                    Comparator.comparingInt(Work::stage)
-                            .thenComparingInt(Work::slice)
-                            .thenComparing(Work::kind));
-
-    /** Stages, slices and kinds of the pairs, with the time of each. */
-    private final List<Pair> pairs = new ArrayList<>();
+        static Work of(Op.Compute op) {
+            return new Work(op.stage(), op.unit().slice(), ComputeKind.of(op));
+        }
+    }
 
     private record Pair(Work forward, Work backward, long nanos) {}
 
+    private final StepMedians<Work> computations = new StepMedians<>(Work.ORDER);
+
+    /** Of gathers inside of computations. */
+    private final StepMedians<Work> gathering = new StepMedians<>(Work.ORDER);
+
+    /** By stage. */
+    private final StepMedians<Integer> gathers = new StepMedians<>(Comparator.naturalOrder());
+
+    private final StepMedians<Integer> reductions = new StepMedians<>(Comparator.naturalOrder());
+
+    /** Of every step with such pairs: their time over that of their parts. */
+    private final List<Double> overlapFactors = new ArrayList<>();
+
     /** Adds what was measured in a step. */
     public void add(Timeline step) {
-        for (RankProgram program : step.schedule().programs()) {
-            int rank = program.rank();
-            for (int i = 0; i < step.opsRun(rank); i++) {
-                long nanos = step.durationNanos(rank, i);
-                switch (program.ops().get(i)) {
-                    case Op.Compute op -> {
-                        long[] sum = sums.computeIfAbsent(work(op), _ -> new long[2]);
-                        sum[0] += nanos;
-                        sum[1]++;
-                    }
-                    case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) ->
-                            pairs.add(new Pair(work(forward), work(backward), nanos));
-                    case Op.Transfer _, Op.ParameterOp _, Op.ReduceGradients _ -> {}
-                }
-            }
-        }
-    }
-
-    private static Work work(Op.Compute op) {
-        return new Work(op.stage(), op.unit().slice(), ComputeKind.of(op));
+        add(List.of(step));
     }
 
     /**
-     * The lines of a profile, by stage, slice and kind. The overlap factor compares pairs with
-     * their parts, where these were measured alone too; without such pairs there is none.
+     * As {@link #add(Timeline)}.
+     *
+     * @param pipelines that ran the same program in the step
      */
-    public List<ProfileLine> lines() {
-        var lines = new ArrayList<ProfileLine>();
-        sums.forEach(
-                (work, _) ->
-                        lines.add(
-                                new ProfileLine.Computation(
-                                        work.kind,
-                                        work.stage,
-                                        work.slice,
-                                        Math.round(mean(work)))));
+    public void add(List<Timeline> pipelines) {
+        List<Pair> pairs = new ArrayList<>();
+        for (Timeline pipeline : pipelines) {
+            for (RankProgram program : pipeline.schedule().programs()) {
+                addRank(pipeline, program, pairs);
+            }
+        }
         double together = 0;
         double alone = 0;
         for (Pair pair : pairs) {
-            if (sums.containsKey(pair.forward) && sums.containsKey(pair.backward)) {
+            if (computations.isInStep(pair.forward) && computations.isInStep(pair.backward)) {
                 together += pair.nanos;
-                alone += mean(pair.forward) + mean(pair.backward);
+                alone += wholeMean(pair.forward) + wholeMean(pair.backward);
             }
         }
         if (alone > 0) {
-            lines.add(new ProfileLine.OverlapFactor(together / alone));
+            overlapFactors.add(together / alone);
         }
-        return lines;
+        List.of(computations, gathering).forEach(StepMedians::endStep);
+        List.of(gathers, reductions).forEach(StepMedians::endStep);
     }
 
-    private double mean(Work work) {
-        long[] sum = sums.getOrDefault(work, new long[] {0, 1});
-        return (double) sum[0] / sum[1];
+    private void addRank(Timeline step, RankProgram program, List<Pair> pairs) {
+        int rank = program.rank();
+        for (int i = 0; i < step.opsRun(rank); i++) {
+            long nanos = step.keptNanos(rank, i);
+            switch (program.ops().get(i)) {
+                case Op.Compute op -> {
+                    gathering.add(Work.of(op), step.gatheringNanos(rank, i));
+                    computations.add(Work.of(op), nanos - step.gatheringNanos(rank, i));
+                }
+                case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) ->
+                        pairs.add(new Pair(Work.of(forward), Work.of(backward), nanos));
+                case Op.GatherParameters(int stage, _) when step.tellsCollectives() ->
+                        gathers.add(stage, nanos);
+                case Op.ReduceGradients(int stage) when step.tellsCollectives() ->
+                        reductions.add(stage, nanos);
+                case Op.Transfer _, Op.ParameterOp _, Op.ReduceGradients _ -> {}
+            }
+        }
+    }
+
+    private double wholeMean(Work work) {
+        return computations.mean(work) + gathering.mean(work);
+    }
+
+    /**
+     * The lines of a profile: computations by stage, slice and kind, then collectives. The overlap
+     * factor compares pairs with their parts, where these were measured alone too; without such
+     * pairs there is none.
+     */
+    public List<ProfileLine> lines() {
+        var lines = new ArrayList<ProfileLine>();
+        for (Work work : computations.keys()) {
+            long nanos = computations.median(work);
+            lines.add(new ProfileLine.Computation(work.kind, work.stage, work.slice, nanos));
+        }
+        for (Work work : gathering.keys()) {
+            long nanos = gathering.median(work);
+            if (nanos > 0) {
+                lines.add(new ProfileLine.Gathering(work.kind, work.stage, work.slice, nanos));
+            }
+        }
+        gathers.keys().forEach(s -> lines.add(new ProfileLine.GatherWork(s, gathers.median(s))));
+        reductions
+                .keys()
+                .forEach(s -> lines.add(new ProfileLine.ReduceWork(s, reductions.median(s))));
+        if (!overlapFactors.isEmpty()) {
+            lines.add(new ProfileLine.OverlapFactor(StepMedians.median(overlapFactors)));
+        }
+        return lines;
     }
 }

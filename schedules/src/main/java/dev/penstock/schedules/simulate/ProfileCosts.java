@@ -10,14 +10,16 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Costs that were measured: means by kind, stage and slice. {@link ProfileText} is their text, so
  * that a run can leave them behind and the next order can be simulated with them.
  *
  * <p>An order may have other kinds of op than the one that was measured: a full backward takes as
- * long as its parts together, a part half of the whole, a recompute as long as a forward.
- * Transfers, gathers and reductions without a line take no time.
+ * long as its parts together, a part half of the whole, a recompute as long as a forward; what it
+ * gathers by itself goes to the part for the input. Transfers, gathers and reductions without a
+ * line take no time.
  */
 public final class ProfileCosts implements CostModel {
     private record Work(ComputeKind kind, int stage, int slice) {}
@@ -28,6 +30,9 @@ public final class ProfileCosts implements CostModel {
     private final Map<Channel, Long> links = new HashMap<>();
     private final Map<Integer, Long> gathers = new HashMap<>();
     private final Map<Integer, Long> reductions = new HashMap<>();
+    private final Map<Work, Long> gathering = new HashMap<>();
+    private final Map<Integer, Long> gatherWork = new HashMap<>();
+    private final Map<Integer, Long> reduceWork = new HashMap<>();
     private double overlapFactor = 1;
 
     /** Of several lines for the same thing the last one holds. */
@@ -43,12 +48,27 @@ public final class ProfileCosts implements CostModel {
                 case ProfileLine.Link(Channel channel, long nanos) -> links.put(channel, nanos);
                 case ProfileLine.Gather(int stage, long nanos) -> gathers.put(stage, nanos);
                 case ProfileLine.Reduce(int stage, long nanos) -> reductions.put(stage, nanos);
+                case ProfileLine.Gathering(ComputeKind kind, int stage, int slice, long nanos) ->
+                        gathering.put(new Work(kind, stage, slice), nanos);
+                case ProfileLine.GatherWork(int stage, long nanos) -> gatherWork.put(stage, nanos);
+                case ProfileLine.ReduceWork(int stage, long nanos) -> reduceWork.put(stage, nanos);
             }
         }
     }
 
     public List<ProfileLine> lines() {
         return lines;
+    }
+
+    /** The same with computations alone: what was gathered and summed is left out. */
+    public ProfileCosts computing() {
+        return new ProfileCosts(
+                lines.stream()
+                        .filter(
+                                line ->
+                                        line instanceof ProfileLine.Computation
+                                                || line instanceof ProfileLine.OverlapFactor)
+                        .toList());
     }
 
     /**
@@ -81,18 +101,43 @@ public final class ProfileCosts implements CostModel {
     public long nanos(int rank, int position, Op op) {
         return switch (op) {
             case Op.Compute computation ->
-                    known(computation)
-                            .orElseThrow(
-                                    () ->
-                                            new IllegalArgumentException(
-                                                    "the profile has no cost for " + op));
+                    gathering(computation)
+                            + known(computation)
+                                    .orElseThrow(
+                                            () ->
+                                                    new IllegalArgumentException(
+                                                            "the profile has no cost for " + op));
             case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) ->
                     Math.round(
                             overlapFactor
                                     * (nanos(rank, position, forward)
                                             + nanos(rank, position, backward)));
-            case Op.Transfer _, Op.ParameterOp _, Op.ReduceGradients _ -> 0;
+            case Op.GatherParameters(int stage, _) -> gatherWork.getOrDefault(stage, 0L);
+            case Op.ReduceGradients(int stage) -> reduceWork.getOrDefault(stage, 0L);
+            case Op.Transfer _, Op.ReleaseParameters _ -> 0;
         };
+    }
+
+    private long gathering(Op.Compute op) {
+        Long nanos = gathering(ComputeKind.of(op), op.unit());
+        return nanos != null
+                ? nanos
+                : switch (op) {
+                    case Op.Forward _, Op.BackwardWeight _ -> 0;
+                    case Op.Recompute _ -> orNothing(gathering(ComputeKind.FORWARD, op.unit()));
+                    case Op.Backward _ ->
+                            orNothing(gathering(ComputeKind.BACKWARD_INPUT, op.unit()));
+                    case Op.BackwardInput _ ->
+                            orNothing(gathering(ComputeKind.BACKWARD, op.unit()));
+                };
+    }
+
+    private @Nullable Long gathering(ComputeKind kind, WorkUnit unit) {
+        return gathering.get(new Work(kind, unit.stage(), unit.slice()));
+    }
+
+    private static long orNothing(@Nullable Long nanos) {
+        return nanos == null ? 0 : nanos;
     }
 
     private OptionalLong known(Op.Compute op) {

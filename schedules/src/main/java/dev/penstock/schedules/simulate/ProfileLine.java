@@ -14,7 +14,10 @@ public sealed interface ProfileLine {
         }
     }
 
-    /** A computation of a stage's slice. Text: {@code forward 0s1 1200}. */
+    /**
+     * A computation of a stage's slice, without what it gathers by itself. Text: {@code forward 0s1
+     * 1200}.
+     */
     record Computation(ComputeKind kind, int stage, int slice, long nanos) implements ProfileLine {
         public Computation {
             requireTime(nanos);
@@ -67,7 +70,55 @@ public sealed interface ProfileLine {
         }
     }
 
-    /** A gather of a stage's parameters. Text: {@code gather 0 400}. */
+    /**
+     * Gathers that a computation does by itself, on top of its own time. Text: {@code gathering
+     * forward 0s1 300}.
+     */
+    record Gathering(ComputeKind kind, int stage, int slice, long nanos) implements ProfileLine {
+        public Gathering {
+            requireTime(nanos);
+        }
+
+        @Override
+        public String text() {
+            return "gathering %s %ds%d %d".formatted(kind.text(), stage, slice, nanos);
+        }
+    }
+
+    /**
+     * What a gather of a stage's parameters keeps its rank, waits for other replicas included.
+     * Text: {@code gather-work 0 400}.
+     */
+    record GatherWork(int stage, long nanos) implements ProfileLine {
+        public GatherWork {
+            requireTime(nanos);
+        }
+
+        @Override
+        public String text() {
+            return "gather-work %d %d".formatted(stage, nanos);
+        }
+    }
+
+    /**
+     * What a sum of a stage's gradients over replicas keeps its rank, waits for them included.
+     * Text: {@code reduce-work 0 900}.
+     */
+    record ReduceWork(int stage, long nanos) implements ProfileLine {
+        public ReduceWork {
+            requireTime(nanos);
+        }
+
+        @Override
+        public String text() {
+            return "reduce-work %d %d".formatted(stage, nanos);
+        }
+    }
+
+    /**
+     * A gather of a stage's parameters beside the computations, while its rank goes on. Text:
+     * {@code gather 0 400}.
+     */
     record Gather(int stage, long nanos) implements ProfileLine {
         public Gather {
             requireTime(nanos);
@@ -79,7 +130,7 @@ public sealed interface ProfileLine {
         }
     }
 
-    /** A reduction of a stage's gradients. Text: {@code reduce 0 900}. */
+    /** A reduction of a stage's gradients beside the computations. Text: {@code reduce 0 900}. */
     record Reduce(int stage, long nanos) implements ProfileLine {
         public Reduce {
             requireTime(nanos);

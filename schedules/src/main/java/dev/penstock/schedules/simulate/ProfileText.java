@@ -23,7 +23,10 @@ import java.util.stream.Stream;
  * overlapped 0.85                of the sum of the pair's parts
  * latency 0 1 20000              from stage 0 to stage 1
  * link 0 1 150000
- * gather 0 400000
+ * gathering forward 0s0 90000    more, for what it gathers by itself
+ * gather-work 0 50000            what a gather keeps its rank
+ * reduce-work 0 70000
+ * gather 0 400000                beside the computations
  * reduce 0 900000
  * </pre>
  */
@@ -34,11 +37,13 @@ public final class ProfileText {
             Stream.of(ComputeKind.values()).map(ComputeKind::text).collect(Collectors.joining("|"));
     private static final Pattern COMPUTATION =
             Pattern.compile("(" + KINDS + ") (\\d{1,9})s(\\d{1,9}) (\\d{1,17})");
+    private static final Pattern GATHERING =
+            Pattern.compile("gathering (" + KINDS + ") (\\d{1,9})s(\\d{1,9}) (\\d{1,17})");
     private static final Pattern OVERLAPPED = Pattern.compile("overlapped (\\d{1,9}(?:\\.\\d+)?)");
     private static final Pattern CHANNEL =
             Pattern.compile("(latency|link) (\\d{1,9}) (\\d{1,9}) (\\d{1,17})");
     private static final Pattern COLLECTIVE =
-            Pattern.compile("(gather|reduce) (\\d{1,9}) (\\d{1,17})");
+            Pattern.compile("(gather|reduce|gather-work|reduce-work) (\\d{1,9}) (\\d{1,17})");
 
     private ProfileText() {}
 
@@ -93,17 +98,21 @@ public final class ProfileText {
     private static Optional<ProfileLine> fact(String line) {
         Matcher computation = COMPUTATION.matcher(line);
         if (computation.matches()) {
-            ComputeKind kind =
-                    Stream.of(ComputeKind.values())
-                            .filter(k -> k.text().equals(computation.group(1)))
-                            .findFirst()
-                            .orElseThrow();
             return Optional.of(
                     new ProfileLine.Computation(
-                            kind,
+                            kind(computation),
                             number(computation, 2),
                             number(computation, 3),
                             last(computation)));
+        }
+        Matcher gathering = GATHERING.matcher(line);
+        if (gathering.matches()) {
+            return Optional.of(
+                    new ProfileLine.Gathering(
+                            kind(gathering),
+                            number(gathering, 2),
+                            number(gathering, 3),
+                            last(gathering)));
         }
         Matcher overlapped = OVERLAPPED.matcher(line);
         if (overlapped.matches()) {
@@ -121,12 +130,23 @@ public final class ProfileText {
         Matcher collective = COLLECTIVE.matcher(line);
         if (collective.matches()) {
             int stage = number(collective, 2);
+            long nanos = last(collective);
             return Optional.of(
-                    collective.group(1).equals("gather")
-                            ? new ProfileLine.Gather(stage, last(collective))
-                            : new ProfileLine.Reduce(stage, last(collective)));
+                    switch (collective.group(1)) {
+                        case "gather" -> new ProfileLine.Gather(stage, nanos);
+                        case "reduce" -> new ProfileLine.Reduce(stage, nanos);
+                        case "gather-work" -> new ProfileLine.GatherWork(stage, nanos);
+                        default -> new ProfileLine.ReduceWork(stage, nanos);
+                    });
         }
         return Optional.empty();
+    }
+
+    private static ComputeKind kind(Matcher line) {
+        return Stream.of(ComputeKind.values())
+                .filter(kind -> kind.text().equals(line.group(1)))
+                .findFirst()
+                .orElseThrow();
     }
 
     private static int number(Matcher line, int group) {
@@ -143,6 +163,9 @@ public final class ProfileText {
             case "overlapped" -> "overlapped 0.85";
             case "latency" -> "latency 0 1 20000";
             case "link" -> "link 0 1 150000";
+            case "gathering" -> "gathering forward 0s0 90000";
+            case "gather-work" -> "gather-work 0 50000";
+            case "reduce-work" -> "reduce-work 0 70000";
             case "gather" -> "gather 0 400000";
             case "reduce" -> "reduce 0 900000";
             default -> "forward 0s0 1200000";

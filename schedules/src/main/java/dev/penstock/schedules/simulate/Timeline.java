@@ -2,6 +2,7 @@ package dev.penstock.schedules.simulate;
 
 import dev.penstock.schedules.ir.Schedule;
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 
 /**
  * When every op of a schedule started and ended: simulated, or measured in a run. Times of a
@@ -17,8 +18,16 @@ public final class Timeline {
     private final long firstStart;
     private final long lastEnd;
 
+    /** Null where nobody measured what collectives took. */
+    private final @Nullable KeptTimes kept;
+
     /** Keeps the arrays: the caller gives them away. */
     Timeline(Schedule schedule, long[][] starts, long[][] ends) {
+        this(schedule, starts, ends, null);
+    }
+
+    private Timeline(Schedule schedule, long[][] starts, long[][] ends, @Nullable KeptTimes kept) {
+        this.kept = kept;
         this.schedule = schedule;
         this.starts = starts;
         this.ends = ends;
@@ -60,6 +69,25 @@ public final class Timeline {
         return new Timeline(schedule, copy(startNanos), copy(endNanos));
     }
 
+    /**
+     * A measured step that tells what collectives took.
+     *
+     * @param collectiveNanos entry [r][i] is, of op i of rank r: of a computation the part that
+     *     went to gathers of parameters; of a gather or a sum what its rank did and waited for it
+     *     outside of computations
+     */
+    public static Timeline measured(
+            Schedule schedule, long[][] startNanos, long[][] endNanos, long[][] collectiveNanos) {
+        Timeline plain = measured(schedule, startNanos, endNanos);
+        return new Timeline(
+                schedule, plain.starts, plain.ends, KeptTimes.of(plain, collectiveNanos));
+    }
+
+    /** The same as if nobody had measured what collectives took. */
+    public Timeline withoutCollectives() {
+        return new Timeline(schedule, starts, ends);
+    }
+
     private static long[][] copy(long[][] times) {
         return Arrays.stream(times).map(long[]::clone).toArray(long[][]::new);
     }
@@ -83,6 +111,25 @@ public final class Timeline {
 
     public long durationNanos(int rank, int position) {
         return ends[rank][position] - starts[rank][position];
+    }
+
+    /** Whether it is known what gathers and sums took. */
+    public boolean tellsCollectives() {
+        return kept != null;
+    }
+
+    /**
+     * How long an op keeps its rank: a computation without gathers that have ops of their own, a
+     * gather or a sum with all that its rank did and waited for it, wherever. Where that is not
+     * known, its duration.
+     */
+    public long keptNanos(int rank, int position) {
+        return kept == null ? durationNanos(rank, position) : kept.nanos()[rank][position];
+    }
+
+    /** The part of a computation's {@link #keptNanos} that went to gathers without ops. */
+    public long gatheringNanos(int rank, int position) {
+        return kept == null ? 0 : kept.gathering()[rank][position];
     }
 
     /** When the first op of all started. */

@@ -63,6 +63,37 @@ class ProfileCostsTest {
     }
 
     @Test
+    void collectivesKeepTheirRank() {
+        String text =
+                """
+                penstock profile 1
+                forward 0s0 100
+                backward 0s0 200
+                gathering forward 0s0 7
+                gathering backward 0s0 9
+                gather-work 0 40
+                reduce-work 0 50
+                """;
+        ProfileCosts costs = ProfileText.parse(text);
+        WorkUnit unit = new WorkUnit(0, 3, 0);
+
+        assertThat(ProfileText.print(costs)).isEqualTo(text);
+        assertThat(cost(costs, new Op.Forward(unit))).isEqualTo(107);
+        assertThat(cost(costs, new Op.Recompute(unit))).isEqualTo(107);
+        assertThat(cost(costs, new Op.Backward(unit))).isEqualTo(209);
+        assertThat(cost(costs, new Op.BackwardInput(unit))).isEqualTo(109);
+        assertThat(cost(costs, new Op.BackwardWeight(unit))).isEqualTo(100);
+        assertThat(cost(costs, new Op.GatherParameters(0, LayerRange.ALL))).isEqualTo(40);
+        assertThat(cost(costs, new Op.ReduceGradients(0))).isEqualTo(50);
+        assertThat(cost(costs, new Op.ReduceGradients(1))).isZero();
+        assertThat(costs.backgroundNanos(0, new Op.ReduceGradients(0))).isZero();
+        assertThat(cost(costs.computing(), new Op.Backward(unit))).isEqualTo(200);
+        assertThat(cost(costs.computing(), new Op.ReduceGradients(0))).isZero();
+        assertThatThrownBy(() -> ProfileText.parse("penstock profile 1\nreduce-work 0s0 1\n"))
+                .hasMessageContaining("expected a fact such as 'reduce-work 0 70000'");
+    }
+
+    @Test
     void whatWasNotMeasuredFollowsFromWhatWas() {
         ProfileCosts costs = ProfileText.parse(TEXT);
 
@@ -121,14 +152,22 @@ class ProfileCostsTest {
                         e ->
                                 assertThat(e.problems())
                                         .containsExactly(
-                                                "line 1, column 1: expected 'penstock profile 1', got 'penstock profil 1'",
-                                                "line 2, column 1: expected a fact such as 'forward 0s0 1200000', got 'forward 0 100'",
-                                                "line 3, column 1: expected a fact such as 'forward 0s0 1200000', got 'sideways 0s0 3'",
-                                                "line 4, column 1: expected a fact such as 'link 0 1 150000', got 'link 0 2 7'",
-                                                "line 5, column 1: expected a fact such as 'reduce 0 900000', got 'reduce 1 -3'",
-                                                "line 6, column 1: expected a fact such as 'overlapped 0.85', got 'overlapped x'",
-                                                "line 8, column 1: expected a fact such as 'latency 0 1 20000', got 'latency 1 0'",
-                                                "line 9, column 1: 'gather 0 5' stands a second time"));
+                                                "line 1, column 1: expected 'penstock profile 1',"
+                                                        + " got 'penstock profil 1'",
+                                                "line 2, column 1: expected a fact such as 'forward"
+                                                        + " 0s0 1200000', got 'forward 0 100'",
+                                                "line 3, column 1: expected a fact such as 'forward"
+                                                        + " 0s0 1200000', got 'sideways 0s0 3'",
+                                                "line 4, column 1: expected a fact such as 'link 0"
+                                                        + " 1 150000', got 'link 0 2 7'",
+                                                "line 5, column 1: expected a fact such as 'reduce"
+                                                        + " 0 900000', got 'reduce 1 -3'",
+                                                "line 6, column 1: expected a fact such as"
+                                                        + " 'overlapped 0.85', got 'overlapped x'",
+                                                "line 8, column 1: expected a fact such as 'latency"
+                                                        + " 0 1 20000', got 'latency 1 0'",
+                                                "line 9, column 1: 'gather 0 5' stands a second"
+                                                        + " time"));
         assertThatThrownBy(() -> ProfileText.parse("\n"))
                 .hasMessage("line 1, column 1: expected 'penstock profile 1', got nothing");
         assertThatThrownBy(() -> new ProfileLine.Gather(0, -1))
@@ -168,6 +207,56 @@ class ProfileCostsTest {
                 .isInstanceOfSatisfying(
                         ProfileLine.OverlapFactor.class,
                         pair -> assertThat(pair.factor()).isCloseTo(39.0 / 45, within(1e-12)));
+    }
+
+    /** The forward waits 6 of its 10 for the gather before it, and the sum goes on to the end. */
+    @Test
+    void gathersAndSumsHaveLinesOfTheirOwn() {
+        Schedule schedule =
+                ScheduleText.parse(
+                        """
+                        ranks: 1
+                        micro-batches: 1
+                        rank 0: 0UNSHARD 0F0 0B0 0REDUCE_GRAD
+                        """);
+        var means = new MeasuredMeans();
+        means.add(
+                Timeline.measured(
+                        schedule,
+                        new long[][] {{0, 3, 13, 22}},
+                        new long[][] {{3, 13, 22, 30}},
+                        new long[][] {{3, 6, 0, 8}}));
+
+        var profile = new ProfileCosts(means.lines());
+
+        assertThat(profile.lines().stream().map(ProfileLine::text))
+                .containsExactly(
+                        "forward 0s0 4", "backward 0s0 9", "gather-work 0 9", "reduce-work 0 8");
+        assertThat(ScheduleSimulator.simulate(schedule, profile).makespanNanos()).isEqualTo(30);
+    }
+
+    @Test
+    void gathersWithoutOpsStayWithTheirComputations() {
+        Schedule schedule = ScheduleText.parse("ranks: 1\nmicro-batches: 1\nrank 0: 0F0 0B0\n");
+        Timeline step =
+                Timeline.measured(
+                        schedule,
+                        new long[][] {{0, 10}},
+                        new long[][] {{10, 25}},
+                        new long[][] {{6, 7}});
+        var means = new MeasuredMeans();
+        means.add(step);
+        var whole = new MeasuredMeans();
+        whole.add(step.withoutCollectives());
+
+        assertThat(means.lines().stream().map(ProfileLine::text))
+                .containsExactly(
+                        "forward 0s0 4",
+                        "backward 0s0 8",
+                        "gathering forward 0s0 6",
+                        "gathering backward 0s0 7");
+        assertThat(whole.lines().stream().map(ProfileLine::text))
+                .containsExactly("forward 0s0 10", "backward 0s0 15");
     }
 
     @Test
