@@ -196,8 +196,8 @@ final class ReportPage {
         page.append("<section>\n<h2>Where the time of a step goes</h2>\n");
         page.append(
                 "<p class=\"note\">Mean over all steps of the run, per rank. All but the optimizer"
-                    + " add up to the span from the step's first op to its last; the bubble is what"
-                    + " is neither forward nor backward.</p>\n");
+                        + " add up to the span from the step's first op to its last; the bubble is what"
+                        + " is neither forward nor backward.</p>\n");
         page.append(ReportTables.times(curves)).append("\n</section>\n");
     }
 

@@ -27,7 +27,7 @@ final class TrafficTable {
         StringBuilder table =
                 new StringBuilder(
                         "<div class=\"scroll\"><table><tr><th>rank</th><th>use</th><th>predicted</th>"
-                            + "<th>measured</th><th>difference</th></tr>");
+                                + "<th>measured</th><th>difference</th></tr>");
         List<StepTraffic> ranks = findings.curves().traffic();
         for (int rank = 0; rank < ranks.size(); rank++) {
             Optional<StepTraffic> predicted = predicted(findings, rank);
