@@ -110,6 +110,7 @@ DRIVER cuDevicePrimaryCtxRelease_v2(int device) {
         Context& primary = *primaryContexts()[device];
         primary.synchronize();
         primary.failed = SUCCESS;
+        primary.forgetPeers();
     }
     return SUCCESS;
 }
@@ -197,11 +198,20 @@ DRIVER cuMemsetD8Async(uint64_t address, unsigned char value, size_t bytes, Stre
     return SUCCESS;
 }
 
-// Copies to and from pageable memory return after the copy, those of pinned memory before.
+// Copies to and from pageable memory return after the copy, those of pinned memory before. A device that is lost meanwhile
+// leaves half of it.
 static int copy(void* to, const void* from, size_t bytes, const void* host, Stream* stream) {
+    bool isLost = bound->isLostAtCopy();
+    Context* context = bound;
     stream->submit([=] {
+        if (context->failed) {
+            return;
+        }
         std::this_thread::sleep_for(std::chrono::milliseconds(number("COPY_MILLIS", 0)));
-        memcpy(to, from, bytes);
+        memcpy(to, from, isLost ? bytes / 2 : bytes);
+        if (isLost) {
+            context->failed = DEVICE_UNAVAILABLE;
+        }
     });
     if (host && !Memory::ofAll().isPinned(host, bytes)) {
         stream->synchronize();
@@ -228,11 +238,51 @@ DRIVER cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, Stream* st
     return copy(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes, nullptr, stream);
 }
 
+// ---- peers --------------------------------------------------------------------------------------------------------
+
+DRIVER cuDeviceCanAccessPeer(int* can, int device, int peer) {
+    if (device < 0 || peer < 0 || device >= deviceCount || peer >= deviceCount) {
+        return INVALID_DEVICE;
+    }
+    *can = arePeers(device, peer);
+    return SUCCESS;
+}
+
+DRIVER cuCtxEnablePeerAccess(Context* peer, unsigned flags) {
+    REQUIRE_CONTEXT
+    return flags ? INVALID_VALUE : bound->enablePeer(peer);
+}
+
+DRIVER cuCtxDisablePeerAccess(Context* peer) {
+    REQUIRE_CONTEXT
+    return bound->disablePeer(peer);
+}
+
+// Without access the real one goes through the host and says nothing: here it is refused, so that tests see it.
+DRIVER cuMemcpyPeerAsync(uint64_t to, Context* toContext, uint64_t from, Context* fromContext, size_t bytes, Stream* stream) {
+    REQUIRE_CONTEXT
+    if (!toContext || !fromContext) {
+        return INVALID_CONTEXT;
+    }
+    for (Context* context : {toContext, fromContext}) {
+        if (context->failed) {
+            return context->failed;
+        }
+        if (!bound->touches(context)) {
+            return PEER_ACCESS_NOT_ENABLED;
+        }
+    }
+    if (!Memory::ofAll().isOn(toContext->device, to, bytes) || !Memory::ofAll().isOn(fromContext->device, from, bytes)) {
+        return INVALID_VALUE;
+    }
+    return copy(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes, nullptr, stream);
+}
+
 // ---- streams and events ------------------------------------------------------------------------------------------
 
 DRIVER cuStreamCreate(Stream** stream, unsigned) {
     REQUIRE_CONTEXT
-    *stream = new Stream();
+    *stream = new Stream(bound);
     bound->add(*stream);
     return SUCCESS;
 }
@@ -272,7 +322,7 @@ DRIVER cuLaunchHostFunc(Stream* stream, void (*function)(void*), void* argument)
 
 DRIVER cuEventCreate(Event** event, unsigned) {
     REQUIRE_CONTEXT
-    *event = new Event();
+    *event = new Event(bound);
     return SUCCESS;
 }
 
@@ -283,6 +333,9 @@ DRIVER cuEventDestroy_v2(Event* event) {
 
 DRIVER cuEventRecord(Event* event, Stream* stream) {
     REQUIRE_CONTEXT
+    if (event->owner != stream->owner) {
+        return INVALID_HANDLE;
+    }
     event->record(*stream);
     return SUCCESS;
 }
@@ -290,11 +343,14 @@ DRIVER cuEventRecord(Event* event, Stream* stream) {
 DRIVER cuEventSynchronize(Event* event) {
     REQUIRE_CONTEXT
     event->await(event->lastRecord());
-    return bound->failed;
+    return event->owner->failed;
 }
 
 DRIVER cuEventQuery(Event* event) {
     REQUIRE_CONTEXT
+    if (event->owner->failed) {
+        return event->owner->failed;
+    }
     std::lock_guard guard(event->lock);
     return event->reached >= event->recorded ? SUCCESS : NOT_READY;
 }
@@ -355,6 +411,9 @@ DRIVER cuLaunchKernel(Function* function, unsigned gridX, unsigned gridY, unsign
     if (blocks.volume() == 0 || gridX > 2147483647u || gridY > 65535 || gridZ > 65535 || threads.volume() == 0 ||
         threads.volume() > 1024 || z > 64 || dynamicSharedBytes > function->dynamicSharedLimit) {
         return INVALID_VALUE;
+    }
+    if (stream->owner != bound) {
+        return INVALID_HANDLE;
     }
     int due = bound->countLaunch();
     if (due == DEVICE_UNAVAILABLE) {

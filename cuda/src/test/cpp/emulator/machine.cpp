@@ -12,7 +12,7 @@ namespace emulator {
 
 // ---- streams, events, contexts --------------------------------------------------------------------------------
 
-Stream::Stream() : worker([this] { loop(); }) {}
+Stream::Stream(Context* owner) : owner(owner), worker([this] { loop(); }) {}
 
 Stream::~Stream() {
     {
@@ -115,6 +115,36 @@ int Context::countLaunch() {
     return failed;
 }
 
+bool Context::isLostAtCopy() {
+    std::lock_guard guard(lock);
+    return isDue("LOSE_AT_COPY", towardsLostCopy, lostCopySetting);
+}
+
+int Context::enablePeer(Context* peer) {
+    if (peer->device == device || !arePeers(device, peer->device)) {
+        return peer->device == device ? INVALID_DEVICE : PEER_ACCESS_UNSUPPORTED;
+    }
+    std::lock_guard guard(lock);
+    return peers.insert(peer).second ? SUCCESS : PEER_ACCESS_ALREADY_ENABLED;
+}
+
+int Context::disablePeer(Context* peer) {
+    std::lock_guard guard(lock);
+    return peers.erase(peer) ? SUCCESS : PEER_ACCESS_NOT_ENABLED;
+}
+
+bool Context::touches(Context* peer) {
+    std::lock_guard guard(lock);
+    return peer == this || peers.count(peer);
+}
+
+void Context::forgetPeers() {
+    std::lock_guard guard(lock);
+    peers.clear();
+}
+
+bool arePeers(int device, int peer) { return device != peer && number("NO_PEERS", 0) == 0; }
+
 // Counts from when the setting changed.
 bool Context::isDue(const char* name, long& seen, std::string& last) {
     std::string wanted = setting(name, "");
@@ -190,6 +220,16 @@ bool Memory::contains(uint64_t address, size_t bytes) {
     }
     --next;
     return address + bytes <= next->first + next->second.bytes;
+}
+
+bool Memory::isOn(int device, uint64_t address, size_t bytes) {
+    std::lock_guard guard(lock);
+    auto next = allocations.upper_bound(address);
+    if (next == allocations.begin()) {
+        return false;
+    }
+    --next;
+    return next->second.device == device && address + bytes <= next->first + next->second.bytes;
 }
 
 void* Memory::pin(size_t bytes) {

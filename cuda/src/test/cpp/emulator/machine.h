@@ -29,18 +29,25 @@ enum Status {
     INVALID_IMAGE = 200,
     INVALID_CONTEXT = 201,
     INVALID_PTX = 218,
+    PEER_ACCESS_UNSUPPORTED = 217,
     INVALID_HANDLE = 400,
     NOT_FOUND = 500,
     NOT_READY = 600,
+    PEER_ACCESS_ALREADY_ENABLED = 704,
+    PEER_ACCESS_NOT_ENABLED = 705,
     LAUNCH_FAILED = 719,
     NOT_SUPPORTED = 801,
 };
 
+class Context;
+
 // Runs work in the order in which it was given, on a thread of its own.
 class Stream {
   public:
-    Stream();
+    explicit Stream(Context* owner);
     ~Stream();
+
+    Context* const owner;
 
     void submit(std::function<void()> work);
     // Waits for everything given so far.
@@ -74,16 +81,29 @@ class Context {
     // The status of a launch: SUCCESS, or what the settings want to happen at this one.
     int countLaunch();
 
+    // Whether the device is to be lost while this copy runs.
+    bool isLostAtCopy();
+
+    // Lets work of this context touch the peer's memory; one way.
+    int enablePeer(Context* peer);
+    int disablePeer(Context* peer);
+    bool touches(Context* peer);
+    void forgetPeers();
+
   private:
     bool isDue(const char* setting, long& seen, std::string& last);
 
     std::mutex lock;
     std::set<Stream*> streams;
-    long towardsFailure = 0, towardsLoss = 0;
-    std::string failureSetting, lossSetting;
+    std::set<Context*> peers;
+    long towardsFailure = 0, towardsLoss = 0, towardsLostCopy = 0;
+    std::string failureSetting, lossSetting, lostCopySetting;
 };
 
 struct Event {
+    explicit Event(Context* owner) : owner(owner) {}
+
+    Context* const owner;
     std::mutex lock;
     std::condition_variable changed;
     uint64_t recorded = 0;
@@ -117,6 +137,8 @@ class Memory {
     int free(uint64_t address);
     size_t used(int device);
     bool contains(uint64_t address, size_t bytes);
+    // Whether one allocation of this device has all of them.
+    bool isOn(int device, uint64_t address, size_t bytes);
 
     void* pin(size_t bytes);
     bool unpin(void* address);
@@ -136,5 +158,8 @@ class Memory {
 };
 
 size_t memoryOfDevice();
+
+// Whether the machine's wiring lets a device see another's memory.
+bool arePeers(int device, int peer);
 
 }  // namespace emulator

@@ -1,8 +1,9 @@
 package dev.penstock.actors.dataplane;
 
 /**
- * Hears what arrives for one rank. Called by the data plane's poller thread only, which serves all
- * ranks of the process: must return at once and never throw.
+ * Hears what arrives for one rank. Called by the data plane's poller thread, which serves all ranks
+ * of the process, and by ranks that hand tensors over themselves: must return at once and never
+ * throw.
  */
 public interface FrameListener {
     /** The whole tensor lies in its slot: {@link Endpoint#take} will find it. */

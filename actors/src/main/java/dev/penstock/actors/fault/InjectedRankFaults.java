@@ -116,7 +116,9 @@ final class InjectedRankFaults implements RankFaults {
             InjectNan nan = each.fault();
             boolean here = nan.stage() == unit.stage() && nan.microBatch() == unit.microBatch();
             if (here && isDue(each, step)) {
-                activation.segment().set(JAVA_FLOAT_UNALIGNED, 0, Float.NaN);
+                activation.staging().set(JAVA_FLOAT_UNALIGNED, 0, Float.NaN);
+                activation.buffer().beginToDevice(Float.BYTES);
+                activation.buffer().kernelsAwaitCopy();
             }
         }
     }

@@ -8,6 +8,7 @@ import dev.penstock.actors.dataplane.Outbound;
 import dev.penstock.actors.shard.BufferNeeds.Use;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StageProgram;
+import dev.penstock.actors.transfer.DirectTransfers;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceBuffer;
 import dev.penstock.cuda.device.DeviceScope;
@@ -92,6 +93,12 @@ final class BoundaryBuffers {
 
     List<Outbound> outbound() {
         return outbound;
+    }
+
+    /** Opens the ends of all channels that may carry tensors past the host. */
+    void open(DirectTransfers direct) {
+        inbound.forEach(channel -> direct.receive(channel, known(slots, channel.channel())));
+        outbound.forEach(direct::send);
     }
 
     /** A slot as the boundary tensor of this token slice. */

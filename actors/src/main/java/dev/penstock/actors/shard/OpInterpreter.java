@@ -10,6 +10,8 @@ import dev.penstock.actors.fault.RankFaults;
 import dev.penstock.actors.fault.StepMoment;
 import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StepTraffic;
+import dev.penstock.actors.transfer.DirectTransfers;
+import dev.penstock.actors.transfer.Way;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.Op;
@@ -59,6 +61,7 @@ final class OpInterpreter {
 
     private final BoundaryBuffers buffers;
     private final Endpoint endpoint;
+    private final DirectTransfers direct;
     private final RankFaults faults;
     private final long[] startNanos;
     private final long[] endNanos;
@@ -114,6 +117,7 @@ final class OpInterpreter {
             Map<Integer, List<GradientExchange>> exchanges,
             BoundaryBuffers buffers,
             Endpoint endpoint,
+            DirectTransfers direct,
             RankFaults faults) {
         this.rank = rank;
         this.program = program;
@@ -136,6 +140,7 @@ final class OpInterpreter {
         }
         this.buffers = buffers;
         this.endpoint = endpoint;
+        this.direct = direct;
         this.faults = faults;
         this.startNanos = new long[program.ops().size()];
         this.endNanos = new long[program.ops().size()];
@@ -342,7 +347,7 @@ final class OpInterpreter {
             if (topology.isLocal(stage, stage + 1)) {
                 inputs.put(unit.onStage(stage + 1), new Held(output, null, -1));
             } else {
-                output.buffer().beginToHost(output.bytes());
+                prepare(output, BoundaryBuffers.activation(stage + 1));
                 outputs.put(unit, output);
             }
         }
@@ -386,7 +391,7 @@ final class OpInterpreter {
             if (topology.isLocal(stage - 1, stage)) {
                 outputGradients.put(unit.onStage(stage - 1), new Held(inputGradient, null, -1));
             } else {
-                inputGradient.buffer().beginToHost(inputGradient.bytes());
+                prepare(inputGradient, BoundaryBuffers.gradient(stage - 1));
                 inputGradients.put(unit, inputGradient);
             }
         }
@@ -403,7 +408,7 @@ final class OpInterpreter {
         if (held.channel() == null) {
             buffers.returnOutput(unit.stage() - 1, held.tensor());
         } else {
-            endpoint.release(held.channel(), held.slot());
+            release(held.channel(), held.slot());
         }
     }
 
@@ -415,7 +420,22 @@ final class OpInterpreter {
         if (held.channel() == null) {
             buffers.returnInputGradient(unit.stage() + 1, held.tensor());
         } else {
-            endpoint.release(held.channel(), held.slot());
+            release(held.channel(), held.slot());
+        }
+    }
+
+    private void release(ChannelKey channel, int slot) {
+        if (direct.bring(channel)) {
+            direct.release(channel, slot);
+        } else {
+            endpoint.release(channel, slot);
+        }
+    }
+
+    /** What links carry goes to where they read as soon as it is computed. */
+    private void prepare(Tensor computed, ChannelKey channel) {
+        if (direct.way(channel, computed) != Way.DIRECT) {
+            computed.buffer().beginToHost(computed.bytes());
         }
     }
 
@@ -423,8 +443,13 @@ final class OpInterpreter {
         ChannelKey channel = BoundaryBuffers.activation(unit.stage() + 1);
         Progress progress = offer(unit, channel, produced(outputs, unit));
         if (progress == Progress.DONE) {
-            activationBytes += produced(outputs, unit).bytes();
-            buffers.sentOutput(endpoint, unit.stage(), produced(outputs, unit));
+            Tensor sent = produced(outputs, unit);
+            activationBytes += sent.bytes();
+            if (direct.way(channel, sent) == Way.DIRECT) {
+                buffers.returnOutput(unit.stage(), sent);
+            } else {
+                buffers.sentOutput(endpoint, unit.stage(), sent);
+            }
             outputs.remove(unit);
         }
         return progress;
@@ -434,19 +459,32 @@ final class OpInterpreter {
         ChannelKey channel = BoundaryBuffers.gradient(unit.stage() - 1);
         Progress progress = offer(unit, channel, produced(inputGradients, unit));
         if (progress == Progress.DONE) {
-            gradientBytes += produced(inputGradients, unit).bytes();
-            buffers.sentInputGradient(endpoint, unit.stage(), produced(inputGradients, unit));
+            Tensor sent = produced(inputGradients, unit);
+            gradientBytes += sent.bytes();
+            if (direct.way(channel, sent) == Way.DIRECT) {
+                buffers.returnInputGradient(unit.stage(), sent);
+            } else {
+                buffers.sentInputGradient(endpoint, unit.stage(), sent);
+            }
             inputGradients.remove(unit);
         }
         return progress;
     }
 
-    /** The copy to where links read begins with the computation's end. */
     private Progress offer(WorkUnit unit, ChannelKey channel, Tensor tensor) {
-        if (!tensor.buffer().isCopied()) {
-            return Progress.WAITS_FOR_LINK;
-        }
-        return switch (endpoint.offer(frame(unit, channel), tensor.staging())) {
+        FrameKey frame = frame(unit, channel);
+        return switch (direct.way(channel, tensor)) {
+            case DIRECT -> progress(direct.offer(frame, tensor));
+            case NOT_KNOWN -> Progress.WAITS_FOR_LINK;
+            case DATA_PLANE ->
+                    tensor.buffer().isCopied()
+                            ? progress(endpoint.offer(frame, tensor.staging()))
+                            : Progress.WAITS_FOR_LINK;
+        };
+    }
+
+    private static Progress progress(OfferResult answer) {
+        return switch (answer) {
             case OfferResult.Sent _ -> Progress.DONE;
             case OfferResult.NoCredit _ -> Progress.WAITS_FOR_CREDIT;
             case OfferResult.BackPressured _ -> Progress.WAITS_FOR_LINK;
@@ -456,6 +494,12 @@ final class OpInterpreter {
 
     private Progress receive(WorkUnit unit, ChannelKey channel, Map<WorkUnit, Held> into) {
         FrameKey key = frame(unit, channel);
+        int copied = direct.take(key);
+        if (copied >= 0) {
+            Tensor tensor = buffers.slot(channel, copied, unit.slice());
+            into.put(unit, new Held(tensor, channel, copied));
+            return Progress.DONE;
+        }
         int slot = endpoint.take(key);
         if (slot < 0) {
             return Progress.WAITS_FOR_FRAME;

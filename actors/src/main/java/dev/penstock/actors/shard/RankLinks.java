@@ -15,6 +15,7 @@ import dev.penstock.actors.spi.SharedGradient;
 import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepTraffic;
+import dev.penstock.actors.transfer.DirectTransfers;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceScope;
 import java.util.ArrayList;
@@ -40,12 +41,14 @@ final class RankLinks implements AutoCloseable {
     private final DeviceScope boundary;
     private final DeviceScope mirrorBlocks;
     private final Endpoint endpoint;
+    private final DirectTransfers direct;
     private StepTraffic sentBefore = StepTraffic.NOTHING;
     private final Map<StepKind, OpInterpreter> interpreters = new EnumMap<>(StepKind.class);
 
     /**
      * @param groupsIn makes the groups that this rank is a member of, with slots in the given scope
      * @param mirrors makes the exchange of mirrored gradients, with its blocks in the given scope
+     * @param direct the ends of channels to other ranks of this process, none of them open
      */
     RankLinks(
             int rank,
@@ -57,12 +60,14 @@ final class RankLinks implements AutoCloseable {
             Function<DeviceScope, MirrorExchange> mirrors,
             RankFaults faults,
             DataPlane dataPlane,
+            DirectTransfers direct,
             List<PeerAddress> peers,
             FrameListener listener) {
         this.rank = rank;
         this.plan = plan;
         this.device = device;
         this.stages = stages;
+        this.direct = direct;
         this.blocks = device.memory().child(MemoryUse.COLLECTIVES, Long.MAX_VALUE);
         this.boundary = device.memory().child(MemoryUse.BUFFERS, Long.MAX_VALUE);
         this.mirrorBlocks = device.memory().child(MemoryUse.MIRRORS, Long.MAX_VALUE);
@@ -86,6 +91,7 @@ final class RankLinks implements AutoCloseable {
                             new Opening(rank, epoch, inbound, outbound, byRank(peers)), listener);
             this.endpoint = opened;
             groups.bind(endpoint);
+            buffers.open(direct);
             for (StepKind kind : StepKind.values()) {
                 interpreters.put(
                         kind,
@@ -97,6 +103,7 @@ final class RankLinks implements AutoCloseable {
                                 exchanges,
                                 buffers,
                                 endpoint,
+                                direct,
                                 faults));
             }
             stages.values().forEach(stage -> stage.connect(groups.ofStages()));
@@ -186,9 +193,10 @@ final class RankLinks implements AutoCloseable {
         close(groups, endpoint);
     }
 
-    /** The endpoint first: the poller writes into the slots until it is closed. */
+    /** The endpoint first: the poller writes into the slots until it is closed, peers copy to them. */
     private void close(@Nullable RankGroups joined, @Nullable Endpoint opened) {
-        try (joined) {
+        try (joined;
+                direct) {
             if (opened != null) {
                 opened.close();
             }

@@ -8,6 +8,7 @@ import dev.penstock.actors.spi.CheckpointStore;
 import dev.penstock.actors.spi.DeviceFactory;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StageProgramFactory;
+import dev.penstock.actors.transfer.TransferRegistry;
 import java.util.function.Consumer;
 
 /**
@@ -16,6 +17,7 @@ import java.util.function.Consumer;
  * @param faults what is made to go wrong on purpose
  * @param mirrors where ranks of this process that take over find what they start from
  * @param collectives where ranks of this process that sum and gather find each other
+ * @param transfers where ranks of this process that hand each other boundary tensors do
  * @param fenced told why, when the run goes on without a rank of this process that lives still
  */
 public record RankResources(
@@ -27,6 +29,7 @@ public record RankResources(
         FaultInjector faults,
         MirrorRegistry mirrors,
         CollectiveRegistry collectives,
+        TransferRegistry transfers,
         Consumer<String> fenced) {
 
     /** Ranks that are fenced just end. */
@@ -46,6 +49,7 @@ public record RankResources(
                 faults,
                 new MirrorRegistry(),
                 new CollectiveRegistry(),
+                new TransferRegistry(true),
                 _ -> {});
     }
 
@@ -59,6 +63,21 @@ public record RankResources(
         this(plan, devices, programs, dataPlane, checkpoints, FaultInjector.NONE);
     }
 
+    /** These resources with another registry, one for all ranks of the process. */
+    public RankResources withTransfers(TransferRegistry other) {
+        return new RankResources(
+                plan,
+                devices,
+                programs,
+                dataPlane,
+                checkpoints,
+                faults,
+                mirrors,
+                collectives,
+                other,
+                fenced);
+    }
+
     /** These resources in a process that does something about a fenced rank. */
     public RankResources whenFenced(Consumer<String> action) {
         return new RankResources(
@@ -70,6 +89,7 @@ public record RankResources(
                 faults,
                 mirrors,
                 collectives,
+                transfers,
                 action);
     }
 }

@@ -23,6 +23,7 @@ import dev.penstock.actors.spi.StepResult;
 import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.actors.spi.TensorNorm;
 import dev.penstock.actors.spi.TrainedState;
+import dev.penstock.actors.transfer.DirectTransfers;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.OpText;
@@ -188,6 +189,8 @@ final class RankWork implements AutoCloseable {
                         scope -> mirrors.connect(layout, trained(), scope),
                         faults,
                         resources.dataPlane(),
+                        new DirectTransfers(
+                                resources.transfers(), rank, epoch, homes, listener),
                         peers,
                         listener);
     }

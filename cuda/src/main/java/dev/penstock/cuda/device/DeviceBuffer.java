@@ -39,6 +39,11 @@ public interface DeviceBuffer {
         return segment();
     }
 
+    /** Whether {@link #staging} is other memory than the buffer's own, so that copies are needed. */
+    default boolean isStaged() {
+        return false;
+    }
+
     /**
      * Starts to copy the first bytes to {@link #staging}, once the kernels asked for so far are
      * done. Until {@link #isCopied} the buffer may be read only.
@@ -63,4 +68,30 @@ public interface DeviceBuffer {
     default boolean isCopied() {
         return true;
     }
+
+    /**
+     * Whether {@link #beginCopyTo} brings what is here to another buffer: staged memory of devices of
+     * this process that see each other's memory.
+     */
+    default boolean reaches(DeviceBuffer target) {
+        return false;
+    }
+
+    /**
+     * Starts to copy the first bytes to another buffer without the host, once the kernels asked for
+     * here so far are done and those that {@linkplain #lastUsed used the other one last}.
+     * Until {@link #isCopied} this buffer may be read only and the other one not at all; whichever
+     * of them is freed waits for the copy. Called by this buffer's thread.
+     *
+     * @param target that this buffer {@link #reaches}
+     * @throws DeviceException if it does not, or if the device refuses
+     */
+    default void beginCopyTo(DeviceBuffer target, long bytes) {
+        throw new DeviceException(
+                "copying '%s' to '%s': expected staged memory of devices that reach each other"
+                        .formatted(name(), target.name()));
+    }
+
+    /** Kernels asked for so far are the last that use this buffer before another is copied here. */
+    default void lastUsed() {}
 }

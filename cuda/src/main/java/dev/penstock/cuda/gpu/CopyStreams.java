@@ -6,13 +6,14 @@ import jcuda.driver.CUstream_flags;
 import jcuda.driver.JCudaDriver;
 
 /**
- * The streams of a GPU's copies: one for each direction, so that both of its copy engines work
- * beside its kernels.
+ * The streams of a GPU's copies: one for each direction, so that all of its copy engines work beside
+ * its kernels.
  */
 final class CopyStreams implements AutoCloseable {
     private final GpuContext gpu;
     private final CUstream toHost = new CUstream();
     private final CUstream toDevice = new CUstream();
+    private final CUstream toPeers = new CUstream();
     private boolean closed;
 
     CopyStreams(GpuContext gpu) {
@@ -21,6 +22,7 @@ final class CopyStreams implements AutoCloseable {
             gpu.bind();
             JCudaDriver.cuStreamCreate(toHost, CUstream_flags.CU_STREAM_NON_BLOCKING);
             JCudaDriver.cuStreamCreate(toDevice, CUstream_flags.CU_STREAM_NON_BLOCKING);
+            JCudaDriver.cuStreamCreate(toPeers, CUstream_flags.CU_STREAM_NON_BLOCKING);
         } catch (CudaException e) {
             throw GpuFailure.of("making streams for copies on GPU " + gpu.index(), e);
         }
@@ -34,10 +36,16 @@ final class CopyStreams implements AutoCloseable {
         return toDevice;
     }
 
+    /** To other devices of this process. */
+    CUstream toPeers() {
+        return toPeers;
+    }
+
     /** Waits for all copies: memory under a copy must not be freed. */
     void finish() {
         JCudaDriver.cuStreamSynchronize(toHost);
         JCudaDriver.cuStreamSynchronize(toDevice);
+        JCudaDriver.cuStreamSynchronize(toPeers);
     }
 
     /** Idempotent. Never throws: a lost GPU closes too. */
@@ -51,6 +59,7 @@ final class CopyStreams implements AutoCloseable {
             gpu.bind();
             JCudaDriver.cuStreamDestroy(toHost);
             JCudaDriver.cuStreamDestroy(toDevice);
+            JCudaDriver.cuStreamDestroy(toPeers);
         } catch (CudaException e) {
             System.getLogger(CopyStreams.class.getName())
                     .log(System.Logger.Level.WARNING, "closing copies of GPU " + gpu.index(), e);

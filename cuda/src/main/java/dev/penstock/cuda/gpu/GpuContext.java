@@ -74,6 +74,11 @@ final class GpuContext implements AutoCloseable {
         return device;
     }
 
+    /** For calls of the driver about two contexts. */
+    CUcontext handle() {
+        return context;
+    }
+
     StreamHandle stream() {
         return stream;
     }

@@ -3,6 +3,7 @@ package dev.penstock.cuda.gpu;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.memory.MemorySource;
 import dev.penstock.cuda.memory.OwnedBuffer;
+import java.util.function.Consumer;
 import jcuda.CudaException;
 import jcuda.driver.CUmemAttach_flags;
 import jcuda.driver.CUmem_advise;
@@ -10,7 +11,8 @@ import jcuda.driver.JCudaDriver;
 
 /**
  * Managed memory that lives on the GPU: kernels use it at full speed, and the few pages that the
- * host touches (tokens, losses, frames, checkpoints) travel by themselves.
+ * host touches (tokens, losses, checkpoints) travel by themselves. What links carry is the GPU's
+ * alone, with pinned memory beside it.
  */
 final class GpuMemory implements MemorySource {
     private final GpuContext gpu;
@@ -26,13 +28,14 @@ final class GpuMemory implements MemorySource {
 
     @Override
     public OwnedBuffer take(String name, String scopePath, long bytes) {
-        DevicePointer pointer = allocate(bytes);
+        DevicePointer pointer = allocateManaged(bytes);
         return zeroed(new GpuBuffer(gpu, name, scopePath, pointer, bytes), pointer);
     }
 
     @Override
     public OwnedBuffer takeStaged(String name, String scopePath, long bytes) {
-        DevicePointer pointer = allocate(bytes);
+        // not managed: peers copy to it, and the host works on what is pinned
+        DevicePointer pointer = allocate(bytes, fresh -> JCudaDriver.cuMemAlloc(fresh, bytes));
         HostPointer pinned = new HostPointer();
         try {
             JCudaDriver.cuMemHostAlloc(pinned, bytes, JCudaDriver.CU_MEMHOSTALLOC_PORTABLE);
@@ -47,12 +50,32 @@ final class GpuMemory implements MemorySource {
                 new StagedBuffer(gpu, copies, name, scopePath, pointer, pinned, bytes), pointer);
     }
 
-    private DevicePointer allocate(long bytes) {
+    private DevicePointer allocateManaged(long bytes) {
+        DevicePointer pointer =
+                allocate(
+                        bytes,
+                        fresh ->
+                                JCudaDriver.cuMemAllocManaged(
+                                        fresh, bytes, CUmemAttach_flags.CU_MEM_ATTACH_GLOBAL));
+        try {
+            JCudaDriver.cuMemAdvise(
+                    pointer,
+                    bytes,
+                    CUmem_advise.CU_MEM_ADVISE_SET_PREFERRED_LOCATION,
+                    gpu.device());
+        } catch (CudaException e) {
+            JCudaDriver.cuMemFree(pointer);
+            throw GpuFailure.of("placing memory on GPU " + gpu.index(), e);
+        }
+        return pointer;
+    }
+
+    private DevicePointer allocate(long bytes, Consumer<DevicePointer> way) {
         gpu.bind();
         checkRoom(bytes);
         DevicePointer pointer = new DevicePointer();
         try {
-            JCudaDriver.cuMemAllocManaged(pointer, bytes, CUmemAttach_flags.CU_MEM_ATTACH_GLOBAL);
+            way.accept(pointer);
         } catch (CudaException e) {
             throw new DeviceException(
                     "GPU %d answers %s".formatted(gpu.index(), e.getMessage()), e);
@@ -63,11 +86,6 @@ final class GpuMemory implements MemorySource {
     private GpuBuffer zeroed(GpuBuffer buffer, DevicePointer pointer) {
         long bytes = buffer.bytes();
         try {
-            JCudaDriver.cuMemAdvise(
-                    pointer,
-                    bytes,
-                    CUmem_advise.CU_MEM_ADVISE_SET_PREFERRED_LOCATION,
-                    gpu.device());
             gpu.giving();
             JCudaDriver.cuMemsetD8Async(pointer, (byte) 0, bytes, gpu.stream());
         } catch (CudaException e) {

@@ -1,5 +1,7 @@
 package dev.penstock.cuda.gpu;
 
+import dev.penstock.cuda.device.DeviceBuffer;
+import dev.penstock.cuda.device.DeviceException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.function.Consumer;
@@ -8,10 +10,12 @@ import jcuda.driver.CUevent;
 import jcuda.driver.CUevent_flags;
 import jcuda.driver.CUstream;
 import jcuda.driver.JCudaDriver;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Memory of a GPU with as much pinned memory of the host beside it, and copies between the two that
- * run beside kernels. The rank's thread only, but for the pinned memory itself.
+ * Memory of a GPU with as much pinned memory of the host beside it, and copies between the two, or
+ * to such memory of another GPU, that run beside kernels. The rank's thread only, but for the pinned
+ * memory itself and for being copied to. The host does not see the GPU's side.
  */
 final class StagedBuffer extends GpuBuffer {
     private final CopyStreams copies;
@@ -24,6 +28,14 @@ final class StagedBuffer extends GpuBuffer {
 
     private final CUevent copied = new CUevent();
     private boolean copying;
+
+    /** Where the copy begun last goes to; null if to or from the host. */
+    private @Nullable StagedBuffer target;
+
+    /** From where the last copy to here came, which this memory outlives. */
+    private volatile @Nullable StagedBuffer source;
+
+    private boolean eventsGone;
 
     StagedBuffer(
             GpuContext gpu,
@@ -42,6 +54,18 @@ final class StagedBuffer extends GpuBuffer {
     }
 
     @Override
+    public MemorySegment segment() {
+        throw new DeviceException(
+                "use of buffer '%s' by the host: expected its staging memory, it lies on GPU %d alone"
+                        .formatted(name(), gpu.index()));
+    }
+
+    @Override
+    public boolean isStaged() {
+        return true;
+    }
+
+    @Override
     public MemorySegment staging() {
         checkAlive();
         return staging;
@@ -50,7 +74,7 @@ final class StagedBuffer extends GpuBuffer {
     @Override
     public void beginToHost(long bytes) {
         begin(
-                "copying '%s' from GPU %d",
+                null,
                 copies.toHost(),
                 stream -> JCudaDriver.cuMemcpyDtoHAsync(pinned, pointer(0), bytes, stream));
     }
@@ -58,7 +82,7 @@ final class StagedBuffer extends GpuBuffer {
     @Override
     public void beginToDevice(long bytes) {
         begin(
-                "copying '%s' to GPU %d",
+                null,
                 copies.toDevice(),
                 stream -> JCudaDriver.cuMemcpyHtoDAsync(pointer(0), pinned, bytes, stream));
     }
@@ -75,9 +99,54 @@ final class StagedBuffer extends GpuBuffer {
         }
     }
 
-    /** Kernels that were asked for before may still use the memory: the copy waits for them. */
-    private void begin(String what, CUstream stream, Consumer<CUstream> copy) {
+    @Override
+    public boolean reaches(DeviceBuffer other) {
+        return other instanceof StagedBuffer staged && PeerAccess.enable(gpu, staged.gpu);
+    }
+
+    @Override
+    public void beginCopyTo(DeviceBuffer other, long bytes) {
+        if (!(other instanceof StagedBuffer to)) {
+            super.beginCopyTo(other, bytes);
+            return;
+        }
+        to.checkAlive();
+        to.source = this;
+        begin(
+                to,
+                copies.toPeers(),
+                stream -> {
+                    JCudaDriver.cuStreamWaitEvent(stream, to.kernelsDone, 0);
+                    if (to.gpu.index() == gpu.index()) {
+                        JCudaDriver.cuMemcpyDtoDAsync(to.pointer(0), pointer(0), bytes, stream);
+                    } else {
+                        JCudaDriver.cuMemcpyPeerAsync(
+                                to.pointer(0),
+                                to.gpu.handle(),
+                                pointer(0),
+                                gpu.handle(),
+                                bytes,
+                                stream);
+                    }
+                });
+    }
+
+    @Override
+    public void lastUsed() {
         checkAlive();
+        try {
+            gpu.bind();
+            JCudaDriver.cuEventRecord(kernelsDone, gpu.stream());
+        } catch (CudaException e) {
+            throw GpuFailure.of("handing '%s' of GPU %d over".formatted(name(), gpu.index()), e);
+        }
+    }
+
+    /** Kernels that were asked for before may still use the memory: the copy waits for them. */
+    private void begin(
+            @Nullable StagedBuffer newTarget, CUstream stream, Consumer<CUstream> copy) {
+        checkAlive();
+        target = newTarget;
         try {
             gpu.bind();
             JCudaDriver.cuEventRecord(kernelsDone, gpu.stream());
@@ -86,8 +155,16 @@ final class StagedBuffer extends GpuBuffer {
             JCudaDriver.cuEventRecord(copied, stream);
             copying = true;
         } catch (CudaException e) {
-            throw GpuFailure.of(what.formatted(name(), gpu.index()), e);
+            throw GpuFailure.of(doing(), e);
         }
+    }
+
+    private String doing() {
+        StagedBuffer to = target;
+        return to == null
+                ? "copying '%s' between the host and GPU %d".formatted(name(), gpu.index())
+                : "copying '%s' to '%s' of GPU %d from GPU %d"
+                        .formatted(name(), to.name(), to.gpu.index(), gpu.index());
     }
 
     @Override
@@ -102,7 +179,7 @@ final class StagedBuffer extends GpuBuffer {
             if (String.valueOf(e.getMessage()).contains(GpuContext.NOT_READY)) {
                 return false;
             }
-            throw GpuFailure.of("copying '%s' of GPU %d".formatted(name(), gpu.index()), e);
+            throw GpuFailure.of(doing(), e);
         }
         copying = false;
         return true;
@@ -110,6 +187,10 @@ final class StagedBuffer extends GpuBuffer {
 
     @Override
     public void free() {
+        StagedBuffer from = source;
+        if (from != null) {
+            from.awaitCopy();
+        }
         try {
             gpu.bind();
             copies.finish();
@@ -118,10 +199,26 @@ final class StagedBuffer extends GpuBuffer {
         }
         super.free();
         arena.close();
+        synchronized (this) {
+            eventsGone = true;
+            try {
+                JCudaDriver.cuEventDestroy(kernelsDone);
+                JCudaDriver.cuEventDestroy(copied);
+                JCudaDriver.cuMemFreeHost(pinned);
+            } catch (CudaException e) {
+                warn(e);
+            }
+        }
+    }
+
+    /** By the thread that frees what this buffer was copied to. */
+    private synchronized void awaitCopy() {
+        if (eventsGone) {
+            return;
+        }
         try {
-            JCudaDriver.cuEventDestroy(kernelsDone);
-            JCudaDriver.cuEventDestroy(copied);
-            JCudaDriver.cuMemFreeHost(pinned);
+            gpu.bind();
+            JCudaDriver.cuEventSynchronize(copied);
         } catch (CudaException e) {
             warn(e);
         }

@@ -24,6 +24,7 @@ import java.util.Optional;
  * @param insecure allows a local run to listen where other machines reach it
  * @param mediaDriver directory of a media driver that is already running; empty: the run starts its
  *     own
+ * @param deviceCopies whether boundary tensors may go from device to device, past all of this
  */
 public record DataPlaneSection(
         @Setting(
@@ -90,7 +91,12 @@ public record DataPlaneSection(
                         is = "own",
                         word = "own",
                         doc = "directory of a running media driver; own: the run starts one")
-                Optional<Path> mediaDriver) {
+                Optional<Path> mediaDriver,
+        @Setting(
+                        is = "true",
+                        doc =
+                                "GPUs of one process that see each other's memory hand tensors over without the host")
+                boolean deviceCopies) {
 
     /** Whether a host was named that other machines can reach, for tensors to come in at. */
     public boolean isExposed() {

@@ -3,6 +3,7 @@ package dev.penstock.runtime.launch;
 import dev.penstock.actors.dataplane.DataPlane;
 import dev.penstock.actors.dataplane.aeron.DriverSettings;
 import dev.penstock.actors.dataplane.aeron.MediaDriverHandle;
+import dev.penstock.actors.dataplane.FrameFaults;
 import dev.penstock.actors.fault.FaultInjector;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.shard.RankResources;
@@ -12,6 +13,7 @@ import dev.penstock.actors.spi.StageProgramFactory;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepTokens;
 import dev.penstock.actors.spi.StepTraffic;
+import dev.penstock.actors.transfer.TransferRegistry;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.runtime.checkpoint.CheckpointDirectory;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
@@ -239,7 +241,11 @@ public final class RunAssembly implements AutoCloseable {
 
     /** What this process gives to the ranks that it hosts. */
     public RankResources resources(DataPlane joined) {
-        return new RankResources(plan, devices(), programs(), joined, checkpoints, faults);
+        boolean direct =
+                config().dataPlane().deviceCopies()
+                        && faults.forFrames().equals(FrameFaults.NONE); // they need frames to harm
+        return new RankResources(plan, devices(), programs(), joined, checkpoints, faults)
+                .withTransfers(new TransferRegistry(direct));
     }
 
     public CheckpointDirectory checkpoints() {

@@ -3,6 +3,7 @@ package dev.penstock.runtime.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.runtime.gpu.EmulatedGpus;
+import dev.penstock.runtime.metrics.RunDirectory;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -45,6 +46,49 @@ class GpuRunsIT {
 
         GoldenTruth.expectLosses(trained, true, "loss_fp64_accum4");
         GoldenTruth.expectFirstGradients(gradients, true);
+    }
+
+    /** Copies last, as above. The last run's GPUs do not see each other's memory. */
+    @ParameterizedTest
+    @ValueSource(strings = {"pipeline.stages=2", "pipeline.stages=4"})
+    void tensorsFromDeviceToDeviceHaveTheBitsOfThoseThroughTheHost(String stages)
+            throws IOException {
+        EmulatedGpus.requireEmulated();
+        EmulatedGpus.set("COPY_MILLIS", "1");
+
+        Trained direct = few("direct", stages).complete();
+        Trained staged = few("staged", stages, "data-plane.device-copies=false").complete();
+        EmulatedGpus.set("NO_PEERS", "1");
+        Trained apart = few("apart", stages).complete();
+
+        assertThat(direct.lossBits()).hasSize(3).isEqualTo(staged.lossBits());
+        assertThat(apart.lossBits()).isEqualTo(staged.lossBits());
+        assertThat(log(direct)).contains("from device to device").doesNotContain("through the host");
+        assertThat(log(apart)).contains("through the host: their devices do not see");
+    }
+
+    private Training few(String name, String... settings) {
+        return Training.onText(folder.resolve(name))
+                .set("device.kind=cuda", "run.steps=3", "model.layers=4", "checkpoint.every=0")
+                .set(settings);
+    }
+
+    private static String log(Trained trained) throws IOException {
+        return Files.readString(new RunDirectory(trained.directory()).log());
+    }
+
+    /** The other end is well, and waits for nothing that does not come. */
+    @Test
+    void aGpuThatIsLostDuringACopyIsNamedWithItsRankAndStep() {
+        EmulatedGpus.requireEmulated();
+        EmulatedGpus.set("LOSE_AT_COPY", "0:7");
+
+        Trained lost = few("lost", "pipeline.stages=2").run();
+
+        assertThat(lost.exitCode()).isNotEqualTo(ExitCode.OK);
+        assertThat(lost.out() + lost.err())
+                .contains("rank 0", "step ", "of GPU 1 from GPU 0: the GPU is lost")
+                .doesNotContain("\tat ");
     }
 
     /** A text run evaluates, writes checkpoints and goes on from one. */
@@ -109,5 +153,7 @@ class GpuRunsIT {
         EmulatedGpus.set("LOSE_DEVICE", "");
         EmulatedGpus.set("MEMORY_MIB", "");
         EmulatedGpus.set("COPY_MILLIS", "");
+        EmulatedGpus.set("NO_PEERS", "");
+        EmulatedGpus.set("LOSE_AT_COPY", "");
     }
 }

@@ -87,7 +87,8 @@ class ConfigLoaderTest {
                                         new Bytes(2 << 20),
                                         new Bytes(2 << 20),
                                         false,
-                                        Optional.empty()),
+                                        Optional.empty(),
+                                        true),
                                 new TimeoutSection(
                                         Duration.ofSeconds(3),
                                         Duration.ofSeconds(5),
@@ -139,6 +140,7 @@ class ConfigLoaderTest {
               transport = udp, host = node-1, port = 4711, advertised-host = node-1.cluster
               udp-mtu = 8192, udp-term-length = 1 MiB, receiver-window = 1 MiB
               socket-buffer = 4 MiB, insecure = true, media-driver = .
+              device-copies = false
             }
             timeouts { lease = 500 ms, stall-report = 1 minute, start = 2 s, stop = 3 s }
             recovery {
@@ -216,7 +218,8 @@ class ConfigLoaderTest {
                                         new Bytes(1 << 20),
                                         new Bytes(4 << 20),
                                         true,
-                                        Optional.of(folder)),
+                                        Optional.of(folder),
+                                        false),
                                 new TimeoutSection(
                                         Duration.ofMillis(500),
                                         Duration.ofMinutes(1),

@@ -1,0 +1,243 @@
+package dev.penstock.cuda.gpu;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.penstock.cuda.EmulatedGpus;
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.cuda.device.DeviceBuffer;
+import dev.penstock.cuda.device.DeviceException;
+import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.DeviceSettings.Kind;
+import dev.penstock.cuda.device.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.concurrent.TimeUnit;
+import jcuda.CudaException;
+import jcuda.driver.JCudaDriver;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Copies from GPU to GPU past the host. GPUs 2 and 3 shuffle the threads of their kernels. */
+class PeerCopyTest {
+    private static final DeviceSettings GPU = DeviceSettings.DEFAULTS.withKind(Kind.CUDA);
+    private static final int ELEMENTS = 1000;
+    private static final int MIB = 1 << 20;
+
+    @BeforeEach
+    void gpus() {
+        EmulatedGpus.requireEmulated();
+    }
+
+    @AfterEach
+    void noFaults() {
+        EmulatedGpus.set("COPY_MILLIS", "");
+        EmulatedGpus.set("NO_PEERS", "");
+        EmulatedGpus.set("LOSE_AT_COPY", "");
+    }
+
+    /** Copies last: who did not wait for a kernel or a copy would see what was there before. */
+    @ParameterizedTest
+    @CsvSource({"0, 1", "1, 3", "3, 2", "2, 2"})
+    void whatKernelsMadeOnOneGpuIsThereOnTheOther(int from, int to) {
+        EmulatedGpus.set("COPY_MILLIS", "20");
+        try (Device sender = open(from);
+                Device receiver = open(to)) {
+            Tensor sent = staged(sender, "sent");
+            Tensor slot = staged(receiver, "slot");
+            slot.buffer().lastUsed();
+            Tensor ones = ones(sender);
+            for (int i = 0; i < 3; i++) {
+                sender.kernels().add(ones, sent);
+            }
+
+            assertThat(sent.buffer().reaches(slot.buffer())).isTrue();
+            sent.buffer().beginCopyTo(slot.buffer(), sent.bytes());
+            awaitCopy(sent.buffer());
+
+            assertThat(receiver.kernels().squaredNorm(slot)).isEqualTo(9.0 * ELEMENTS);
+        }
+    }
+
+    /** They are asked for, they have not run. */
+    @Test
+    void aCopyWaitsForKernelsThatUseWhatIsInItsPlace() {
+        int times = 200;
+        try (Device sender = open(0);
+                Device receiver = open(2)) {
+            Tensor slot = staged(receiver, "slot");
+            receiver.kernels().copy(ones(receiver), slot);
+            Tensor sum = receiver.memory().tensor("sum", DType.F32, 1, ELEMENTS);
+            Tensor sent = staged(sender, "sent");
+            for (int i = 0; i < times; i++) {
+                receiver.kernels().add(slot, sum);
+            }
+            slot.buffer().lastUsed();
+
+            sent.buffer().beginCopyTo(slot.buffer(), sent.bytes());
+            awaitCopy(sent.buffer());
+
+            assertThat(receiver.kernels().squaredNorm(sum))
+                    .isEqualTo((double) times * times * ELEMENTS);
+            assertThat(receiver.kernels().squaredNorm(slot)).isZero();
+        }
+    }
+
+    @Test
+    void gpusThatDoNotSeeEachOthersMemoryAreNotReached() {
+        EmulatedGpus.set("NO_PEERS", "1");
+        try (Device sender = open(0);
+                Device other = open(1);
+                Device same = open(0)) {
+            DeviceBuffer sent = staged(sender, "sent").buffer();
+
+            assertThat(sent.reaches(staged(other, "slot").buffer())).isFalse();
+            assertThat(sent.reaches(staged(same, "slot").buffer())).isTrue();
+            assertThat(sent.reaches(other.memory().allocate("managed", MIB))).isFalse();
+        }
+    }
+
+    /** So every copy above had access. */
+    @Test
+    void theEmulatorRefusesCopiesWithoutAccess() {
+        GpuContext one = context(1);
+        GpuContext two = context(2);
+        try (Device sender = open(1);
+                Device receiver = open(2)) {
+            DevicePointer from = pointer(sender);
+            DevicePointer to = pointer(receiver);
+
+            assertThatThrownBy(() -> copy(one, from, two, to))
+                    .isInstanceOf(CudaException.class)
+                    .hasMessageContaining("PEER_ACCESS_NOT_ENABLED");
+            assertThat(PeerAccess.enable(one, two)).isTrue();
+            assertThat(PeerAccess.enable(one, two)).as("again").isTrue();
+            copy(one, from, two, to);
+            one.finish();
+            assertThatThrownBy(() -> copy(one, to, two, from))
+                    .as("addresses of the other GPU")
+                    .hasMessageContaining("INVALID_VALUE");
+        } finally {
+            one.close();
+            two.close();
+        }
+    }
+
+    private static DevicePointer pointer(Device device) {
+        DevicePointer pointer = new DevicePointer();
+        assertThat(device.memory().liveBytes()).isPositive();
+        JCudaDriver.cuMemAlloc(pointer, MIB);
+        return pointer;
+    }
+
+    private static void copy(
+            GpuContext one, DevicePointer from, GpuContext two, DevicePointer to) {
+        one.bind();
+        JCudaDriver.cuMemcpyPeerAsync(to, two.handle(), from, one.handle(), MIB, one.stream());
+    }
+
+    /** The emulator frees at once: a copy that went on would end the process. */
+    @ParameterizedTest
+    @CsvSource({"true", "false"})
+    void memoryUnderACopyIsFreedWhenTheCopyIsDone(boolean targetFirst) {
+        long before = freeBytes();
+        EmulatedGpus.set("COPY_MILLIS", "50");
+        try (Device sender = open(0);
+                Device receiver = open(1)) {
+            DeviceScope sending = sender.memory().child("sending", Long.MAX_VALUE);
+            DeviceScope receiving = receiver.memory().child("receiving", Long.MAX_VALUE);
+            DeviceBuffer sent = sending.allocateStaged("sent", MIB);
+            DeviceBuffer slot = receiving.allocateStaged("slot", MIB);
+            assertThat(sent.reaches(slot)).isTrue();
+
+            sent.beginCopyTo(slot, MIB);
+            (targetFirst ? receiving : sending).close();
+            (targetFirst ? sending : receiving).close();
+
+            assertThatThrownBy(() -> sent.beginCopyTo(slot, MIB))
+                    .hasMessageContaining("expected it alive");
+        }
+        assertThat(freeBytes()).isEqualTo(before);
+    }
+
+    @Test
+    void aGpuThatIsLostDuringACopyIsNamed() {
+        try (Device receiver = open(1)) {
+            Device sender = open(3);
+            DeviceBuffer sent = staged(sender, "output 0").buffer();
+            DeviceBuffer slot = staged(receiver, "slot 0").buffer();
+            assertThat(sent.reaches(slot)).isTrue();
+            EmulatedGpus.set("LOSE_AT_COPY", "3:1");
+
+            sent.beginCopyTo(slot, 4 * ELEMENTS);
+            assertThatThrownBy(() -> awaitCopy(sent))
+                    .isInstanceOf(DeviceException.class)
+                    .hasMessageContaining(
+                            "copying 'output 0' to 'slot 0' of GPU 1 from GPU 3: the GPU is lost");
+            sender.close();
+
+            assertThat(receiver.kernels().allFinite(ones(receiver))).isTrue();
+        }
+    }
+
+    @Test
+    void theHostUsesTheStagingMemoryOnly() {
+        try (Device device = open(0)) {
+            Tensor staged = staged(device, "sent");
+
+            assertThatThrownBy(staged::segment)
+                    .isInstanceOf(DeviceException.class)
+                    .hasMessageContaining("expected its staging memory");
+        }
+    }
+
+    private static Device open(int gpu) {
+        return GpuDevice.open(GPU.withGpu(gpu));
+    }
+
+    private static GpuContext context(int gpu) {
+        assertThat(GpuProbe.run()).isInstanceOf(GpuProbe.Found.class);
+        return new GpuContext(gpu);
+    }
+
+    private static Tensor staged(Device device, String name) {
+        return Tensor.of(
+                device.memory().allocateStaged(name, 4L * ELEMENTS), DType.F32, 1, ELEMENTS);
+    }
+
+    private static Tensor ones(Device device) {
+        Tensor ones = device.memory().tensor("ones", DType.F32, 1, ELEMENTS);
+        MemorySegment segment = ones.segment();
+        for (int i = 0; i < ELEMENTS; i++) {
+            segment.setAtIndex(ValueLayout.JAVA_FLOAT, i, 1);
+        }
+        return ones;
+    }
+
+    private static void awaitCopy(DeviceBuffer copied) {
+        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
+        while (!copied.isCopied()) {
+            assertThat(System.nanoTime()).isLessThan(deadline);
+            Thread.onSpinWait();
+        }
+    }
+
+    private static long freeBytes() {
+        GpuContext one = context(0);
+        GpuContext two = context(1);
+        long[] free = new long[1];
+        long sum = 0;
+        for (GpuContext each : new GpuContext[] {one, two}) {
+            each.bind();
+            JCudaDriver.cuMemGetInfo(free, new long[1]);
+            sum += free[0];
+            each.close();
+        }
+        return sum;
+    }
+}
