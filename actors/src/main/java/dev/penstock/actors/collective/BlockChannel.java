@@ -7,12 +7,12 @@ import dev.penstock.actors.dataplane.FrameKey;
 import dev.penstock.actors.dataplane.Inbound;
 import dev.penstock.actors.dataplane.OfferResult;
 import dev.penstock.actors.dataplane.Outbound;
-import dev.penstock.cuda.device.DeviceBuffer;
+import dev.penstock.actors.staging.ReceiveSlots;
+import dev.penstock.actors.staging.SendBlocks;
 import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
-import java.util.List;
 import java.util.Objects;
-import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /** Blocks to and from one other member. The rank's thread only. */
@@ -27,31 +27,37 @@ final class BlockChannel {
 
     private final Inbound inbound;
     private final Outbound outbound;
-    private final List<DeviceBuffer> slots;
+    private final ReceiveSlots slots;
+    private final SendBlocks sending;
     private @Nullable Endpoint endpoint;
-    private long sent;
 
-    BlockChannel(int rank, int peer, GroupRole role, int ranks, DeviceScope scope) {
+    BlockChannel(
+            int rank, int peer, GroupRole role, int ranks, DeviceScope scope, Kernels kernels) {
         this.slots =
-                IntStream.rangeClosed(0, CREDITS)
-                        .mapToObj(
-                                i ->
-                                        scope.allocate(
-                                                "%s block %d of rank %d".formatted(role, i, peer),
-                                                BLOCK_BYTES))
-                        .toList();
+                new ReceiveSlots(
+                        scope,
+                        "%s block of rank %d".formatted(role, peer),
+                        CREDITS + 1,
+                        BLOCK_BYTES);
         this.inbound =
-                new Inbound(
-                        role.channel(peer, rank, ranks),
-                        peer,
-                        CREDITS,
-                        slots.stream().map(DeviceBuffer::segment).toList());
+                new Inbound(role.channel(peer, rank, ranks), peer, CREDITS, slots.segments());
         this.outbound = new Outbound(role.channel(rank, peer, ranks), peer, CREDITS);
+        this.sending =
+                new SendBlocks(
+                        outbound,
+                        scope,
+                        "%s block for rank %d".formatted(role, peer),
+                        BLOCK_BYTES,
+                        kernels);
     }
 
-    /** Bytes of the slots for one other member. */
-    static long slotBytes() {
-        return (CREDITS + 1L) * BLOCK_BYTES;
+    /**
+     * Bytes of slots and blocks for one other member.
+     *
+     * @param staged whether links read other memory than the device's
+     */
+    static long slotBytes(boolean staged) {
+        return (CREDITS + 1L + SendBlocks.count(CREDITS, staged)) * BLOCK_BYTES;
     }
 
     Inbound inbound() {
@@ -77,11 +83,8 @@ final class BlockChannel {
     /** Whether the whole block is on its way; it stays unchanged until it is verified. */
     boolean send(long number, boolean summed, int block, Tensor tensor) {
         FrameKey key = key(outbound.channel(), number, summed, block);
-        return switch (endpoint().offer(key, tensor.segment())) {
-            case OfferResult.Sent _ -> {
-                sent++;
-                yield true;
-            }
+        return switch (sending.offer(endpoint(), key, tensor)) {
+            case OfferResult.Sent _ -> true;
             case OfferResult.NoCredit _, OfferResult.BackPressured _ -> false;
             case OfferResult.Failed(String reason) ->
                     throw new DataPlaneException("the data plane failed: " + reason);
@@ -90,7 +93,7 @@ final class BlockChannel {
 
     /** Blocks sent since the links were opened. */
     long sent() {
-        return sent;
+        return sending.sent();
     }
 
     /** Whether so many of the blocks sent since then may be changed again. */
@@ -98,14 +101,23 @@ final class BlockChannel {
         return endpoint().verified(outbound.channel()) >= blocks;
     }
 
-    /** The slot where the block is, held until {@link #release}; {@link #NONE} before it came. */
-    int take(long number, boolean summed, int block) {
-        return endpoint().take(key(inbound.channel(), number, summed, block));
+    /**
+     * The slot where the block is, held until {@link #release}; {@link #NONE} before it came.
+     * Kernels asked for from now on see it.
+     *
+     * @param like of the same shape
+     */
+    int take(long number, boolean summed, int block, Tensor like) {
+        int slot = endpoint().take(key(inbound.channel(), number, summed, block));
+        if (slot != NONE) {
+            slots.bring(slot, like.type(), like.columns());
+        }
+        return slot;
     }
 
     /** What lies in a slot, of the shape of another block. */
     Tensor slot(int slot, Tensor like) {
-        return Tensor.of(slots.get(slot), like.type(), 1, like.columns());
+        return slots.tensor(slot, like.type(), like.columns());
     }
 
     /** Gives a slot back that no kernel reads any more. */

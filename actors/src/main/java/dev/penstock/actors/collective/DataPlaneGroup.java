@@ -63,7 +63,7 @@ public final class DataPlaneGroup implements OpenGroup {
         int rank = ranks.get(index);
         this.wait = new BlockingWait(rank, limit, waits);
         for (int peer : ranks) {
-            channels.add(peer == rank ? null : new BlockChannel(rank, peer, role, runRanks, scope));
+            channels.add(peer == rank ? null : new BlockChannel(rank, peer, role, runRanks, scope, kernels));
         }
     }
 
@@ -76,9 +76,13 @@ public final class DataPlaneGroup implements OpenGroup {
         return members.stream().map(homes::get).distinct().count() > 1;
     }
 
-    /** Device memory of a group of so many members. */
-    public static long slotBytes(int members) {
-        return (members - 1) * BlockChannel.slotBytes();
+    /**
+     * Device memory of a group of so many members.
+     *
+     * @param staged whether links read other memory than the device's
+     */
+    public static long slotBytes(int members, boolean staged) {
+        return (members - 1) * BlockChannel.slotBytes(staged);
     }
 
     public List<Inbound> inbound() {

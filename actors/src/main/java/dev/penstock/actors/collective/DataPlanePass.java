@@ -53,11 +53,11 @@ final class DataPlanePass implements SteppedCollective {
     }
 
     private boolean receive() {
-        int slot = previous.take(number, false, blocksCame);
+        Tensor into = block(received, blocksCame);
+        int slot = previous.take(number, false, blocksCame, into);
         if (slot == BlockChannel.NONE) {
             return false;
         }
-        Tensor into = block(received, blocksCame);
         group.kernels().copy(previous.slot(slot, into), into);
         group.kernels().finish();
         previous.release(slot);

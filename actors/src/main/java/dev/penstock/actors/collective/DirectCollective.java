@@ -123,7 +123,7 @@ final class DirectCollective implements SteppedCollective {
             }
         } else {
             BlockChannel channel = group.channel(adds);
-            int slot = channel.take(number, false, summed);
+            int slot = channel.take(number, false, summed, own);
             if (slot == BlockChannel.NONE) {
                 return false;
             }
@@ -152,11 +152,11 @@ final class DirectCollective implements SteppedCollective {
             if (!mayChange) {
                 return false;
             }
-            int slot = channel.take(number, true, next);
+            Tensor into = blocks.tensor(member, next);
+            int slot = channel.take(number, true, next, into);
             if (slot == BlockChannel.NONE) {
                 return false;
             }
-            Tensor into = blocks.tensor(member, next);
             group.kernels().copy(channel.slot(slot, into), into);
             group.kernels().finish();
             channel.release(slot);

@@ -114,11 +114,11 @@ final class RingCollective implements SteppedCollective {
     private boolean addOne() {
         if (me > 0) {
             BlockChannel previous = group.channel(me - 1);
-            int slot = previous.take(number, false, added);
+            Tensor own = blocks.tensor(added);
+            int slot = previous.take(number, false, added, own);
             if (slot == BlockChannel.NONE) {
                 return false;
             }
-            Tensor own = blocks.tensor(added);
             group.kernels().add(previous.slot(slot, own), own); // two addends: in either order
             group.kernels().finish();
             previous.release(slot);
@@ -139,11 +139,11 @@ final class RingCollective implements SteppedCollective {
             return false;
         }
         BlockChannel channel = group.channel(source);
-        int slot = channel.take(number, true, block);
+        Tensor into = blocks.tensor(block);
+        int slot = channel.take(number, true, block, into);
         if (slot == BlockChannel.NONE) {
             return false;
         }
-        Tensor into = blocks.tensor(block);
         group.kernels().copy(channel.slot(slot, into), into);
         group.kernels().finish();
         channel.release(slot);

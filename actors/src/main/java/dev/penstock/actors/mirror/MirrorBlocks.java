@@ -65,14 +65,14 @@ final class MirrorBlocks {
     }
 
     /**
-     * The block as one dense tensor: the memory itself where a single tensor fills it, else
-     * gathered.
+     * The block as one dense tensor: the memory itself where a single tensor fills it and links can
+     * read it, else gathered.
      *
-     * @param scratch for a block's elements
+     * @param scratch for a block's elements; links read its staging memory
      */
     Tensor gather(int block, DeviceBuffer scratch) {
         List<Piece> pieces = blocks.get(block);
-        if (pieces.size() == 1) {
+        if (pieces.size() == 1 && !scratch.isStaged()) {
             return pieces.getFirst().tensor();
         }
         for (Piece piece : pieces) {
@@ -81,8 +81,10 @@ final class MirrorBlocks {
         return Tensor.of(scratch, DType.F32, 1, elements(block));
     }
 
-    /** Copies a block that arrived to where its tensors are. */
+    /** Copies a block that arrived in a slot to where its tensors are. */
     void scatter(int block, DeviceBuffer arrived) {
+        arrived.beginToDevice((long) elements(block) * DType.F32.bytes());
+        arrived.kernelsAwaitCopy();
         for (Piece piece : blocks.get(block)) {
             kernels.copy(part(arrived, piece), piece.tensor());
         }

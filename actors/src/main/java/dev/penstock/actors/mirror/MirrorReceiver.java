@@ -31,7 +31,7 @@ final class MirrorReceiver {
                 IntStream.rangeClosed(0, MirrorChannel.CREDITS)
                         .mapToObj(
                                 i ->
-                                        scope.allocate(
+                                        scope.allocateStaged(
                                                 "block of rank %d's mirror %d"
                                                         .formatted(mirror.rank(), i),
                                                 channel.blockBytes()))
@@ -41,7 +41,7 @@ final class MirrorReceiver {
                         channel.key(),
                         mirror.rank(),
                         MirrorChannel.CREDITS,
-                        slots.stream().map(DeviceBuffer::segment).toList());
+                        slots.stream().map(DeviceBuffer::staging).toList());
     }
 
     Inbound inbound() {

@@ -36,7 +36,7 @@ final class MirrorSender {
         this.channel = channel;
         this.fill = fill;
         this.outbound = new Outbound(channel.key(), holder, MirrorChannel.CREDITS);
-        this.scratch = scope.allocate("block to the mirror", channel.blockBytes());
+        this.scratch = scope.allocateStaged("block to the mirror", channel.blockBytes());
     }
 
     Outbound outbound() {
@@ -73,9 +73,11 @@ final class MirrorSender {
         if (block == null && endpoint.verified(outbound.channel()) < sentThrough) {
             return MirrorProgress.WAITS_FOR_PEER; // the one before may have to go once more
         }
-        Tensor next = block == null ? channel.blocks(part).gather(sent, scratch) : block;
-        block = next;
-        return switch (endpoint.offer(channel.frame(part, pass, sent), next.segment())) {
+        Tensor next = block == null ? gather() : block;
+        if (!next.buffer().isCopied()) {
+            return MirrorProgress.WAITS_FOR_LINK;
+        }
+        return switch (endpoint.offer(channel.frame(part, pass, sent), next.staging())) {
             case OfferResult.Sent _ -> {
                 sent++;
                 sentThrough++;
@@ -88,5 +90,12 @@ final class MirrorSender {
             case OfferResult.Failed(String reason) ->
                     throw new DataPlaneException("the data plane failed: " + reason);
         };
+    }
+
+    private Tensor gather() {
+        Tensor gathered = channel.blocks(part).gather(sent, scratch);
+        gathered.buffer().beginToHost(gathered.bytes());
+        block = gathered;
+        return gathered;
     }
 }

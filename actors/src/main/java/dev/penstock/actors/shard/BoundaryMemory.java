@@ -16,9 +16,11 @@ public final class BoundaryMemory {
      * Bytes that a rank allocates for blocks of what it sums and gathers with others.
      *
      * @param homes by rank, the lowest rank that lives in the same process
+     * @param staged whether links read other memory than the device's
      */
-    public static long collectiveBytes(int rank, RankGrid grid, List<Integer> homes) {
-        return RankGroups.slotBytes(rank, grid, homes);
+    public static long collectiveBytes(
+            int rank, RankGrid grid, List<Integer> homes, boolean staged) {
+        return RankGroups.slotBytes(rank, grid, homes, staged);
     }
 
     /**
@@ -28,13 +30,15 @@ public final class BoundaryMemory {
      * @param sharedGradientElements elements of the gradient that stages share, 0 if they share
      *     none
      * @param keepsSent whether sent tensors are kept until they are verified
+     * @param staged whether links read other memory than the device's
      */
     public static long bytes(
             int rank,
             RunPlan plan,
             long tensorBytes,
             long sharedGradientElements,
-            boolean keepsSent) {
+            boolean keepsSent,
+            boolean staged) {
         var needs = BufferNeeds.of(rank, plan);
         var topology = new Topology(plan.training());
         long tensors = 0;
@@ -59,7 +63,7 @@ public final class BoundaryMemory {
         }
         return tensors * tensorBytes
                 + exchanges(plan.grid().placeOf(rank).pipeline(), plan.training())
-                        * SharedGradientExchange.slotBytes(sharedGradientElements);
+                        * SharedGradientExchange.slotBytes(sharedGradientElements, staged);
     }
 
     /** Stages of this rank whose sharer is on another. */

@@ -100,11 +100,15 @@ final class RankGroups implements AutoCloseable {
         return group;
     }
 
-    /** Device memory for what comes from other processes, with ranks at these homes. */
-    static long slotBytes(int rank, RankGrid grid, List<Integer> homes) {
+    /**
+     * Device memory for what comes from other processes, with ranks at these homes.
+     *
+     * @param staged whether links read other memory than the device's
+     */
+    static long slotBytes(int rank, RankGrid grid, List<Integer> homes, boolean staged) {
         return Stream.of(grid.tensorGroup(rank), grid.contextGroup(rank), grid.replicaGroup(rank))
                 .filter(members -> DataPlaneGroup.isFor(members, homes))
-                .mapToLong(members -> DataPlaneGroup.slotBytes(members.size()))
+                .mapToLong(members -> DataPlaneGroup.slotBytes(members.size(), staged))
                 .sum();
     }
 

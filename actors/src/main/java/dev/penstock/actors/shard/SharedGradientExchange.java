@@ -8,8 +8,9 @@ import dev.penstock.actors.dataplane.Inbound;
 import dev.penstock.actors.dataplane.OfferResult;
 import dev.penstock.actors.dataplane.Outbound;
 import dev.penstock.actors.spi.SharedGradient;
+import dev.penstock.actors.staging.ReceiveSlots;
+import dev.penstock.actors.staging.SendBlocks;
 import dev.penstock.cuda.device.DType;
-import dev.penstock.cuda.device.DeviceBuffer;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
@@ -33,7 +34,8 @@ final class SharedGradientExchange implements GradientExchange {
     private final Kernels kernels;
     private final Inbound inbound;
     private final Outbound outbound;
-    private final List<DeviceBuffer> slots;
+    private final ReceiveSlots slots;
+    private final SendBlocks sending;
     private final int blocks;
     private int sent;
     private int received;
@@ -52,22 +54,20 @@ final class SharedGradientExchange implements GradientExchange {
         this.blocks = Math.toIntExact((elements + BLOCK_ELEMENTS - 1) / BLOCK_ELEMENTS);
         long bytes = Math.min(elements, BLOCK_ELEMENTS) * DType.F32.bytes();
         this.slots =
-                IntStream.rangeClosed(0, CREDITS)
-                        .mapToObj(
-                                i ->
-                                        scope.allocate(
-                                                "shared gradient of " + shared.name() + " " + i,
-                                                bytes))
-                        .toList();
+                new ReceiveSlots(
+                        scope, "shared gradient of " + shared.name(), CREDITS + 1, bytes);
         this.inbound =
                 new Inbound(
                         new ChannelKey(FrameKind.SHARED_GRADIENT, peer, stage),
                         peerRank,
                         CREDITS,
-                        slots.stream().map(DeviceBuffer::segment).toList());
+                        slots.segments());
         this.outbound =
                 new Outbound(
                         new ChannelKey(FrameKind.SHARED_GRADIENT, stage, peer), peerRank, CREDITS);
+        this.sending =
+                new SendBlocks(
+                        outbound, scope, "shared gradient for rank " + peerRank, bytes, kernels);
     }
 
     /** The other stage that shares a gradient. */
@@ -80,9 +80,15 @@ final class SharedGradientExchange implements GradientExchange {
         return shared.stages().get(shared.stages().get(0) == stage ? 1 : 0);
     }
 
-    /** Bytes of all slots for a shared gradient of this size. */
-    static long slotBytes(long elements) {
-        return (CREDITS + 1) * Math.min(elements, BLOCK_ELEMENTS) * DType.F32.bytes();
+    /**
+     * Bytes of all slots and blocks for a shared gradient of this size.
+     *
+     * @param staged whether links read other memory than the device's
+     */
+    static long slotBytes(long elements, boolean staged) {
+        return (CREDITS + 1 + SendBlocks.count(CREDITS, staged))
+                * Math.min(elements, BLOCK_ELEMENTS)
+                * DType.F32.bytes();
     }
 
     Inbound inbound() {
@@ -114,7 +120,7 @@ final class SharedGradientExchange implements GradientExchange {
         if (sent < blocks) {
             var key = new FrameKey(outbound.channel(), pass, sent, 0);
             Tensor block = block(sent);
-            switch (endpoint.offer(key, block.segment())) {
+            switch (sending.offer(endpoint, key, block)) {
                 case OfferResult.Sent _ -> {
                     sent++;
                     sentBytes += block.bytes();
@@ -147,7 +153,7 @@ final class SharedGradientExchange implements GradientExchange {
             return false;
         }
         Tensor mine = block(received);
-        kernels.add(Tensor.of(slots.get(heldSlot), DType.F32, 1, mine.columns()), mine);
+        kernels.add(slots.bring(heldSlot, DType.F32, mine.columns()), mine);
         kernels.finish();
         endpoint.release(inbound.channel(), heldSlot);
         heldSlot = NONE;

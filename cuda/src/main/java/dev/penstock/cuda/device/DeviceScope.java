@@ -27,6 +27,11 @@ public interface DeviceScope extends AutoCloseable {
         return allocate(name, bytes);
     }
 
+    /** Whether {@link #allocateStaged} gives other memory than {@link #allocate}. */
+    default boolean isStaged() {
+        return false;
+    }
+
     /** Allocates a fresh dense tensor of this many rows and columns. */
     default Tensor tensor(String name, DType type, int rows, int columns) {
         return Tensor.of(allocate(name, (long) rows * columns * type.bytes()), type, rows, columns);

@@ -50,6 +50,11 @@ final class GpuMemory implements MemorySource {
                 new StagedBuffer(gpu, copies, name, scopePath, pointer, pinned, bytes), pointer);
     }
 
+    @Override
+    public boolean stages() {
+        return true;
+    }
+
     private DevicePointer allocateManaged(long bytes) {
         DevicePointer pointer =
                 allocate(

@@ -66,6 +66,11 @@ public final class AccountedScope implements DeviceScope {
         return allocate(bufferName, bytes, source::takeStaged);
     }
 
+    @Override
+    public boolean isStaged() {
+        return source.stages();
+    }
+
     private DeviceBuffer allocate(String bufferName, long bytes, MemorySource way) {
         synchronized (lock) {
             checkOpen("allocating '" + bufferName + "'");

@@ -16,4 +16,9 @@ public interface MemorySource {
     default OwnedBuffer takeStaged(String name, String scopePath, long bytes) {
         return take(name, scopePath, bytes);
     }
+
+    /** Whether {@link #takeStaged} takes other memory than {@link #take}. */
+    default boolean stages() {
+        return false;
+    }
 }

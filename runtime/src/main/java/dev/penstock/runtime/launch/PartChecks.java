@@ -167,6 +167,7 @@ final class PartChecks {
                 stages,
                 KernelMemory.of(config, plan, stages),
                 keepsSent,
+                config.device().kind().isCuda(),
                 ConfiguredPlan.homes(config));
     }
 

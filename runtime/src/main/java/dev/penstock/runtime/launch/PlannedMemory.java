@@ -25,6 +25,7 @@ import java.util.stream.IntStream;
  *
  * @param plan of which only programs, numbers in flight and mirrors matter
  * @param keepsSent whether sent tensors are kept until they are verified
+ * @param staged whether links read other memory than the devices'
  * @param homes by rank, the lowest rank that lives in the same process: groups that live in one
  *     need no room to meet
  */
@@ -34,6 +35,7 @@ record PlannedMemory(
         GptStageFactory stages,
         KernelMemory kernels,
         boolean keepsSent,
+        boolean staged,
         List<Integer> homes) {
 
     /** As the run begins; entry r is rank r's. */
@@ -102,7 +104,8 @@ record PlannedMemory(
                         plan,
                         model.boundaryBytes(),
                         model.sharedGradientElements(place),
-                        keepsSent);
+                        keepsSent,
+                        staged);
         long mirrors =
                 MirrorMemory.blockBytes(
                         rank,
@@ -115,7 +118,7 @@ record PlannedMemory(
         uses.add(
                 new MemoryUse(
                         MemoryUse.COLLECTIVES,
-                        BoundaryMemory.collectiveBytes(rank, plan.grid(), homes)));
+                        BoundaryMemory.collectiveBytes(rank, plan.grid(), homes, staged)));
         uses.add(new MemoryUse(MemoryUse.MIRRORS, mirrors));
         uses.add(new MemoryUse(MemoryUse.KERNELS, kernels.ofRank(rank)));
         return uses;

@@ -145,6 +145,7 @@ public final class RunAssembly implements AutoCloseable {
                         stages,
                         kernels,
                         dataPlane.keepsSentTensors(betweenHosts),
+                        config().device().kind().isCuda(),
                         homes)
                 .ofAllRanks();
     }
