@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the emulated libcuda.so.1 with the product's kernels in it, and an emulated libcublas.so.13 beside it, unless they
-# are there, and prints where the first is.
+# Builds the emulated libcuda.so.1 with the product's kernels in it, and an emulated libcublas.so.13 and libnccl.so.2 beside
+# it, unless they are there, and prints where the first is.
 # Several may run at the same time. Exit code 3: there is no g++.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -8,7 +8,7 @@ kernels=../../../main/cuda
 target=../../../../target/emulator
 command -v g++ > /dev/null || { echo "there is no g++ on the PATH" >&2; exit 3; }
 
-hash=$({ g++ --version; LC_ALL=C; cat build.sh *.cpp *.h cublas/*.cpp broken.cu $kernels/*.cu $kernels/*.cuh; } | sha256sum | cut -c1-16)
+hash=$({ g++ --version; LC_ALL=C; cat build.sh *.cpp *.h cublas/*.cpp nccl/*.cpp broken.cu $kernels/*.cu $kernels/*.cuh; } | sha256sum | cut -c1-16)
 mkdir -p $target
 target=$(cd $target && pwd)
 if [ ! -f "$target/$hash/libcuda.so.1" ]; then
@@ -31,9 +31,10 @@ if [ ! -f "$target/$hash/libcuda.so.1" ]; then
     g++ $flags -shared -Wl,-soname,libcublasLt.so.13 cublas/cublasLt.cpp -o "$work/libcublasLt.so.13"
     g++ $flags -shared -Wl,-soname,libcublas.so.13 cublas/cublas.cpp "$work/libcublasLt.so.13" "$work/libcuda.so.1" \
         -o "$work/libcublas.so.13"
+    g++ $flags -shared -Wl,-soname,libnccl.so.2 nccl/nccl.cpp "$work/libcuda.so.1" -o "$work/libnccl.so.2"
     mkdir -p "$target/$hash"
     # the one that is looked for comes last
-    mv "$work/libcublasLt.so.13" "$work/libcublas.so.13" "$target/$hash"
+    mv "$work/libcublasLt.so.13" "$work/libcublas.so.13" "$work/libnccl.so.2" "$target/$hash"
     mv "$work/libcuda.so.1" "$target/$hash/libcuda.so.1"
 fi
 echo "$target/$hash/libcuda.so.1"

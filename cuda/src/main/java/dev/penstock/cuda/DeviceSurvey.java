@@ -2,6 +2,7 @@ package dev.penstock.cuda;
 
 import dev.penstock.cuda.cublas.Cublas;
 import dev.penstock.cuda.gpu.GpuProbe;
+import dev.penstock.cuda.nccl.Nccl;
 import dev.penstock.cuda.onednn.OneDnn;
 
 /**
@@ -9,13 +10,25 @@ import dev.penstock.cuda.onednn.OneDnn;
  *
  * @param products who multiplies matrices on the CPU with {@code gemm = auto}, and why
  * @param gpuProducts who would on its GPUs, and why; empty if there are none
+ * @param gpuCollectives by what its GPUs sum and gather among themselves, or why by nothing; empty
+ *     if there are none
  * @param automatic what {@code kind = auto} opens, and why
  */
-public record DeviceSurvey(String products, GpuProbe gpus, String gpuProducts, String automatic) {
+public record DeviceSurvey(
+        String products,
+        GpuProbe gpus,
+        String gpuProducts,
+        String gpuCollectives,
+        String automatic) {
 
     static DeviceSurvey ofThisMachine() {
         GpuProbe gpus = GpuProbe.run();
-        return new DeviceSurvey(whoMultiplies(), gpus, whoMultipliesOn(gpus), whatAutoOpens(gpus));
+        return new DeviceSurvey(
+                whoMultiplies(),
+                gpus,
+                whoMultipliesOn(gpus),
+                gpus instanceof GpuProbe.None ? "" : whatTheySumBy(),
+                whatAutoOpens(gpus));
     }
 
     private static String whoMultiplies() {
@@ -40,6 +53,14 @@ public record DeviceSurvey(String products, GpuProbe gpus, String gpuProducts, S
                     "cuBLAS %s in %s"
                             .formatted(libraries.getFirst().version(), libraries.getFirst().file());
             case Cublas.Probe.Missing(String reason) -> "our own (" + reason + ")";
+        };
+    }
+
+    private static String whatTheySumBy() {
+        return switch (Nccl.probe()) {
+            case Nccl.Probe.Found(Nccl library) ->
+                    "NCCL %s in %s".formatted(library.version(), library.file());
+            case Nccl.Probe.Missing(String reason) -> "no NCCL (" + reason + ")";
         };
     }
 

@@ -22,8 +22,8 @@ import org.junit.jupiter.api.Assumptions;
 /**
  * A libcuda.so.1 in which the CPU plays GPUs, built by g++ from {@code src/test/cpp} and loaded
  * before the first class of JCuda, which cannot tell. The product's kernels run in it, compiled
- * from the same sources; beside it lies an emulated cuBLAS. Without g++ tests are skipped; with
- * {@code -Dpenstock.gpu=real} they run on the machine's GPU instead.
+ * from the same sources; beside it lie an emulated cuBLAS and NCCL. Without g++ tests are skipped;
+ * with {@code -Dpenstock.gpu=real} they run on the machine's GPU instead.
  */
 public final class EmulatedGpus {
     /** Threads of a block run in another order on each GPU. */
@@ -58,9 +58,10 @@ public final class EmulatedGpus {
                         : failed("building the emulator of GPUs: exit code " + exit);
             }
             System.load(library.strip());
-            // the one beside it, not one that the machine may have
-            System.setProperty(
-                    "penstock.cublas", String.valueOf(Path.of(library.strip()).getParent()));
+            // those beside it, not others that the machine may have
+            String folder = String.valueOf(Path.of(library.strip()).getParent());
+            System.setProperty("penstock.cublas", folder);
+            System.setProperty("penstock.nccl", folder);
             change("THREAD_ORDER", String.join(",", THREAD_ORDERS));
             return "";
         } catch (IOException e) {

@@ -36,7 +36,7 @@ final class BlockChannel {
         this.slots =
                 new ReceiveSlots(
                         scope,
-                        "%s block of rank %d".formatted(role, peer),
+                        i -> "%s block %d of rank %d".formatted(role, i, peer),
                         CREDITS + 1,
                         BLOCK_BYTES);
         this.inbound =

@@ -63,7 +63,10 @@ public final class DataPlaneGroup implements OpenGroup {
         int rank = ranks.get(index);
         this.wait = new BlockingWait(rank, limit, waits);
         for (int peer : ranks) {
-            channels.add(peer == rank ? null : new BlockChannel(rank, peer, role, runRanks, scope, kernels));
+            channels.add(
+                    peer == rank
+                            ? null
+                            : new BlockChannel(rank, peer, role, runRanks, scope, kernels));
         }
     }
 

@@ -1,5 +1,6 @@
 package dev.penstock.actors.shard;
 
+import dev.penstock.actors.collective.CollectiveLibrary;
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.shard.BufferNeeds.Use;
 import dev.penstock.actors.spi.RankGrid;
@@ -17,10 +18,15 @@ public final class BoundaryMemory {
      *
      * @param homes by rank, the lowest rank that lives in the same process
      * @param staged whether links read other memory than the device's
+     * @param library whether devices sum and gather by themselves
      */
     public static long collectiveBytes(
-            int rank, RankGrid grid, List<Integer> homes, boolean staged) {
-        return RankGroups.slotBytes(rank, grid, homes, staged);
+            int rank,
+            RankGrid grid,
+            List<Integer> homes,
+            boolean staged,
+            CollectiveLibrary library) {
+        return RankGroups.slotBytes(rank, grid, homes, staged, library);
     }
 
     /**

@@ -3,9 +3,11 @@ package dev.penstock.actors.shard;
 import dev.penstock.actors.collective.Alone;
 import dev.penstock.actors.collective.CollectiveGroup;
 import dev.penstock.actors.collective.CollectiveKind;
+import dev.penstock.actors.collective.CollectiveLibrary;
 import dev.penstock.actors.collective.CollectiveRegistry;
 import dev.penstock.actors.collective.DataPlaneGroup;
 import dev.penstock.actors.collective.GroupRole;
+import dev.penstock.actors.collective.LibraryGroup;
 import dev.penstock.actors.collective.OpenGroup;
 import dev.penstock.actors.collective.RankWaits;
 import dev.penstock.actors.dataplane.Endpoint;
@@ -15,8 +17,8 @@ import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StageGroups;
 import dev.penstock.actors.spi.StepTraffic;
+import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceScope;
-import dev.penstock.cuda.device.Kernels;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
@@ -27,16 +29,18 @@ final class RankGroups implements AutoCloseable {
     private final int epoch;
     private final RunPlan plan;
     private final List<Integer> homes;
-    private final Kernels kernels;
+    private final Device device;
+    private final CollectiveLibrary library;
     private final DeviceScope scope;
     private final CollectiveRegistry registry;
     private final RankWaits waits;
-    private final List<OpenGroup> inProcess = new ArrayList<>();
+    private final List<OpenGroup> opened = new ArrayList<>();
     private final List<DataPlaneGroup> overDataPlane = new ArrayList<>();
     private final StageGroups ofStages;
 
     /**
      * @param homes by rank, the lowest rank that lives on the same node
+     * @param library whether devices sum and gather by themselves
      * @param scope where blocks that came from other processes lie
      */
     RankGroups(
@@ -44,7 +48,8 @@ final class RankGroups implements AutoCloseable {
             int epoch,
             RunPlan plan,
             List<Integer> homes,
-            Kernels kernels,
+            Device device,
+            CollectiveLibrary library,
             DeviceScope scope,
             CollectiveRegistry registry,
             RankWaits waits) {
@@ -52,7 +57,8 @@ final class RankGroups implements AutoCloseable {
         this.epoch = epoch;
         this.plan = plan;
         this.homes = homes;
-        this.kernels = kernels;
+        this.device = device;
+        this.library = library;
         this.scope = scope;
         this.registry = registry;
         this.waits = waits;
@@ -72,6 +78,29 @@ final class RankGroups implements AutoCloseable {
         if (members.size() == 1) {
             return Alone.GROUP;
         }
+        OpenGroup group = meet(role, members);
+        if (library != CollectiveLibrary.NEVER) {
+            try {
+                group =
+                        new LibraryGroup(
+                                group,
+                                role,
+                                members,
+                                library,
+                                device,
+                                scope,
+                                plan.timeouts().stallLimit(),
+                                waits);
+            } catch (RuntimeException e) {
+                group.close();
+                throw e;
+            }
+        }
+        opened.add(group);
+        return group;
+    }
+
+    private OpenGroup meet(GroupRole role, List<Integer> members) {
         if (DataPlaneGroup.isFor(members, homes)) {
             var group =
                     new DataPlaneGroup(
@@ -80,35 +109,45 @@ final class RankGroups implements AutoCloseable {
                             members.indexOf(rank),
                             plan.ranks(),
                             scope,
-                            kernels,
+                            device.kernels(),
                             plan.timeouts().stallLimit(),
                             plan.ringFromBytes(),
                             waits);
             overDataPlane.add(group);
             return group;
         }
-        OpenGroup group =
-                registry.join(
-                        epoch,
-                        role,
-                        members,
-                        members.indexOf(rank),
-                        kernels,
-                        plan.timeouts().stallLimit(),
-                        waits);
-        inProcess.add(group);
-        return group;
+        return registry.join(
+                epoch,
+                role,
+                members,
+                members.indexOf(rank),
+                device.kernels(),
+                plan.timeouts().stallLimit(),
+                waits);
     }
 
     /**
-     * Device memory for what comes from other processes, with ranks at these homes.
+     * Device memory for what comes from other processes, with ranks at these homes, and for what
+     * members tell each other.
      *
      * @param staged whether links read other memory than the device's
      */
-    static long slotBytes(int rank, RankGrid grid, List<Integer> homes, boolean staged) {
+    static long slotBytes(
+            int rank,
+            RankGrid grid,
+            List<Integer> homes,
+            boolean staged,
+            CollectiveLibrary library) {
         return Stream.of(grid.tensorGroup(rank), grid.contextGroup(rank), grid.replicaGroup(rank))
-                .filter(members -> DataPlaneGroup.isFor(members, homes))
-                .mapToLong(members -> DataPlaneGroup.slotBytes(members.size(), staged))
+                .filter(members -> members.size() > 1)
+                .mapToLong(
+                        members ->
+                                (DataPlaneGroup.isFor(members, homes)
+                                                ? DataPlaneGroup.slotBytes(members.size(), staged)
+                                                : 0)
+                                        + (library == CollectiveLibrary.NEVER
+                                                ? 0
+                                                : LibraryGroup.bytes(members.size())))
                 .sum();
     }
 
@@ -145,6 +184,6 @@ final class RankGroups implements AutoCloseable {
 
     @Override
     public void close() {
-        inProcess.forEach(OpenGroup::close);
+        opened.forEach(OpenGroup::close);
     }
 }

@@ -193,7 +193,9 @@ final class RankLinks implements AutoCloseable {
         close(groups, endpoint);
     }
 
-    /** The endpoint first: the poller writes into the slots until it is closed, peers copy to them. */
+    /**
+     * The endpoint first: the poller writes into the slots until it is closed, peers copy to them.
+     */
     private void close(@Nullable RankGroups joined, @Nullable Endpoint opened) {
         try (joined;
                 direct) {

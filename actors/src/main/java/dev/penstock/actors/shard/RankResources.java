@@ -1,5 +1,6 @@
 package dev.penstock.actors.shard;
 
+import dev.penstock.actors.collective.CollectiveLibrary;
 import dev.penstock.actors.collective.CollectiveRegistry;
 import dev.penstock.actors.dataplane.DataPlane;
 import dev.penstock.actors.fault.FaultInjector;
@@ -17,6 +18,7 @@ import java.util.function.Consumer;
  * @param faults what is made to go wrong on purpose
  * @param mirrors where ranks of this process that take over find what they start from
  * @param collectives where ranks of this process that sum and gather find each other
+ * @param library whether devices sum and gather by themselves
  * @param transfers where ranks of this process that hand each other boundary tensors do
  * @param fenced told why, when the run goes on without a rank of this process that lives still
  */
@@ -29,6 +31,7 @@ public record RankResources(
         FaultInjector faults,
         MirrorRegistry mirrors,
         CollectiveRegistry collectives,
+        CollectiveLibrary library,
         TransferRegistry transfers,
         Consumer<String> fenced) {
 
@@ -49,6 +52,7 @@ public record RankResources(
                 faults,
                 new MirrorRegistry(),
                 new CollectiveRegistry(),
+                CollectiveLibrary.NEVER,
                 new TransferRegistry(true),
                 _ -> {});
     }
@@ -63,6 +67,22 @@ public record RankResources(
         this(plan, devices, programs, dataPlane, checkpoints, FaultInjector.NONE);
     }
 
+    /** These resources for devices that sum and gather by themselves. */
+    public RankResources withLibrary(CollectiveLibrary other) {
+        return new RankResources(
+                plan,
+                devices,
+                programs,
+                dataPlane,
+                checkpoints,
+                faults,
+                mirrors,
+                collectives,
+                other,
+                transfers,
+                fenced);
+    }
+
     /** These resources with another registry, one for all ranks of the process. */
     public RankResources withTransfers(TransferRegistry other) {
         return new RankResources(
@@ -74,6 +94,7 @@ public record RankResources(
                 faults,
                 mirrors,
                 collectives,
+                library,
                 other,
                 fenced);
     }
@@ -89,6 +110,7 @@ public record RankResources(
                 faults,
                 mirrors,
                 collectives,
+                library,
                 transfers,
                 action);
     }

@@ -182,15 +182,15 @@ final class RankWork implements AutoCloseable {
                                         epoch,
                                         resources.plan(),
                                         homes,
-                                        device.kernels(),
+                                        device,
+                                        resources.library(),
                                         scope,
                                         resources.collectives(),
                                         waits),
                         scope -> mirrors.connect(layout, trained(), scope),
                         faults,
                         resources.dataPlane(),
-                        new DirectTransfers(
-                                resources.transfers(), rank, epoch, homes, listener),
+                        new DirectTransfers(resources.transfers(), rank, epoch, homes, listener),
                         peers,
                         listener);
     }

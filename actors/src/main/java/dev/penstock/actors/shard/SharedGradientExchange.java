@@ -14,8 +14,6 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
-import java.util.List;
-import java.util.stream.IntStream;
 
 /**
  * Replaces a gradient that two stages share by the sum of both parts, on both. Blocks of it cross
@@ -55,7 +53,10 @@ final class SharedGradientExchange implements GradientExchange {
         long bytes = Math.min(elements, BLOCK_ELEMENTS) * DType.F32.bytes();
         this.slots =
                 new ReceiveSlots(
-                        scope, "shared gradient of " + shared.name(), CREDITS + 1, bytes);
+                        scope,
+                        i -> "shared gradient of " + shared.name() + " " + i,
+                        CREDITS + 1,
+                        bytes);
         this.inbound =
                 new Inbound(
                         new ChannelKey(FrameKind.SHARED_GRADIENT, peer, stage),

@@ -7,6 +7,7 @@ import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import java.util.function.IntFunction;
 import java.util.stream.IntStream;
 
 /** The slots of a channel that ends here. The rank's thread only. */
@@ -16,13 +17,13 @@ public final class ReceiveSlots {
     /**
      * Allocates them.
      *
-     * @param name for leak reports, such as {@code block of rank 3}
+     * @param names by number, for leak reports, such as {@code block 0 of rank 3}
      * @param bytes of the longest tensor
      */
-    public ReceiveSlots(DeviceScope scope, String name, int count, long bytes) {
+    public ReceiveSlots(DeviceScope scope, IntFunction<String> names, int count, long bytes) {
         this.slots =
                 IntStream.range(0, count)
-                        .mapToObj(i -> scope.allocateStaged(name + " " + i, bytes))
+                        .mapToObj(i -> scope.allocateStaged(names.apply(i), bytes))
                         .toList();
     }
 

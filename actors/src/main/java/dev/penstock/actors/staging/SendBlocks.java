@@ -13,8 +13,8 @@ import java.util.stream.IntStream;
 
 /**
  * Offers tensors of a device to a link. Where the link reads other memory than the device's, each
- * goes there first through one of some blocks, and stays in it until it is verified; elsewhere there
- * are no blocks, and the link reads the tensor itself. The rank's thread only.
+ * goes there first through one of some blocks, and stays in it until it is verified; elsewhere
+ * there are no blocks, and the link reads the tensor itself. The rank's thread only.
  */
 public final class SendBlocks {
     private final Outbound channel;
@@ -80,8 +80,7 @@ public final class SendBlocks {
 
     private static Tensor row(Tensor dense) {
         int columns = Math.toIntExact(dense.elements());
-        return new Tensor(
-                dense.buffer(), dense.offsetBytes(), dense.type(), 1, columns, columns);
+        return new Tensor(dense.buffer(), dense.offsetBytes(), dense.type(), 1, columns, columns);
     }
 
     /** Tensors sent since the link was opened. */

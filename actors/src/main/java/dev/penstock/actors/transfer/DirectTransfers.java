@@ -13,8 +13,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A rank's ends of the channels to and from ranks of the same process, for an epoch. All of them are
- * open in the data plane, too, which carries what devices do not. The rank's thread only.
+ * A rank's ends of the channels to and from ranks of the same process, for an epoch. All of them
+ * are open in the data plane, too, which carries what devices do not. The rank's thread only.
  */
 public final class DirectTransfers implements AutoCloseable {
     /** A channel that begins here, and its credits. */

@@ -5,8 +5,8 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Where both ends of a channel find each other that live in one process. Owned by the process's node
- * and used by all its ranks, for one run. Any thread.
+ * Where both ends of a channel find each other that live in one process. Owned by the process's
+ * node and used by all its ranks, for one run. Any thread.
  */
 public final class TransferRegistry {
     private record Key(int epoch, int fromRank, int toRank, ChannelKey channel) {}

@@ -1,5 +1,6 @@
 package dev.penstock.actors.simulation;
 
+import dev.penstock.actors.collective.CollectiveLibrary;
 import dev.penstock.actors.collective.CollectiveRegistry;
 import dev.penstock.actors.fault.FaultInjector;
 import dev.penstock.actors.journal.JournalRecord;
@@ -13,6 +14,7 @@ import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.supervisor.Effect;
 import dev.penstock.actors.supervisor.RunCoordinator;
+import dev.penstock.actors.transfer.TransferRegistry;
 import dev.penstock.cuda.kernels.ReferenceDevice;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -230,6 +232,8 @@ final class Simulation {
                         FaultInjector.NONE,
                         Objects.requireNonNull(mirrors.get(process)),
                         new CollectiveRegistry(),
+                        CollectiveLibrary.NEVER,
+                        new TransferRegistry(true),
                         _ -> {});
         var hosted = new SimRank(world, process, birth, resources, ears, this::ended);
         process.ranks.add(hosted);

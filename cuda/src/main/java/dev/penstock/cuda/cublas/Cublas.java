@@ -3,6 +3,7 @@ package dev.penstock.cuda.cublas;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 
 import dev.penstock.cuda.device.DeviceException;
+import dev.penstock.cuda.libraries.LibrarySearch;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
@@ -18,6 +19,13 @@ import java.util.NoSuchElementException;
  * handful of functions is bound by name, whichever of versions 11 to 13 is there.
  */
 public final class Cublas {
+    /** System property: a folder or a library, the one place to look. */
+    static final String PROPERTY = "penstock.cublas";
+
+    static final List<String> NAMES =
+            List.of("libcublas.so.13", "libcublas.so.12", "libcublas.so.11");
+    static final List<String> PACKAGES = List.of("nvidia/cu13/lib", "nvidia/cublas/lib");
+
     private static final List<Integer> VERSION_PARTS = List.of(0, 1, 2);
 
     private static final Map<Integer, String> STATUS =
@@ -62,10 +70,10 @@ public final class Cublas {
      * loads what is there.
      */
     public static Probe probe() {
-        return probe(CublasSearch.ofThisMachine());
+        return probe(LibrarySearch.ofThisMachine(NAMES, PACKAGES, PROPERTY));
     }
 
-    static Probe probe(CublasSearch search) {
+    static Probe probe(LibrarySearch search) {
         List<Cublas> libraries = new ArrayList<>();
         List<String> problems = new ArrayList<>();
         for (Path file : search.candidates()) {

@@ -24,6 +24,18 @@ public interface Device extends AutoCloseable {
     /** The op table. */
     Kernels kernels();
 
+    /**
+     * Looks for the library by which devices of this kind sum and gather among themselves. The
+     * answer is closed by the caller, before this device.
+     *
+     * @throws DeviceException if there is none, saying why
+     */
+    default DeviceCollectives openCollectives() {
+        throw new DeviceException(
+                "%s: expected a GPU with NCCL, devices of this kind have no library of collectives"
+                        .formatted(name()));
+    }
+
     @Override
     void close();
 }

@@ -39,7 +39,9 @@ public interface DeviceBuffer {
         return segment();
     }
 
-    /** Whether {@link #staging} is other memory than the buffer's own, so that copies are needed. */
+    /**
+     * Whether {@link #staging} is other memory than the buffer's own, so that copies are needed.
+     */
     default boolean isStaged() {
         return false;
     }
@@ -70,8 +72,8 @@ public interface DeviceBuffer {
     }
 
     /**
-     * Whether {@link #beginCopyTo} brings what is here to another buffer: staged memory of devices of
-     * this process that see each other's memory.
+     * Whether {@link #beginCopyTo} brings what is here to another buffer: staged memory of devices
+     * of this process that see each other's memory.
      */
     default boolean reaches(DeviceBuffer target) {
         return false;
@@ -79,9 +81,9 @@ public interface DeviceBuffer {
 
     /**
      * Starts to copy the first bytes to another buffer without the host, once the kernels asked for
-     * here so far are done and those that {@linkplain #lastUsed used the other one last}.
-     * Until {@link #isCopied} this buffer may be read only and the other one not at all; whichever
-     * of them is freed waits for the copy. Called by this buffer's thread.
+     * here so far are done and those that {@linkplain #lastUsed used the other one last}. Until
+     * {@link #isCopied} this buffer may be read only and the other one not at all; whichever of
+     * them is freed waits for the copy. Called by this buffer's thread.
      *
      * @param target that this buffer {@link #reaches}
      * @throws DeviceException if it does not, or if the device refuses

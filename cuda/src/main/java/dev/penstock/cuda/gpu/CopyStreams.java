@@ -6,8 +6,8 @@ import jcuda.driver.CUstream_flags;
 import jcuda.driver.JCudaDriver;
 
 /**
- * The streams of a GPU's copies: one for each direction, so that all of its copy engines work beside
- * its kernels.
+ * The streams of a GPU's copies: one for each direction, so that all of its copy engines work
+ * beside its kernels.
  */
 final class CopyStreams implements AutoCloseable {
     private final GpuContext gpu;

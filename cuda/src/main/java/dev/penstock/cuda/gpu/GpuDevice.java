@@ -2,6 +2,7 @@ package dev.penstock.cuda.gpu;
 
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
+import dev.penstock.cuda.device.DeviceCollectives;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.DeviceSettings;
@@ -9,6 +10,7 @@ import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.kernels.CheckedKernels;
 import dev.penstock.cuda.memory.AccountedScope;
 import dev.penstock.cuda.memory.Scratch;
+import dev.penstock.cuda.nccl.Nccl;
 
 /**
  * An NVIDIA GPU. Kernels run behind their calls, in the order of the calls; the host sees their
@@ -126,6 +128,17 @@ public final class GpuDevice implements Device {
     @Override
     public Kernels kernels() {
         return kernels;
+    }
+
+    @Override
+    public DeviceCollectives openCollectives() {
+        return switch (Nccl.probe()) {
+            case Nccl.Probe.Found(Nccl library) -> new GpuCollectives(context, library);
+            case Nccl.Probe.Missing(String reason) ->
+                    throw new DeviceException(
+                            "GPU %d: expected NCCL, but %s; install it, or name its place with -Dpenstock.nccl="
+                                    .formatted(gpu.index(), reason));
+        };
     }
 
     @Override

@@ -22,8 +22,8 @@ final class PeerAccess {
     private PeerAccess() {}
 
     /**
-     * Lets copies of one GPU go to the memory of another, if the machine's wiring allows it. Without
-     * it the driver would take them through pageable memory of the host, and say nothing.
+     * Lets copies of one GPU go to the memory of another, if the machine's wiring allows it.
+     * Without it the driver would take them through pageable memory of the host, and say nothing.
      *
      * @return whether they do; also if they did before
      */

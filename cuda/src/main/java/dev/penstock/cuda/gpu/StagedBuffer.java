@@ -14,8 +14,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Memory of a GPU with as much pinned memory of the host beside it, and copies between the two, or
- * to such memory of another GPU, that run beside kernels. The rank's thread only, but for the pinned
- * memory itself and for being copied to. The host does not see the GPU's side.
+ * to such memory of another GPU, that run beside kernels. The rank's thread only, but for the
+ * pinned memory itself and for being copied to. The host does not see the GPU's side.
  */
 final class StagedBuffer extends GpuBuffer {
     private final CopyStreams copies;
@@ -143,8 +143,7 @@ final class StagedBuffer extends GpuBuffer {
     }
 
     /** Kernels that were asked for before may still use the memory: the copy waits for them. */
-    private void begin(
-            @Nullable StagedBuffer newTarget, CUstream stream, Consumer<CUstream> copy) {
+    private void begin(@Nullable StagedBuffer newTarget, CUstream stream, Consumer<CUstream> copy) {
         checkAlive();
         target = newTarget;
         try {

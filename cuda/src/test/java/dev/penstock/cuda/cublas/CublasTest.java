@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.penstock.cuda.EmulatedGpus;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceException;
+import dev.penstock.cuda.libraries.LibrarySearch;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -34,7 +35,7 @@ class CublasTest {
         Files.createSymbolicLink(root.resolve("env/bin/python3"), interpreter);
 
         var search =
-                new CublasSearch(
+                search(
                         "",
                         root,
                         Map.of(
@@ -70,10 +71,8 @@ class CublasTest {
                                 assertThat(missing.reason()).contains(broken + " does not load"));
 
         EmulatedGpus.requireEmulated();
-        Path good = Path.of(System.getProperty(CublasSearch.PROPERTY));
-        var both =
-                new CublasSearch(
-                        "", root, Map.of("LD_LIBRARY_PATH", broken.getParent() + ":" + good));
+        Path good = Path.of(System.getProperty(Cublas.PROPERTY));
+        var both = search("", root, Map.of("LD_LIBRARY_PATH", broken.getParent() + ":" + good));
         assertThat(Cublas.probe(both))
                 .isInstanceOfSatisfying(
                         Cublas.Probe.Found.class,
@@ -115,8 +114,12 @@ class CublasTest {
         throw new AssertionError("the emulated cuBLAS is not there");
     }
 
-    private static CublasSearch search(Path only) {
-        return new CublasSearch(only.toString(), Path.of("/"), Map.of());
+    private static LibrarySearch search(Path only) {
+        return search(only.toString(), Path.of("/"), Map.of());
+    }
+
+    private static LibrarySearch search(String only, Path root, Map<String, String> environment) {
+        return new LibrarySearch(Cublas.NAMES, Cublas.PACKAGES, only, root, environment);
     }
 
     /** No library at all, but a file of its name. */

@@ -74,6 +74,7 @@ class PeerCopyTest {
             receiver.kernels().copy(ones(receiver), slot);
             Tensor sum = receiver.memory().tensor("sum", DType.F32, 1, ELEMENTS);
             Tensor sent = staged(sender, "sent");
+            assertThat(sent.buffer().reaches(slot.buffer())).isTrue();
             for (int i = 0; i < times; i++) {
                 receiver.kernels().add(slot, sum);
             }
@@ -107,11 +108,9 @@ class PeerCopyTest {
     void theEmulatorRefusesCopiesWithoutAccess() {
         GpuContext one = context(1);
         GpuContext two = context(2);
-        try (Device sender = open(1);
-                Device receiver = open(2)) {
-            DevicePointer from = pointer(sender);
-            DevicePointer to = pointer(receiver);
-
+        DevicePointer from = pointer(one);
+        DevicePointer to = pointer(two);
+        try {
             assertThatThrownBy(() -> copy(one, from, two, to))
                     .isInstanceOf(CudaException.class)
                     .hasMessageContaining("PEER_ACCESS_NOT_ENABLED");
@@ -123,20 +122,21 @@ class PeerCopyTest {
                     .as("addresses of the other GPU")
                     .hasMessageContaining("INVALID_VALUE");
         } finally {
+            JCudaDriver.cuMemFree(from);
+            JCudaDriver.cuMemFree(to);
             one.close();
             two.close();
         }
     }
 
-    private static DevicePointer pointer(Device device) {
+    private static DevicePointer pointer(GpuContext gpu) {
         DevicePointer pointer = new DevicePointer();
-        assertThat(device.memory().liveBytes()).isPositive();
+        gpu.bind();
         JCudaDriver.cuMemAlloc(pointer, MIB);
         return pointer;
     }
 
-    private static void copy(
-            GpuContext one, DevicePointer from, GpuContext two, DevicePointer to) {
+    private static void copy(GpuContext one, DevicePointer from, GpuContext two, DevicePointer to) {
         one.bind();
         JCudaDriver.cuMemcpyPeerAsync(to, two.handle(), from, one.handle(), MIB, one.stream());
     }
@@ -167,20 +167,21 @@ class PeerCopyTest {
 
     @Test
     void aGpuThatIsLostDuringACopyIsNamed() {
-        try (Device receiver = open(1)) {
-            Device sender = open(3);
+        try (Device receiver = open(1);
+                Device sender = open(3)) {
             DeviceBuffer sent = staged(sender, "output 0").buffer();
             DeviceBuffer slot = staged(receiver, "slot 0").buffer();
             assertThat(sent.reaches(slot)).isTrue();
             EmulatedGpus.set("LOSE_AT_COPY", "3:1");
 
-            sent.beginCopyTo(slot, 4 * ELEMENTS);
-            assertThatThrownBy(() -> awaitCopy(sent))
+            assertThatThrownBy(
+                            () -> {
+                                sent.beginCopyTo(slot, 4 * ELEMENTS);
+                                awaitCopy(sent);
+                            })
                     .isInstanceOf(DeviceException.class)
                     .hasMessageContaining(
                             "copying 'output 0' to 'slot 0' of GPU 1 from GPU 3: the GPU is lost");
-            sender.close();
-
             assertThat(receiver.kernels().allFinite(ones(receiver))).isTrue();
         }
     }

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.chaos;
 
+import dev.penstock.actors.collective.CollectiveLibrary;
 import dev.penstock.actors.fault.Fault;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
@@ -15,6 +16,7 @@ import dev.penstock.runtime.launch.RunStart;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.function.Consumer;
 
 /**
@@ -49,8 +51,10 @@ public record ChaosRun(Path configuration, List<String> overrides, long seed, in
      */
     public ChaosVerdict run(Path directory, Watcher watcher, Consumer<Runnable> onInterrupt) {
         LoadedConfig calm = load("fault=[]");
-        List<Problem> exposed = ExposedDataPlane.ofLocalRun(calm).stream().toList();
-        RunParts parts = RunParts.prepare(calm.asDraft(), RunStart.fresh(), exposed);
+        List<Problem> problems =
+                new ArrayList<>(ExposedDataPlane.ofLocalRun(calm).stream().toList());
+        requireOrderedSums(calm, problems);
+        RunParts parts = RunParts.prepare(calm.asDraft(), RunStart.fresh(), problems);
         parts.start().close();
         var training = parts.schedule().training();
         List<FaultKind> kinds = FaultKind.of(parts.config(), parts.config().recovery().enabled());
@@ -83,6 +87,19 @@ public record ChaosRun(Path configuration, List<String> overrides, long seed, in
     }
 
     /** More deaths than a run usually bears are the point here; what the user set still holds. */
+    /** Losses are compared bit for bit, also of ranks that live elsewhere than before. */
+    private static void requireOrderedSums(LoadedConfig calm, List<Problem> problems) {
+        if (calm.config().library() != CollectiveLibrary.NEVER) {
+            problems.add(
+                    calm.problem(
+                            "parallel.collectives",
+                            "ordered, since chaos compares bits",
+                            calm.config().parallel().collectives().name().toLowerCase(Locale.ROOT),
+                            "NCCL's sums depend on who lives where: try --set"
+                                    + " parallel.collectives=ordered"));
+        }
+    }
+
     private LoadedConfig load(String last) {
         List<String> all = new ArrayList<>();
         all.add("recovery.max-restarts=" + 2 * count);

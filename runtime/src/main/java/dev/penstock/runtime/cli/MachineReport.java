@@ -44,8 +44,9 @@ record MachineReport(
      *
      * @param reason why there are none, empty if there are
      * @param products who multiplies matrices on them, and why
+     * @param collectives by what they sum and gather among themselves
      */
-    record Gpus(List<GpuProbe.Gpu> found, String reason, String products) {
+    record Gpus(List<GpuProbe.Gpu> found, String reason, String products, String collectives) {
         String text() {
             return found.isEmpty()
                     ? "none: " + reason
@@ -57,7 +58,12 @@ record MachineReport(
                                                             gpu.name(),
                                                             gib(gpu.memoryBytes()),
                                                             gpu.computeCapability()))
-                            .collect(Collectors.joining("; ", "", "; products: " + products));
+                            .collect(
+                                    Collectors.joining(
+                                            "; ",
+                                            "",
+                                            "; products: %s; collectives: %s"
+                                                    .formatted(products, collectives)));
         }
     }
 
@@ -111,8 +117,8 @@ record MachineReport(
     private static Gpus gpusOf(DeviceSurvey survey) {
         return switch (survey.gpus()) {
             case GpuProbe.Found(List<GpuProbe.Gpu> found) ->
-                    new Gpus(found, "", survey.gpuProducts());
-            case GpuProbe.None(String reason) -> new Gpus(List.of(), reason, "");
+                    new Gpus(found, "", survey.gpuProducts(), survey.gpuCollectives());
+            case GpuProbe.None(String reason) -> new Gpus(List.of(), reason, "", "");
         };
     }
 

@@ -30,6 +30,7 @@ final class Consistency {
         consistency.devicesAreTheProduct();
         consistency.productsAreOfTheDevice();
         consistency.gpusHaveTheirOwnMemory();
+        consistency.ncclIsForGpusWithoutMirrors();
         consistency.everyStageHasWork();
         consistency.partitionMatches();
         consistency.slicesFillTheContext();
@@ -111,6 +112,33 @@ final class Consistency {
                 "try device.gemm = auto",
                 "device.gemm",
                 "device.kind");
+    }
+
+    /** It adds in an order of its own: what is there a second time would not be the same. */
+    private void ncclIsForGpusWithoutMirrors() {
+        boolean nccl = config.parallel().collectives() == ParallelSection.Collectives.NCCL;
+        require(
+                !nccl || config.device().kind().isCuda(),
+                "ordered or auto where device.kind = " + config.device().kind().word(),
+                "nccl",
+                "NCCL is for GPUs: try device.kind = cuda, or parallel.collectives = ordered",
+                "parallel.collectives",
+                "device.kind");
+        require(
+                !nccl || config.device().kind().gpu().isEmpty(),
+                "ordered or auto where all ranks share one GPU",
+                "nccl",
+                "NCCL wants a GPU for each rank: try device.kind = cuda",
+                "parallel.collectives",
+                "device.kind");
+        require(
+                !nccl || !config.recovery().mirror(),
+                "ordered where recovery.mirror = true",
+                "nccl",
+                "a rank that goes on from its mirror promises the bits of one that never died;"
+                        + " NCCL's sums depend on who lives where",
+                "parallel.collectives",
+                "recovery.mirror");
     }
 
     /** Files mapped into memory are the processor's alone. */

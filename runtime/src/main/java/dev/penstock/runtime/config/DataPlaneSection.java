@@ -52,7 +52,8 @@ public record DataPlaneSection(
                         is = "auto",
                         word = "auto",
                         doc =
-                                "name or address to listen on for UDP; auto: each node's cluster.data-host, 127.0.0.1 without a cluster")
+                                "name or address to listen on for UDP; auto: each node's"
+                                        + " cluster.data-host, 127.0.0.1 without a cluster")
                 Optional<String> host,
         @Setting(is = "0", range = "[0, 65535]", doc = "its port; 0: any free one") int port,
         @Setting(
@@ -65,7 +66,8 @@ public record DataPlaneSection(
                         word = "auto",
                         range = "[512, 65504]",
                         doc =
-                                "bytes of a datagram, 32 by 32; auto: 1408 as Ethernet carries, 65504 on loopback")
+                                "bytes of a datagram, 32 by 32; auto: 1408 as Ethernet carries,"
+                                        + " 65504 on loopback")
                 Optional<Integer> udpMtu,
         @Setting(
                         is = "8 MiB",
@@ -85,7 +87,8 @@ public record DataPlaneSection(
         @Setting(
                         is = "false",
                         doc =
-                                "listen without a key where other machines can reach it; no cluster's run")
+                                "listen without a key where other machines can reach it; no"
+                                        + " cluster's run")
                 boolean insecure,
         @Setting(
                         is = "own",
@@ -95,7 +98,8 @@ public record DataPlaneSection(
         @Setting(
                         is = "true",
                         doc =
-                                "GPUs of one process that see each other's memory hand tensors over without the host")
+                                "GPUs of one process that see each other's memory hand tensors over"
+                                        + " without the host")
                 boolean deviceCopies) {
 
     /** Whether a host was named that other machines can reach, for tensors to come in at. */

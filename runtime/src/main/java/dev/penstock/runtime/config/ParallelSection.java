@@ -22,6 +22,7 @@ import java.util.Optional;
  * @param zeroOffload a folder on disk for moments and own parts of parameters
  * @param ringFrom the least size of what ranks in different processes sum and gather in a ring;
  *     empty: they always send directly
+ * @param collectives who sums and gathers
  * @param devices how many there are, one for each rank; empty: as many as the product says
  */
 public record ParallelSection(
@@ -88,6 +89,13 @@ public record ParallelSection(
                                         + " from each to each")
                 Optional<Bytes> ringFrom,
         @Setting(
+                        is = "ordered",
+                        doc =
+                                "who sums and gathers: ordered, in rank order with the same bits in"
+                                        + " every division; nccl on GPUs; auto: nccl where all of a"
+                                        + " group have it")
+                Collectives collectives,
+        @Setting(
                         is = "auto",
                         word = "auto",
                         range = "[1, )",
@@ -102,6 +110,13 @@ public record ParallelSection(
         MICRO_BATCH,
         PASS,
         STEP
+    }
+
+    /** Who sums and gathers: ranks in their order, or GPUs by NCCL in an order of its own. */
+    public enum Collectives {
+        ORDERED,
+        NCCL,
+        AUTO
     }
 
     /** When gradients are summed. */
@@ -138,6 +153,7 @@ public record ParallelSection(
                 Reduce.PER_STEP,
                 Optional.empty(),
                 Optional.empty(),
+                Collectives.ORDERED,
                 Optional.empty());
     }
 }

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.config;
 
+import dev.penstock.actors.collective.CollectiveLibrary;
 import dev.penstock.actors.spi.RankGrid;
 import java.util.List;
 
@@ -50,6 +51,18 @@ public record RunConfig(
     public RankGrid grid() {
         return new RankGrid(
                 pipeline.stages(), parallel.tensor(), parallel.context(), parallel.data());
+    }
+
+    /** Whether devices sum and gather by themselves; auto gives way to what equal bits need. */
+    public CollectiveLibrary library() {
+        return switch (parallel.collectives()) {
+            case ORDERED -> CollectiveLibrary.NEVER;
+            case NCCL -> CollectiveLibrary.REQUIRED;
+            case AUTO ->
+                    device.kind().isCuda() && !recovery.mirror()
+                            ? CollectiveLibrary.WHERE_FOUND
+                            : CollectiveLibrary.NEVER;
+        };
     }
 
     /** Micro-batches of a step that one replica runs. */

@@ -168,6 +168,7 @@ final class PartChecks {
                 KernelMemory.of(config, plan, stages),
                 keepsSent,
                 config.device().kind().isCuda(),
+                config.library(),
                 ConfiguredPlan.homes(config));
     }
 

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.launch;
 
+import dev.penstock.actors.collective.CollectiveLibrary;
 import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.mirror.MirrorMemory;
 import dev.penstock.actors.shard.BoundaryMemory;
@@ -26,6 +27,7 @@ import java.util.stream.IntStream;
  * @param plan of which only programs, numbers in flight and mirrors matter
  * @param keepsSent whether sent tensors are kept until they are verified
  * @param staged whether links read other memory than the devices'
+ * @param library whether devices sum and gather by themselves
  * @param homes by rank, the lowest rank that lives in the same process: groups that live in one
  *     need no room to meet
  */
@@ -36,6 +38,7 @@ record PlannedMemory(
         KernelMemory kernels,
         boolean keepsSent,
         boolean staged,
+        CollectiveLibrary library,
         List<Integer> homes) {
 
     /** As the run begins; entry r is rank r's. */
@@ -118,7 +121,7 @@ record PlannedMemory(
         uses.add(
                 new MemoryUse(
                         MemoryUse.COLLECTIVES,
-                        BoundaryMemory.collectiveBytes(rank, plan.grid(), homes, staged)));
+                        BoundaryMemory.collectiveBytes(rank, plan.grid(), homes, staged, library)));
         uses.add(new MemoryUse(MemoryUse.MIRRORS, mirrors));
         uses.add(new MemoryUse(MemoryUse.KERNELS, kernels.ofRank(rank)));
         return uses;

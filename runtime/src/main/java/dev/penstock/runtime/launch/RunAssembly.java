@@ -1,9 +1,9 @@
 package dev.penstock.runtime.launch;
 
 import dev.penstock.actors.dataplane.DataPlane;
+import dev.penstock.actors.dataplane.FrameFaults;
 import dev.penstock.actors.dataplane.aeron.DriverSettings;
 import dev.penstock.actors.dataplane.aeron.MediaDriverHandle;
-import dev.penstock.actors.dataplane.FrameFaults;
 import dev.penstock.actors.fault.FaultInjector;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.shard.RankResources;
@@ -146,6 +146,7 @@ public final class RunAssembly implements AutoCloseable {
                         kernels,
                         dataPlane.keepsSentTensors(betweenHosts),
                         config().device().kind().isCuda(),
+                        config().library(),
                         homes)
                 .ofAllRanks();
     }
@@ -246,7 +247,8 @@ public final class RunAssembly implements AutoCloseable {
                 config().dataPlane().deviceCopies()
                         && faults.forFrames().equals(FrameFaults.NONE); // they need frames to harm
         return new RankResources(plan, devices(), programs(), joined, checkpoints, faults)
-                .withTransfers(new TransferRegistry(direct));
+                .withTransfers(new TransferRegistry(direct))
+                .withLibrary(config().library());
     }
 
     public CheckpointDirectory checkpoints() {

@@ -174,6 +174,7 @@ public final class RunRecord implements AutoCloseable {
                                     grid.context(),
                                     grid.data()));
             assembly.model().vocabularyNote().ifPresent(note -> lines.add("note: " + note));
+            CollectivesNote.of(config).ifPresent(lines::add);
         }
         List<Integer> slices = assembly.plan().training().shape().sliceLengths();
         if (slices.size() > 1) {

@@ -27,7 +27,8 @@ class DoctorCommandTest {
 
         assertThat(Cli.run("doctor").out())
                 .contains("emulated GPU, 4.0 GiB, compute capability 8.0; ")
-                .containsPattern("products: cuBLAS 13\\.0\\.0 in /\\S+/libcublas\\.so\\.13");
+                .containsPattern("products: cuBLAS 13\\.0\\.0 in /\\S+/libcublas\\.so\\.13")
+                .containsPattern("collectives: NCCL 2\\.27\\.3 in /\\S+/libnccl\\.so\\.2");
     }
 
     @Test

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
 
 import dev.penstock.runtime.gpu.EmulatedGpus;
 import dev.penstock.runtime.metrics.RunDirectory;
@@ -63,7 +64,9 @@ class GpuRunsIT {
 
         assertThat(direct.lossBits()).hasSize(3).isEqualTo(staged.lossBits());
         assertThat(apart.lossBits()).isEqualTo(staged.lossBits());
-        assertThat(log(direct)).contains("from device to device").doesNotContain("through the host");
+        assertThat(log(direct))
+                .contains("from device to device")
+                .doesNotContain("through the host");
         assertThat(log(apart)).contains("through the host: their devices do not see");
     }
 
@@ -89,6 +92,27 @@ class GpuRunsIT {
         assertThat(lost.out() + lost.err())
                 .contains("rank 0", "step ", "of GPU 1 from GPU 0: the GPU is lost")
                 .doesNotContain("\tat ");
+    }
+
+    /** Its sums are not those in rank order; the same run has the same bits. */
+    @ParameterizedTest
+    @ValueSource(strings = {"parallel.data=3", "parallel={data=3,zero.stage=3}"})
+    void replicasOnGpusSumByNccl(String division) throws IOException {
+        EmulatedGpus.requireEmulated();
+        String[] settings = {
+            division, "batch.sequences=3", "batch.micro-batches=3", "pipeline.stages=1"
+        };
+
+        Trained ordered = few("ordered", settings).complete();
+        Trained nccl = few("nccl", settings).set("parallel.collectives=nccl").complete();
+        Trained again = few("again", settings).set("parallel.collectives=auto").complete();
+
+        assertThat(nccl.out()).contains("collectives: NCCL 2.27.3 in /");
+        assertThat(log(nccl)).contains("REPLICAS of ranks [0, 1, 2] sums by NCCL 2.27.3");
+        assertThat(again.lossBits()).isEqualTo(nccl.lossBits()).isNotEqualTo(ordered.lossBits());
+        for (int step = 0; step < 3; step++) {
+            assertThat(nccl.losses().get(step)).isCloseTo(ordered.losses().get(step), within(1e-4));
+        }
     }
 
     /** A text run evaluates, writes checkpoints and goes on from one. */

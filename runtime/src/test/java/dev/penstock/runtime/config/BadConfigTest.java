@@ -61,6 +61,9 @@ parallel { tensor = 4, sequence = true, context = 2 }, batch.sequences = 8, sche
 parallel { context = 128 }, schedule { kind = seq1f1b, slices = 4 } | schedule.slices | at most 2 | 4 | try fewer slices
 device { kind = cuda, gemm = java }       | device.gemm               | auto, cublas or kernels where device.kind = cuda | java | try device.gemm = auto
 device.kind = cuda, parallel.zero { stage = 1, offload = disk } | parallel.zero.offload | none where device.kind = cuda | disk | zero.stage = 1
+parallel.collectives = nccl               | parallel.collectives      | ordered or auto where device.kind = auto | nccl | try device.kind = cuda
+device.kind = "cuda:1", parallel.collectives = nccl | parallel.collectives | ordered or auto where all ranks share one GPU | nccl | try device.kind = cuda
+device.kind = cuda, parallel.collectives = nccl, recovery.mirror = true | parallel.collectives | ordered where recovery.mirror = true | nccl | NCCL's sums depend
 device.gemm = cublas                      | device.gemm               | auto, onednn or java where device.kind = auto | cublas | try device.gemm = auto
 pipeline.stages = 7                       | pipeline.stages           | model.layers = 4                  | 7                | fewer stages
 pipeline.partition = [1, 2]               | pipeline.partition        | add up to 4                       | sum 3            | [2, 2]

@@ -117,7 +117,7 @@ class ConfigLoaderTest {
             batch { sequences = 12, micro-batches = 4, last = smaller }
             parallel { tensor = 3, sequence = true, context = 1, data = 2, zero {
               stage = 3, residency = layer, prefetch-layers = 2, reduce = per-micro-batch, offload = spill
-            }, ring-from = 4 MiB, devices = 18 }
+            }, ring-from = 4 MiB, collectives = auto, devices = 18 }
             pipeline { stages = 3, chunks = 1, partition = [2, 1, 2], processes = per-stage
                        ranks-per-node = 2 }
             schedule {
@@ -183,6 +183,7 @@ class ConfigLoaderTest {
                                         ParallelSection.Reduce.PER_MICRO_BATCH,
                                         Optional.of(Path.of("spill")),
                                         Optional.of(new Bytes(4 << 20)),
+                                        ParallelSection.Collectives.AUTO,
                                         Optional.of(18)),
                                 new ScheduleSection(
                                         ScheduleSection.Kind.SEQ1F1B,

@@ -214,8 +214,7 @@ class DirectTransfersTest {
     }
 
     private static Inbound inbound(List<DeviceBuffer> slots) {
-        return new Inbound(
-                CHANNEL, 0, CREDITS, slots.stream().map(DeviceBuffer::staging).toList());
+        return new Inbound(CHANNEL, 0, CREDITS, slots.stream().map(DeviceBuffer::staging).toList());
     }
 
     private static List<DeviceBuffer> slots(Device device) {

@@ -12,8 +12,9 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.Assumptions;
 
 /**
- * The emulated libcuda.so.1 and libcublas.so.13 of the device module's tests, in this JVM. Without
- * g++ tests are skipped; with {@code -Dpenstock.gpu=real} they run on the machine's GPUs.
+ * The emulated libcuda.so.1, libcublas.so.13 and libnccl.so.2 of the device module's tests, in this
+ * JVM. Without g++ tests are skipped; with {@code -Dpenstock.gpu=real} they run on the machine's
+ * GPUs.
  */
 public final class EmulatedGpus {
     private static final Path BUILD = Path.of("../cuda/src/test/cpp/emulator/build.sh");
@@ -52,8 +53,10 @@ public final class EmulatedGpus {
                 return "the emulator of GPUs needs g++, which is not on the PATH";
             }
             System.load(library);
-            // the cuBLAS beside it, not one that the machine may have
-            System.setProperty("penstock.cublas", String.valueOf(Path.of(library).getParent()));
+            // the libraries beside it, not those that the machine may have
+            String folder = String.valueOf(Path.of(library).getParent());
+            System.setProperty("penstock.cublas", folder);
+            System.setProperty("penstock.nccl", folder);
             return "";
         } catch (IOException e) {
             throw new IllegalStateException(e);

@@ -95,9 +95,7 @@ class StagedBlocksTest {
         List<Tensor> tensors = tensors();
         float[] expected = sum(tensors);
 
-        together(
-                ringFromBytes,
-                member -> group -> group.allReduce(tensors.get(member)));
+        together(ringFromBytes, member -> group -> group.allReduce(tensors.get(member)));
 
         for (Tensor tensor : tensors) {
             assertThat(tensor.segment().toArray(ValueLayout.JAVA_FLOAT)).isEqualTo(expected);
@@ -235,9 +233,7 @@ class StagedBlocksTest {
             while (!done) {
                 done = true;
                 for (int rank = 0; rank < 2; rank++) {
-                    done &=
-                            exchanges.get(rank).advance(endpoints.get(rank))
-                                    == MirrorProgress.DONE;
+                    done &= exchanges.get(rank).advance(endpoints.get(rank)) == MirrorProgress.DONE;
                 }
             }
         } finally {
@@ -274,10 +270,7 @@ class StagedBlocksTest {
             for (List<NamedTensor> each : List.of(gradients, tensors)) {
                 for (NamedTensor named : each) {
                     values.add(
-                            IntStream.of(
-                                            named.tensor()
-                                                    .segment()
-                                                    .toArray(ValueLayout.JAVA_INT))
+                            IntStream.of(named.tensor().segment().toArray(ValueLayout.JAVA_INT))
                                     .boxed()
                                     .toList());
                 }

@@ -1,4 +1,4 @@
-package dev.penstock.cuda.cublas;
+package dev.penstock.cuda.libraries;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -14,32 +14,47 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Where a machine may have cuBLAS: the toolkit's own places, and beside the {@code python3} on the
- * PATH, whose packages bring it too.
+ * Where a machine may have a library of NVIDIA's: the toolkit's own places, and beside the {@code
+ * python3} on the PATH, whose packages bring it too.
  *
+ * @param names of the library's files, the newest version first
+ * @param packages folders below those of python's packages, such as {@code nvidia/cublas/lib}
  * @param only a folder or a library, the one place to look; empty for all
  * @param root what absolute places are seen from, {@code /} but in tests
  * @param environment of the process
  */
-record CublasSearch(String only, Path root, Map<String, String> environment) {
-    /** System property: a folder or a library, the one place to look. */
-    static final String PROPERTY = "penstock.cublas";
+public record LibrarySearch(
+        List<String> names,
+        List<String> packages,
+        String only,
+        Path root,
+        Map<String, String> environment) {
 
-    private static final List<String> NAMES =
-            List.of("libcublas.so.13", "libcublas.so.12", "libcublas.so.11");
+    public LibrarySearch {
+        names = List.copyOf(names);
+        packages = List.copyOf(packages);
+        environment = Map.copyOf(environment);
+    }
 
-    static CublasSearch ofThisMachine() {
-        return new CublasSearch(System.getProperty(PROPERTY, ""), Path.of("/"), System.getenv());
+    /**
+     * On this machine.
+     *
+     * @param property system property that names a folder or a library, the one place to look
+     */
+    public static LibrarySearch ofThisMachine(
+            List<String> names, List<String> packages, String property) {
+        return new LibrarySearch(
+                names, packages, System.getProperty(property, ""), Path.of("/"), System.getenv());
     }
 
     /** Libraries that are there: the newest version first, each file once. */
-    List<Path> candidates() {
+    public List<Path> candidates() {
         if (!only.isEmpty() && Files.isRegularFile(Path.of(only))) {
             return List.of(Path.of(only).toAbsolutePath());
         }
         Set<Path> folders = folders();
         Set<Path> files = new LinkedHashSet<>();
-        for (String name : NAMES) {
+        for (String name : names) {
             for (Path folder : folders) {
                 Path file = folder.resolve(name);
                 if (Files.isRegularFile(file)) {
@@ -51,7 +66,7 @@ record CublasSearch(String only, Path root, Map<String, String> environment) {
     }
 
     /** For people. */
-    String places() {
+    public String places() {
         return only.isEmpty()
                 ? "LD_LIBRARY_PATH, /usr/local/cuda*, the system's folders and those of python3"
                 : only;
@@ -85,8 +100,8 @@ record CublasSearch(String only, Path root, Map<String, String> environment) {
         for (Path bin : listed("PATH")) {
             Path python = bin.resolve("python3");
             if (Files.isExecutable(python)) {
-                folders.addAll(packages(bin.resolve("..").normalize()));
-                folders.addAll(packages(realPath(python).resolve("../..").normalize()));
+                folders.addAll(packagesUnder(bin.resolve("..").normalize()));
+                folders.addAll(packagesUnder(realPath(python).resolve("../..").normalize()));
                 break;
             }
         }
@@ -101,12 +116,11 @@ record CublasSearch(String only, Path root, Map<String, String> environment) {
         }
     }
 
-    private static List<Path> packages(Path prefix) {
+    private List<Path> packagesUnder(Path prefix) {
         List<Path> folders = new ArrayList<>();
         for (Path version : matching(prefix.resolve("lib"), "python3*")) {
             for (String kind : List.of("site-packages", "dist-packages")) {
-                folders.add(version.resolve(kind).resolve("nvidia/cu13/lib"));
-                folders.add(version.resolve(kind).resolve("nvidia/cublas/lib"));
+                packages.forEach(each -> folders.add(version.resolve(kind).resolve(each)));
             }
         }
         return folders;

@@ -1,0 +1,200 @@
+package dev.penstock.cuda.gpu;
+
+import dev.penstock.cuda.device.DeviceCollectives;
+import dev.penstock.cuda.device.DeviceException;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.nccl.Nccl;
+import dev.penstock.cuda.nccl.NcclMember;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.function.LongConsumer;
+import jcuda.CudaException;
+import jcuda.driver.CUevent;
+import jcuda.driver.CUevent_flags;
+import jcuda.driver.CUstream_flags;
+import jcuda.driver.JCudaDriver;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * NCCL on a stream of its own, beside the kernels: it waits for those that were asked for before,
+ * and an event tells when it is done. Nobody waits in the driver for another member.
+ */
+final class GpuCollectives implements DeviceCollectives {
+    private final GpuContext gpu;
+    private final Nccl library;
+    private final StreamHandle stream = new StreamHandle();
+    private final CUevent kernelsDone = new CUevent();
+
+    /** Reached when each that is under way is done, the oldest first. */
+    private final Deque<CUevent> underWay = new ArrayDeque<>();
+
+    private final Deque<CUevent> idle = new ArrayDeque<>();
+    private @Nullable NcclMember member;
+    private long begun;
+    private boolean closed;
+
+    GpuCollectives(GpuContext gpu, Nccl library) {
+        this.gpu = gpu;
+        this.library = library;
+        try {
+            gpu.bind();
+            JCudaDriver.cuStreamCreate(stream, CUstream_flags.CU_STREAM_NON_BLOCKING);
+            JCudaDriver.cuEventCreate(kernelsDone, CUevent_flags.CU_EVENT_DISABLE_TIMING);
+        } catch (CudaException e) {
+            throw GpuFailure.of("making a stream for collectives on GPU " + gpu.index(), e);
+        }
+    }
+
+    @Override
+    public String name() {
+        return "NCCL %s in %s".formatted(library.version(), library.file());
+    }
+
+    @Override
+    public int device() {
+        return gpu.index();
+    }
+
+    @Override
+    public int idBytes() {
+        return Nccl.ID_BYTES;
+    }
+
+    @Override
+    public byte[] newId() {
+        return library.newId();
+    }
+
+    @Override
+    public void join(byte[] id, int members, int index) {
+        gpu.bind();
+        NcclMember joined = library.join(id, members, index);
+        synchronized (this) {
+            if (!closed) {
+                member = joined;
+                return;
+            }
+        }
+        joined.abort(); // nobody waits for it any more
+    }
+
+    @Override
+    public long allReduce(Tensor tensor) {
+        return begin(
+                "all-reduce",
+                stream ->
+                        joined().allReduce(
+                                        GpuBuffer.addressOf(tensor),
+                                        tensor.elements(),
+                                        tensor.type(),
+                                        stream));
+    }
+
+    @Override
+    public long reduceScatter(Tensor whole, long[] bounds) {
+        return begin(
+                "reduce-scatter",
+                stream ->
+                        joined().reduceScatter(
+                                        GpuBuffer.addressOf(whole), bounds, whole.type(), stream));
+    }
+
+    @Override
+    public long allGather(Tensor whole, long[] bounds) {
+        return begin(
+                "all-gather",
+                stream ->
+                        joined().allGather(
+                                        GpuBuffer.addressOf(whole), bounds, whole.type(), stream));
+    }
+
+    private long begin(String what, LongConsumer work) {
+        try {
+            gpu.bind();
+            JCudaDriver.cuEventRecord(kernelsDone, gpu.stream());
+            JCudaDriver.cuStreamWaitEvent(stream, kernelsDone, 0);
+            work.accept(stream.handle());
+            CUevent done = idle.isEmpty() ? newEvent() : idle.pop();
+            JCudaDriver.cuEventRecord(done, stream);
+            underWay.add(done);
+            return begun++;
+        } catch (CudaException e) {
+            throw GpuFailure.of("%s on GPU %d".formatted(what, gpu.index()), e);
+        } catch (DeviceException e) {
+            gpu.requireWell("%s on GPU %d".formatted(what, gpu.index()));
+            throw e;
+        }
+    }
+
+    private static CUevent newEvent() {
+        CUevent event = new CUevent();
+        JCudaDriver.cuEventCreate(event, CUevent_flags.CU_EVENT_DISABLE_TIMING);
+        return event;
+    }
+
+    private NcclMember joined() {
+        NcclMember now = member;
+        if (now == null) {
+            throw new IllegalStateException("GPU %d has joined no others".formatted(gpu.index()));
+        }
+        return now;
+    }
+
+    @Override
+    public boolean isDone(long number) {
+        if (number < begun - underWay.size()) {
+            return true;
+        }
+        try {
+            gpu.bind();
+            while (!underWay.isEmpty()) {
+                JCudaDriver.cuEventQuery(underWay.getFirst());
+                idle.push(underWay.remove());
+            }
+        } catch (CudaException e) {
+            if (!String.valueOf(e.getMessage()).contains(GpuContext.NOT_READY)) {
+                throw GpuFailure.of("a collective on GPU " + gpu.index(), e);
+            }
+        }
+        joined().requireWell();
+        return number < begun - underWay.size();
+    }
+
+    @Override
+    public void close() {
+        NcclMember left;
+        synchronized (this) {
+            if (closed) {
+                return;
+            }
+            closed = true;
+            left = member;
+        }
+        try {
+            gpu.bind();
+            if (left != null) {
+                if (underWay.isEmpty()) {
+                    left.close();
+                } else {
+                    left.abort(); // or its stream would wait for members that are gone
+                }
+            }
+            JCudaDriver.cuStreamSynchronize(stream);
+        } catch (CudaException e) {
+            warn(e);
+        }
+        try {
+            JCudaDriver.cuStreamDestroy(stream);
+            JCudaDriver.cuEventDestroy(kernelsDone);
+            underWay.forEach(JCudaDriver::cuEventDestroy);
+            idle.forEach(JCudaDriver::cuEventDestroy);
+        } catch (CudaException e) {
+            warn(e);
+        }
+    }
+
+    private void warn(CudaException e) {
+        System.getLogger(GpuCollectives.class.getName())
+                .log(System.Logger.Level.WARNING, "leaving collectives of GPU " + gpu.index(), e);
+    }
+}

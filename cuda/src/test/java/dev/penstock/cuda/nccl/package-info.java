@@ -1,0 +1,4 @@
+@NullMarked
+package dev.penstock.cuda.nccl;
+
+import org.jspecify.annotations.NullMarked;
