@@ -7,12 +7,10 @@ import akka.actor.typed.javadsl.AbstractBehavior;
 import akka.actor.typed.javadsl.ActorContext;
 import akka.actor.typed.javadsl.Behaviors;
 import akka.actor.typed.javadsl.Receive;
-import akka.actor.typed.javadsl.TimerScheduler;
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.actors.dataplane.FrameKey;
 import dev.penstock.actors.dataplane.FrameListener;
-import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
 
 /**
@@ -43,22 +41,19 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
     /** After this many naps in a row the peer is not there at all: look once a millisecond. */
     private static final int MANY_NAPS = 500;
 
-    private static final Duration LINK_RETRY = Duration.ofMillis(1);
+    private static final long LONG_NAP_NANOS = 1_000_000;
 
-    private final TimerScheduler<Command> timers;
     private final RankRunner runner;
     private boolean runOpQueued;
     private int naps;
 
     private TensorShardActor(
             ActorContext<Command> context,
-            TimerScheduler<Command> timers,
             RankBirth birth,
             RankResources resources,
             RankStatus status,
             ActorRef<RankEvent> events) {
         super(context);
-        this.timers = timers;
         ActorRef<Command> self = context.getSelf();
         this.runner =
                 new RankRunner(
@@ -72,17 +67,14 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
             RankStatus status,
             ActorRef<RankEvent> events) {
         return Behaviors.setup(
-                context ->
-                        Behaviors.withTimers(
-                                timers -> {
-                                    try {
-                                        return new TensorShardActor(
-                                                context, timers, birth, resources, status, events);
-                                    } catch (RuntimeException | Error e) {
-                                        RankRunner.tellFailedStart(birth, e, events::tell);
-                                        return Behaviors.stopped();
-                                    }
-                                }));
+                context -> {
+                    try {
+                        return new TensorShardActor(context, birth, resources, status, events);
+                    } catch (RuntimeException | Error e) {
+                        RankRunner.tellFailedStart(birth, e, events::tell);
+                        return Behaviors.stopped();
+                    }
+                });
     }
 
     @Override
@@ -123,13 +115,10 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
         return this;
     }
 
+    /** On its own thread: Akka's timers are only as fine as its scheduler's tick. */
     private void retryLink() {
-        if (++naps < MANY_NAPS) {
-            LockSupport.parkNanos(LINK_NAP_NANOS);
-            queueRunOp();
-        } else {
-            timers.startSingleTimer(RUN_OP, LINK_RETRY);
-        }
+        LockSupport.parkNanos(++naps < MANY_NAPS ? LINK_NAP_NANOS : LONG_NAP_NANOS);
+        queueRunOp();
     }
 
     private void queueRunOp() {

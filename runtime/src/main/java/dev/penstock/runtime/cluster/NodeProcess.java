@@ -135,10 +135,24 @@ public final class NodeProcess {
      */
     private static void awaitEither(
             CompletableFuture<Void> end, CompletableFuture<Done> ended, ActorSystem<Void> system) {
-        while (!end.isDone()
-                && !ended.isDone()
-                && CoordinatedShutdown.get(system).getShutdownReason().isEmpty()) {
-            await(CompletableFuture.anyOf(end, ended), POLL);
+        var begun = new CompletableFuture<Done>();
+        CoordinatedShutdown shutdown = CoordinatedShutdown.get(system);
+        shutdown.addTask(
+                CoordinatedShutdown.PhaseBeforeServiceUnbind(),
+                "node-process",
+                () -> {
+                    begun.complete(Done.done());
+                    return begun;
+                });
+        if (shutdown.getShutdownReason().isPresent()) {
+            return; // it takes no tasks any more
+        }
+        try {
+            CompletableFuture.anyOf(end, ended, begun).get();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException("interrupted while a node takes part", e);
+        } catch (ExecutionException e) {
+            LOG.info("this node's part ends", e);
         }
     }
 

@@ -40,12 +40,17 @@ final class NodeSystems {
               jvm-exit-on-fatal-error = on
               actor.allow-java-serialization = off
               coordinated-shutdown.run-by-jvm-shutdown-hook = off
+              # nodes wait most of the time: few wake-ups, and few threads that wake each other.
+              # Beyond 33 ms the cluster would start a second scheduler.
+              scheduler.tick-duration = 30 ms
+              actor.internal-dispatcher.fork-join-executor { parallelism-min = 2, parallelism-max = 4 }
+              remote.default-remote-dispatcher.fork-join-executor { parallelism-min = 2, parallelism-max = 4 }
               remote.artery {
                 transport = tcp
+                bind.bind-timeout = 20 s # many processes that start on few cores
                 advanced {
-                  # many nodes on one machine wait most of the time
                   outbound-message-queue-size = 8192
-                  idle-cpu-level = 1
+                  inbound-lanes = 1
                 }
               }
             }
@@ -60,16 +65,20 @@ final class NodeSystems {
             akka {
               actor.provider = cluster
               coordinated-shutdown.exit-jvm = off
+              # for a peer that starts again where it was and does not say so: members do
+              remote.artery.advanced.inject-handshake-interval = 5 s
               cluster {
+                jmx.enabled = off
                 gossip-interval = 1 s
                 leader-actions-interval = 500 ms
                 seed-node-timeout = 3 s
                 retry-unsuccessful-join-after = 2 s
                 shutdown-after-unsuccessful-join-seed-nodes = off
+                # with every beat each node asks up to nine others, and answers as many
                 failure-detector {
-                  heartbeat-interval = 500 ms
+                  heartbeat-interval = 1 s
                   acceptable-heartbeat-pause = 2 s
-                  expected-response-after = 500 ms
+                  expected-response-after = 1 s
                 }
                 downing-provider-class = "akka.cluster.sbr.SplitBrainResolverProvider"
                 split-brain-resolver {

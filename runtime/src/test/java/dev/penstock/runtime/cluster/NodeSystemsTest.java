@@ -1,0 +1,57 @@
+package dev.penstock.runtime.cluster;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import akka.actor.typed.ActorSystem;
+import akka.actor.typed.javadsl.Behaviors;
+import akka.cluster.typed.Cluster;
+import com.typesafe.config.Config;
+import dev.penstock.runtime.config.NodeConfig;
+import dev.penstock.runtime.config.NodeLoader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Nodes at rest wake seldom, and yet the dead are out of the cluster in time. */
+class NodeSystemsTest {
+    private static Config settings;
+
+    @BeforeAll
+    static void startANode(@TempDir Path folder) throws Exception {
+        Path file = folder.resolve("node.conf");
+        Files.writeString(file, "cluster { role = both, port = 0, bind = 127.0.0.1 }");
+        NodeConfig node = NodeLoader.load(file, List.of());
+        ActorSystem<Void> system =
+                NodeSystems.member(Behaviors.empty(), node, 0, NodeSystems.identity("a", "test"));
+        Cluster.get(system); // else it is still on its way when the system ends
+        settings = system.settings().config();
+        system.terminate();
+    }
+
+    @Test
+    void aSilentNodeIsOutWithinTenSecondsAndAPauseOfTwoIsNoSilence() {
+        Duration beat = settings.getDuration("akka.cluster.failure-detector.heartbeat-interval");
+        Duration pause =
+                settings.getDuration("akka.cluster.failure-detector.acceptable-heartbeat-pause");
+        Duration settling = settings.getDuration("akka.cluster.split-brain-resolver.stable-after");
+        assertThat(beat.plus(pause).plus(settling)).isLessThan(Duration.ofSeconds(10));
+        assertThat(pause).isGreaterThanOrEqualTo(Duration.ofSeconds(2));
+    }
+
+    /** In a partition, a side must see all of the other as unreachable: few observers miss some. */
+    @Test
+    void everyNodeIsWatchedByAsManyAsAkkaAdvises() {
+        assertThat(settings.getInt("akka.cluster.failure-detector.monitored-by-nr-of-members"))
+                .isGreaterThanOrEqualTo(9);
+    }
+
+    @Test
+    void theClusterNeedsNoSchedulerOfItsOwn() {
+        assertThat(settings.getDuration("akka.scheduler.tick-duration"))
+                .isLessThanOrEqualTo(settings.getDuration("akka.cluster.scheduler.tick-duration"));
+    }
+}
