@@ -93,6 +93,22 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
         return Behaviors.setup(context -> new NodeActor(context, info, resources));
     }
 
+    /**
+     * The same, which does not wait to be found: membership takes a second that a run which waits
+     * for this node need not lose.
+     *
+     * @param supervisor who waits
+     */
+    public static Behavior<Command> create(
+            NodeInfo info, RankResources resources, ActorRef<Introduction> supervisor) {
+        return Behaviors.setup(
+                context -> {
+                    var node = new NodeActor(context, info, resources);
+                    node.introduce(supervisor);
+                    return node;
+                });
+    }
+
     @Override
     public Receive<Command> createReceive() {
         return newReceiveBuilder()

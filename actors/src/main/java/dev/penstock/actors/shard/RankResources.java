@@ -114,4 +114,23 @@ public record RankResources(
                 transfers,
                 action);
     }
+
+    /** These resources in a process that does something before it opens a device. */
+    public RankResources beforeDevices(Runnable action) {
+        return new RankResources(
+                plan,
+                rank -> {
+                    action.run();
+                    return devices.open(rank);
+                },
+                programs,
+                dataPlane,
+                checkpoints,
+                faults,
+                mirrors,
+                collectives,
+                library,
+                transfers,
+                fenced);
+    }
 }

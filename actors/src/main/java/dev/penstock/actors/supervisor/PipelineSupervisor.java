@@ -109,6 +109,12 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
 
     private static final Duration TICK = Duration.ofMillis(200);
 
+    /**
+     * Name of the supervisor's child that hears what nodes say of themselves. One that was started
+     * by the supervisor's process need not wait to be listed and asked.
+     */
+    public static final String INTRODUCTIONS = "introductions";
+
     private final RunPlan plan;
     private final RunListener listener;
     private final SupervisorServices services;
@@ -141,7 +147,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
         this.key = NodeActor.key(plan.runId());
         this.events = context.messageAdapter(RankEvent.class, Reported::new);
         this.hostAnswers = context.messageAdapter(NodeActor.HostAnswer.class, HostAnswered::new);
-        this.introductions = context.messageAdapter(NodeActor.Introduction.class, Introduced::new);
+        this.introductions = context.spawn(introductions(context.getSelf()), INTRODUCTIONS);
         var listings = context.messageAdapter(Receptionist.Listing.class, NodesListed::new);
         context.getSystem().receptionist().tell(Receptionist.subscribe(key, listings));
         timers.startTimerWithFixedDelay(new Tick(), TICK);
@@ -184,6 +190,14 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
                                         new PipelineSupervisor(
                                                 context, timers, plan, listener, services,
                                                 beginning, outcome)));
+    }
+
+    private static Behavior<NodeActor.Introduction> introductions(ActorRef<Command> supervisor) {
+        return Behaviors.receiveMessage(
+                introduction -> {
+                    supervisor.tell(new Introduced(introduction));
+                    return Behaviors.same();
+                });
     }
 
     @Override

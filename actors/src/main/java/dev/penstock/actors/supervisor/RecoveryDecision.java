@@ -62,7 +62,7 @@ final class RecoveryDecision {
         } else if (mirrored && under.hasRoom.orElseThrow()) {
             under.restart = Restart.MIRROR;
             under.start = new RankStart.Kept();
-        } else if (homesMatter() && anyWithoutNode(under, missing)) {
+        } else if (homesMatter() && askForNodes(under, missing)) {
             return; // nobody opens links before all are somewhere
         } else {
             under.restart = Restart.CHECKPOINT;
@@ -73,6 +73,16 @@ final class RecoveryDecision {
         missing.forEach(rank -> settle(under, rank, now));
         resume(under);
         missing.forEach(rank -> hostOrAskForNode(under, rank));
+    }
+
+    /**
+     * A process takes long to start, and without mirrors each dead rank without a spare one needs
+     * it, whatever will be decided: it is asked for while the living still prepare.
+     */
+    void askAhead(RecoveryAttempt under) {
+        if (!plan.mirrors() && !under.gathers() && !links.areDown()) {
+            askForNodes(under, missing());
+        }
     }
 
     private void resume(RecoveryAttempt under) {
@@ -93,6 +103,14 @@ final class RecoveryDecision {
         if (ranks.hasNode(rank)) {
             host(under, rank);
         } else {
+            askForNode(under, rank);
+        }
+    }
+
+    /** Once in an epoch. */
+    private void askForNode(RecoveryAttempt under, int rank) {
+        if (!under.askedFor.get(rank)) {
+            under.askedFor.set(rank);
             out.add(new Effect.StartProcess(Optional.of(rank)));
         }
     }
@@ -113,16 +131,11 @@ final class RecoveryDecision {
         return under.hasRoom.isEmpty();
     }
 
-    /** Whether a rank has nowhere to go yet; a process is asked for, once. */
-    private boolean anyWithoutNode(RecoveryAttempt under, List<Integer> missing) {
+    /** Whether a rank has nowhere to go yet; a process is asked for. */
+    private boolean askForNodes(RecoveryAttempt under, List<Integer> missing) {
         List<Integer> homeless =
                 missing.stream().filter(rank -> placer.replacementFor(rank).isEmpty()).toList();
-        for (int rank : homeless) {
-            if (!under.askedFor.get(rank)) {
-                under.askedFor.set(rank);
-                out.add(new Effect.StartProcess(Optional.of(rank)));
-            }
-        }
+        homeless.forEach(rank -> askForNode(under, rank));
         return !homeless.isEmpty();
     }
 

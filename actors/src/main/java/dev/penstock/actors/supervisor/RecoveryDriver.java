@@ -96,6 +96,7 @@ final class RecoveryDriver {
                 out.tell(rank, new RankOrder.Prepare(epoch));
             }
         }
+        decision.askAhead(under);
         decideIfReady(under, now);
         return Turn.GO_ON;
     }

@@ -158,6 +158,7 @@ class MirrorDecisionTest {
         holdersHaveRoom = false;
 
         kill(1);
+        assertThat(effects).doesNotContain(new Effect.StartProcess(Optional.of(1)));
         prepared(2, Map.of(0, state(0, 1, -1), 2, state(2, 1, -1), 3, state(3, 1, -1)));
 
         assertThat(effects)

@@ -55,6 +55,20 @@ class RunCoordinatorTest {
     }
 
     @Test
+    void aDeadRanksProcessStartsWhileTheOthersPrepare() {
+        run.open().step().dies(2);
+        assertThat(run.started()).containsExactly(Optional.of(2));
+
+        run.take(run.coordinator.onNode(new NodeInfo("new", 99, Optional.of(2)), run.now));
+        assertThat(run.births()).as("nobody resumes yet").hasSize(4);
+        run.prepared(0, 1, 3);
+
+        assertThat(run.births()).hasSize(5);
+        assertThat(run.births().getLast().rank()).isEqualTo(2);
+        assertThat(run.started()).hasSize(1);
+    }
+
+    @Test
     void theListenerHearsWhoTakesPartAndHowOldTheLeasesAre() {
         run.withLongLeases().open();
         assertThat(run.members())

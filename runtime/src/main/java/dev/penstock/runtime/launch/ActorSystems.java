@@ -35,6 +35,7 @@ final class ActorSystems {
                 bind.bind-timeout = 20 s # many processes that start on few cores
               }
               cluster {
+                jmx.enabled = off
                 # all members live on this host and start together
                 gossip-interval = 200 ms
                 leader-actions-interval = 200 ms

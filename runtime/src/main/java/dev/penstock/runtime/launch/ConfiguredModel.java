@@ -1,6 +1,7 @@
 package dev.penstock.runtime.launch;
 
 import dev.penstock.runtime.checkpoint.Gpt2Config;
+import dev.penstock.runtime.config.DeviceSection;
 import dev.penstock.runtime.config.OptimizerSection;
 import dev.penstock.runtime.config.RunConfig;
 import dev.penstock.runtime.model.AdamWSettings;
@@ -80,22 +81,24 @@ final class ConfiguredModel {
                         config.microBatchesOfReplica(),
                         schedule.sliceTokens(),
                         config.device().reductionBlock());
-        var precision =
-                switch (config.device().precision()) {
-                    case FLOAT32 -> Precision.FLOAT32;
-                    case BF16 -> Precision.BF16;
-                };
         return new GptSettings(
                 shape,
                 partition,
                 batch,
-                precision,
+                precision(config.device()),
                 optimizer,
                 seed,
                 config.schedule().recompute().blocks(section.layers()),
                 config.grid(),
                 config.parallel().zero(),
                 config.parallel().sequence());
+    }
+
+    static Precision precision(DeviceSection section) {
+        return switch (section.precision()) {
+            case FLOAT32 -> Precision.FLOAT32;
+            case BF16 -> Precision.BF16;
+        };
     }
 
     private static AdamWSettings optimizer(OptimizerSection section, int steps) {

@@ -11,7 +11,9 @@ import dev.penstock.actors.supervisor.PipelineSupervisor.LinkRestarted;
 import dev.penstock.actors.supervisor.PipelineSupervisor.ProcessDied;
 import java.io.UncheckedIOException;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -27,6 +29,10 @@ final class LocalProcesses implements ProcessSupply, AutoCloseable {
     private final RunAssembly assembly;
     private final CompletableFuture<ActorRef<Command>> supervisor = new CompletableFuture<>();
     private final CompletableFuture<String> seed = new CompletableFuture<>();
+
+    /** Processes that ranks were placed in. */
+    private final Set<Long> taken = ConcurrentHashMap.newKeySet();
+
     private @Nullable MediaDriverHandle driver;
     private @Nullable StageProcesses stages;
     private boolean closed;
@@ -68,11 +74,19 @@ final class LocalProcesses implements ProcessSupply, AutoCloseable {
         if (closed || driver == null || stages == null) {
             return;
         }
+        if (rank.flatMap(stages::living).filter(pid -> !taken.contains(pid)).isPresent()) {
+            return; // asked for in an earlier epoch, and on its way
+        }
         try {
             stages.start(rank, driver.directory(), seed.join());
         } catch (UncheckedIOException e) {
             supervisor.join().tell(new ProcessDied(NO_PROCESS, rank, "" + e.getMessage()));
         }
+    }
+
+    @Override
+    public void placed(int rank, String node, long pid) {
+        taken.add(pid);
     }
 
     /** Waits for the new driver on a thread of its own. */

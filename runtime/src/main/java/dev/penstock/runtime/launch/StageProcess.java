@@ -1,18 +1,21 @@
 package dev.penstock.runtime.launch;
 
+import akka.actor.typed.ActorRef;
+import akka.actor.typed.ActorRefResolver;
 import akka.actor.typed.ActorSystem;
 import akka.actor.typed.Behavior;
 import akka.actor.typed.javadsl.Behaviors;
-import dev.penstock.actors.dataplane.DataPlane;
 import dev.penstock.actors.node.NodeActor;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.shard.RankResources;
+import dev.penstock.actors.supervisor.PipelineSupervisor;
 import dev.penstock.runtime.config.ConfigLoader;
 import dev.penstock.runtime.config.LoadedConfig;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -50,35 +53,48 @@ public final class StageProcess {
                         rank.isEmpty(),
                         Optional.empty());
 
-        // joining takes about as long as reading the data and building the model's plan: both at
-        // once
-        ActorSystem<RankResources> system = ActorSystems.clustered(hosting(info), List.of(seed));
-        LOG.info("{} joins {}", info.name(), seed);
-        DataPlane dataPlane;
+        // somebody may wait for this process: it joins while it reads its data
+        CompletableFuture<RankResources> resources =
+                CompletableFuture.supplyAsync(
+                        () -> resources(directory, driverDirectory),
+                        task -> Thread.ofPlatform().name("resources").start(task));
+        ActorSystem<RankResources> system;
         try {
-            LoadedConfig config =
-                    ConfigLoader.loadWithOrigins(
-                            directory.resolve(RunAssembly.LAUNCH_CONFIG), List.of());
-            RunAssembly assembly = RunAssembly.of(config, RunOptions.read(directory));
-            dataPlane = assembly.openDataPlane(driverDirectory);
-            system.tell(assembly.resources(dataPlane).whenFenced(StageProcess::endFenced));
+            system = ActorSystems.clustered(hosting(info, seed), List.of(seed));
+            LOG.info("{} joins {}", info.name(), seed);
+            system.tell(resources.join());
         } catch (RuntimeException | Error e) {
             LOG.error("{} cannot start", info.name(), e);
-            Runtime.getRuntime().halt(1); // the actor system would keep the process alive
+            Runtime.getRuntime().halt(1); // other threads would keep the process alive
             throw e;
         }
         awaitEndOfInput();
-        dataPlane.close();
+        resources.join().dataPlane().close();
         system.terminate();
         // The cluster would take seconds to say goodbye to members that end as well.
         Runtime.getRuntime().halt(0);
     }
 
+    private static RankResources resources(Path directory, Path driverDirectory) {
+        LoadedConfig config =
+                ConfigLoader.loadWithOrigins(
+                        directory.resolve(RunAssembly.LAUNCH_CONFIG), List.of());
+        WarmUp warmUp = WarmUp.start(config.config().device());
+        RunAssembly assembly = RunAssembly.of(config, RunOptions.read(directory));
+        return assembly.resources(assembly.openDataPlane(driverDirectory))
+                .whenFenced(StageProcess::endFenced)
+                .beforeDevices(warmUp::close);
+    }
+
     /** Hosts ranks from when it has the resources for them. */
-    private static Behavior<RankResources> hosting(NodeInfo info) {
+    private static Behavior<RankResources> hosting(NodeInfo info, String seed) {
         return Behaviors.receive(
                 (context, resources) -> {
-                    context.spawn(NodeActor.create(info, resources), "node");
+                    ActorRef<NodeActor.Introduction> supervisor =
+                            ActorRefResolver.get(context.getSystem())
+                                    .resolveActorRef(
+                                            seed + "/user/" + PipelineSupervisor.INTRODUCTIONS);
+                    context.spawn(NodeActor.create(info, resources, supervisor), "node");
                     return Behaviors.same();
                 });
     }

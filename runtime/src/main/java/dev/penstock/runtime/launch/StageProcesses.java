@@ -75,6 +75,11 @@ final class StageProcesses implements AutoCloseable {
         child.onExit().thenAccept(ended -> onExit(ended, rank, output));
     }
 
+    /** The last child that was started for this rank, while it lives. */
+    synchronized Optional<Long> living(int rank) {
+        return Optional.ofNullable(latest.get(rank)).filter(Process::isAlive).map(Process::pid);
+    }
+
     /** Of this process alone: one that was given up may still write when another has its place. */
     private String name(Optional<Integer> rank) {
         if (rank.isEmpty()) {
