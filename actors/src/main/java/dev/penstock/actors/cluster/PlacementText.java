@@ -81,7 +81,7 @@ final class PlacementText {
                                         sealed
                                                 ? "sealed with the run's key"
                                                 : "checked but not sealed: there is no TLS to carry"
-                                                      + " a key"));
+                                                        + " a key"));
     }
 
     private static String numbers(List<Integer> ranks) {

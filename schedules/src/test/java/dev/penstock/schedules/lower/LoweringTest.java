@@ -288,11 +288,11 @@ class LoweringTest {
         assertThat(programs(reduced(schedule, GradientReduction.PER_STEP)))
                 .isEqualTo(
                         "rank 0: 0F0 1F0 1I0 1W0 0F1 (1F1;0B0)OVERLAP_F_B 1B1 1REDUCE_GRAD 0I1 0W1"
-                            + " 0REDUCE_GRAD\n");
+                                + " 0REDUCE_GRAD\n");
         assertThat(programs(reduced(schedule, GradientReduction.PER_MICRO_BATCH)))
                 .isEqualTo(
                         "rank 0: 0F0 1F0 1I0 1W0 1REDUCE_GRAD 0F1 (1F1;0B0)OVERLAP_F_B 0REDUCE_GRAD"
-                            + " 1B1 1REDUCE_GRAD 0I1 0W1 0REDUCE_GRAD\n");
+                                + " 1B1 1REDUCE_GRAD 0I1 0W1 0REDUCE_GRAD\n");
     }
 
     @Test
@@ -338,7 +338,7 @@ class LoweringTest {
         assertThat(programs(reduced(schedule, GradientReduction.PER_MICRO_BATCH)))
                 .isEqualTo(
                         "rank 0: 0F0s0 0F0s1 0B0s1 0F1s0 0F1s1 0B1s1 0B0s0 0REDUCE_GRAD 0B1s0"
-                            + " 0REDUCE_GRAD\n");
+                                + " 0REDUCE_GRAD\n");
     }
 
     @Test

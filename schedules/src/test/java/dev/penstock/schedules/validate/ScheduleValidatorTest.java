@@ -77,7 +77,7 @@ class ScheduleValidatorTest {
         assertThat(messages(withoutTurns, Conditions.training().with(InFlight.uniform(1))))
                 .containsExactly(
                         "deadlock: rank 0 at 0SEND_F3 waits for room that 1RECV_F2 makes of rank 1,"
-                            + " which at 1SEND_B1 waits for room that 0RECV_B0 makes of rank 0");
+                                + " which at 1SEND_B1 waits for room that 0RECV_B0 makes of rank 0");
     }
 
     @Test
