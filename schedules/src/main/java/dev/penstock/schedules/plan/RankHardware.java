@@ -1,6 +1,7 @@
 package dev.penstock.schedules.plan;
 
 import java.util.List;
+import java.util.stream.IntStream;
 
 /**
  * What one pipeline rank works with: of all its devices and ways the slowest and smallest, since
@@ -28,11 +29,19 @@ record RankHardware(
                 groups.stream().mapToDouble(g -> g.device().flopsPerSecond()).min().orElseThrow(),
                 groups.stream().mapToDouble(g -> g.device().bytesPerSecond()).min().orElseThrow(),
                 groups.stream().mapToLong(g -> g.device().memoryBytes()).min().orElseThrow(),
-                inside,
+                areShardsInsideNodes(cluster, layout, first) ? inside : cluster.network(),
                 // every shard's ring of replicas crosses the node's network once
                 cluster.isOneNode(first, end)
                         ? inside
                         : cluster.network().sharedBy(layout.tensor()));
+    }
+
+    /** Plans keep them there; a configuration may cut as it likes. */
+    private static boolean areShardsInsideNodes(Cluster cluster, Layout layout, int first) {
+        int shards = layout.tensor();
+        return IntStream.range(0, layout.data())
+                .map(replica -> first + replica * shards)
+                .allMatch(shard -> cluster.isOneNode(shard, shard + shards));
     }
 
     /** The way from one rank to another, one shard's share. */
