@@ -52,8 +52,9 @@ final class HardwareModel {
     }
 
     /**
-     * Costs of a configuration's order as its run has it: its shards, replicas, what these divide,
-     * its batch and its cut into stages. Parts of a context are as if there were none.
+     * Costs of a configuration's order as its run has it: its shards, replicas, what these divide
+     * and when they gather and sum it, its batch, its cut into stages and the blocks that it runs
+     * again.
      *
      * @param modelText another model than the configuration's
      * @throws BadInputException with everything that is wrong
@@ -64,6 +65,11 @@ final class HardwareModel {
         PipelineShape shape = schedule.shape();
         var layout = new Layout(shape.ranks(), run.grid().tensor(), run.grid().data());
         Optional<ClusterConfig> cluster = cluster(clusterFile, layout.devices(), problems);
+        if (run.grid().context() > 1) {
+            problems.add(
+                    "--hardware: expected a configuration without parts of a context, whose rings it does not know, got parallel.context = %d; try --profile with a run of it"
+                            .formatted(run.grid().context()));
+        }
         Optional<ModelShape> model =
                 modelText.isPresent()
                         ? new PlannedModel(problems).read(modelText.get())
@@ -80,7 +86,7 @@ final class HardwareModel {
                         shape.microBatches(),
                         trained.tokens(shape.sliceLengths()),
                         run.schedule().recompute().units());
-        return HardwareCosts.of(
+        return HardwareCosts.ofRun(
                 new PlanRequest(
                         trained,
                         devices.trainingBytes(),
@@ -91,7 +97,8 @@ final class HardwareModel {
                         .partition()
                         .filter(_ -> modelText.isEmpty())
                         .orElse(trained.evenPartition(shape.stages())),
-                schedule.placement());
+                schedule,
+                run.schedule().recompute().blocks(trained.layers()));
     }
 
     /** Of what replicas divide; one alone has nobody to divide it with. */

@@ -114,6 +114,33 @@ class SimulateAndMemoryTest {
                 .contains("at least 8 devices");
     }
 
+    /** By ops or block by block, the same work is done again; by which ops changes who waits. */
+    @Test
+    void hardwareRunsAgainAndGathersWhatTheConfigurationSays() throws IOException {
+        String[] run = {
+            "../sample-configs/zero.conf", "--hardware=../sample-configs/clusters/4-laptops.conf"
+        };
+
+        long kept = busy(run);
+        long units = busy(with(run, "--set=schedule.recompute=full"));
+        long blocks = busy(with(run, "--set=schedule.recompute=blocks"));
+        long once = makespan(with(run, "--set=parallel.zero.residency=step"));
+        long often = makespan(with(run, "--set=parallel.zero.residency=micro-batch"));
+
+        assertThat(blocks).isEqualTo(units).isGreaterThan(kept);
+        assertThat(often).isGreaterThan(2 * once);
+        assertThat(refused("simulate", with(run, "--set=parallel { data = 1, context = 2 }")))
+                .contains("without parts of a context", "parallel.context = 2");
+    }
+
+    private static long busy(String[] run) throws IOException {
+        return simulated(run).at("/ranks/0/busy").asLong();
+    }
+
+    private static long makespan(String[] run) throws IOException {
+        return simulated(run).get("makespan").asLong();
+    }
+
     @Test
     void aStragglerMakesEverybodyWait() throws IOException {
         JsonNode slow = simulated(with(GPIPE, "--straggler=1=2"));

@@ -1,12 +1,17 @@
 package dev.penstock.schedules.plan;
 
 import dev.penstock.schedules.ir.Channel;
+import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.Placement;
+import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
 import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.Traffic;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.stream.IntStream;
 
 /**
  * Costs that follow from a hardware description: FLOPs at the rate that the devices reach, memory
@@ -23,14 +28,27 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
     /** By stage. */
     private final long[] reductions;
 
+    /** By stage: of all its parameters; 0 where computations gather them. */
+    private final long[] gathers;
+
     /** By slice: bytes on each shard's way to the next stage. */
     private final long[] hopBytes;
 
     HardwareCosts(PipelineWork work, Placement placement, StageTimes times, long[] reductions) {
+        this(work, placement, times, reductions, new long[placement.stages()]);
+    }
+
+    private HardwareCosts(
+            PipelineWork work,
+            Placement placement,
+            StageTimes times,
+            long[] reductions,
+            long[] gathers) {
         this.work = work;
         this.placement = placement;
         this.times = times;
         this.reductions = reductions;
+        this.gathers = gathers;
         this.hopBytes = new long[work.slices()];
         for (int slice = 0; slice < hopBytes.length; slice++) {
             hopBytes[slice] =
@@ -50,20 +68,69 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
      */
     public static HardwareCosts of(
             PlanRequest request, PlanChoice choice, List<Integer> partition, Placement placement) {
-        int sequences = request.batch() / choice.layout().data() / choice.microBatches();
-        var work =
-                PipelineWork.of(
-                        request,
-                        LayoutHardware.of(request.cluster(), choice.layout()),
-                        sequences,
-                        choice.sliceLengths(),
-                        choice.recompute());
+        PipelineWork work = work(request, choice);
         var times = new StageTimes(work, partition, placement, choice.zero());
         return new HardwareCosts(
                 work,
                 placement,
                 times,
                 StepTail.reductions(work, partition, placement, choice.zero()));
+    }
+
+    /**
+     * The costs of a run's order, in which gathers and sums of replicas are ops: they run beside
+     * the computations, as often as the order has them. Where ZeRO 3 has no such ops for its
+     * gathers, these are inside the computations, as in {@link #of}.
+     *
+     * @param partition blocks of each stage
+     * @param order lowered as it is run
+     * @param rerun blocks, counted over the whole model, whose forward runs again right before
+     *     their backward; beside what the order or the choice recomputes
+     */
+    public static HardwareCosts ofRun(
+            PlanRequest request,
+            PlanChoice choice,
+            List<Integer> partition,
+            Schedule order,
+            Set<Integer> rerun) {
+        PipelineWork work = work(request, choice);
+        Placement placement = order.placement();
+        boolean byOps =
+                order.programs().stream()
+                        .flatMap(program -> program.ops().stream())
+                        .anyMatch(op -> op instanceof Op.GatherParameters);
+        var inside =
+                new StageTimes.Inside(
+                        choice.zero().dividesParameters() && !byOps,
+                        false,
+                        ofStages(rerun, partition));
+        return new HardwareCosts(
+                work,
+                placement,
+                new StageTimes(work, partition, placement, inside),
+                StepTail.sums(work, partition, placement, choice.zero()),
+                StepTail.gathers(work, partition, placement));
+    }
+
+    private static PipelineWork work(PlanRequest request, PlanChoice choice) {
+        return PipelineWork.of(
+                request,
+                LayoutHardware.of(request.cluster(), choice.layout()),
+                request.batch() / choice.layout().data() / choice.microBatches(),
+                choice.sliceLengths(),
+                choice.recompute());
+    }
+
+    /** How many of these blocks each stage has. */
+    private static List<Integer> ofStages(Set<Integer> blocks, List<Integer> partition) {
+        List<Integer> counts = new ArrayList<>();
+        int first = 0;
+        for (int count : partition) {
+            int end = first + count;
+            counts.add((int) IntStream.range(first, end).filter(blocks::contains).count());
+            first = end;
+        }
+        return counts;
     }
 
     @Override
@@ -83,7 +150,12 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
 
     @Override
     public long backgroundNanos(int rank, Op op) {
-        return op instanceof Op.ReduceGradients(int stage) ? reductions[stage] : 0;
+        return switch (op) {
+            case Op.ReduceGradients(int stage) -> reductions[stage];
+            case Op.GatherParameters(int stage, LayerRange layers) ->
+                    Math.round(gathers[stage] * times.share(stage, layers));
+            case Op.UnitOp _, Op.Overlapped _, Op.ReleaseParameters _ -> 0;
+        };
     }
 
     @Override
@@ -118,7 +190,11 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
         int from = placement.rankOf(fromStage);
         int to = placement.rankOf(toStage);
         int ranks = work.layout().pipeline();
-        // neighbours, also over the end of a loop
-        return work.hardware().hops().get((from + 1) % ranks == to ? from : to);
+        if ((from + 1) % ranks == to) {
+            return work.hardware().hops().get(from);
+        }
+        return (to + 1) % ranks == from
+                ? work.hardware().hops().get(to)
+                : RankHardware.hop(work.request().cluster(), work.layout(), from, to);
     }
 }

@@ -30,10 +30,11 @@ record RankHardware(
                 groups.stream().mapToDouble(g -> g.device().bytesPerSecond()).min().orElseThrow(),
                 groups.stream().mapToLong(g -> g.device().memoryBytes()).min().orElseThrow(),
                 areShardsInsideNodes(cluster, layout, first) ? inside : cluster.network(),
-                // every shard's ring of replicas crosses the node's network once
+                // the ring of replicas of every shard that a node has crosses its network once
                 cluster.isOneNode(first, end)
                         ? inside
-                        : cluster.network().sharedBy(layout.tensor()));
+                        : cluster.network()
+                                .sharedBy(Math.min(layout.tensor(), mostOnANode(groups))));
     }
 
     /** Plans keep them there; a configuration may cut as it likes. */
@@ -53,8 +54,11 @@ record RankHardware(
         if (cluster.isOneNode(first, end)) {
             return slowestInside(groups);
         }
-        int senders = groups.stream().mapToInt(NodeGroup::devicesPerNode).max().orElse(1);
-        return cluster.network().sharedBy(Math.min(senders, size));
+        return cluster.network().sharedBy(Math.min(mostOnANode(groups), size));
+    }
+
+    private static int mostOnANode(List<NodeGroup> groups) {
+        return groups.stream().mapToInt(NodeGroup::devicesPerNode).max().orElse(1);
     }
 
     /** A device that has the least memory of the rank's. */

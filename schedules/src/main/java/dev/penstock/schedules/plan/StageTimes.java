@@ -1,6 +1,8 @@
 package dev.penstock.schedules.plan;
 
+import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.Placement;
+import java.util.Collections;
 import java.util.List;
 
 /**
@@ -11,12 +13,40 @@ import java.util.List;
  * after every backward. So an op takes the longer of both.
  */
 final class StageTimes {
+    /**
+     * What computations do beside computing.
+     *
+     * @param gather whether they gather the parameters that they need
+     * @param scatter whether backwards sum their gradients
+     * @param rerun entry s: blocks of stage s whose forward runs again inside a backward, one by
+     *     one
+     */
+    record Inside(boolean gather, boolean scatter, List<Integer> rerun) {
+        Inside {
+            rerun = List.copyOf(rerun);
+        }
+
+        /** As plans count. */
+        static Inside of(ZeroStage zero, int stages) {
+            return new Inside(
+                    zero.dividesParameters(),
+                    zero.dividesGradients(),
+                    Collections.nCopies(stages, 0));
+        }
+    }
+
     private final long[][] forward;
     private final long[][] backward;
     private final long[][] backwardInput;
     private final long[][] backwardWeight;
+    private final List<Integer> partition;
 
     StageTimes(PipelineWork work, List<Integer> partition, Placement placement, ZeroStage zero) {
+        this(work, partition, placement, Inside.of(zero, partition.size()));
+    }
+
+    StageTimes(PipelineWork work, List<Integer> partition, Placement placement, Inside inside) {
+        this.partition = List.copyOf(partition);
         int stages = partition.size();
         int slices = work.slices();
         this.forward = new long[stages][slices];
@@ -33,17 +63,16 @@ final class StageTimes {
             long parameters = work.stageParameters(blocks, first, last);
             Link link = rank.hardware().dataLink();
             long gather =
-                    zero.dividesParameters()
-                            ? oneWay(link, replicas, parameters * bytes.parameter())
-                            : 0;
+                    inside.gather() ? oneWay(link, replicas, parameters * bytes.parameter()) : 0;
             long scatter =
-                    zero.dividesGradients()
-                            ? oneWay(link, replicas, parameters * bytes.gradient())
-                            : 0;
+                    inside.scatter() ? oneWay(link, replicas, parameters * bytes.gradient()) : 0;
             for (int slice = 0; slice < slices; slice++) {
                 BlockWork block = rank.slices().get(slice);
                 long f = blocks * block.forward() + extra(first, block.embedding(), last, block);
-                long i = blocks * block.backwardInput() + (last ? block.head() : 0);
+                long i =
+                        blocks * block.backwardInput()
+                                + inside.rerun().get(stage) * block.forward()
+                                + (last ? block.head() : 0);
                 long w =
                         blocks * block.backwardWeight()
                                 + extra(first, block.embedding(), last, block);
@@ -61,6 +90,15 @@ final class StageTimes {
 
     private static long extra(boolean first, long embedding, boolean last, BlockWork block) {
         return (first ? embedding : 0) + (last ? block.head() : 0);
+    }
+
+    /** Of a stage's blocks, how many are these layers: 0 to 1. */
+    double share(int stage, LayerRange layers) {
+        int blocks = partition.get(stage);
+        int end = (int) Math.min(blocks, layers.last() + 1L);
+        return layers.isAll()
+                ? 1
+                : Math.max(0, end - layers.first()) / (double) Math.max(1, blocks);
     }
 
     long forward(int stage, int slice) {

@@ -15,24 +15,53 @@ final class StepTail {
     /** Entry s: nanoseconds of stage s's reduction; ZeRO 2 and 3 reduce inside the backwards. */
     static long[] reductions(
             PipelineWork work, List<Integer> partition, Placement placement, ZeroStage zero) {
-        var reductions = new long[partition.size()];
+        return zero.dividesGradients()
+                ? new long[partition.size()]
+                : sums(work, partition, placement, zero);
+    }
+
+    /** Entry s: nanoseconds of one sum of stage s's gradients over its replicas. */
+    static long[] sums(
+            PipelineWork work, List<Integer> partition, Placement placement, ZeroStage zero) {
+        return ofStages(
+                partition,
+                placement,
+                work,
+                work.request().bytes().gradient(),
+                zero == ZeroStage.NONE ? Collectives::allReduceNanos : Collectives::oneWayNanos);
+    }
+
+    /** Entry s: nanoseconds of one gather of stage s's parameters. */
+    static long[] gathers(PipelineWork work, List<Integer> partition, Placement placement) {
+        return ofStages(
+                partition,
+                placement,
+                work,
+                work.request().bytes().parameter(),
+                Collectives::oneWayNanos);
+    }
+
+    @FunctionalInterface
+    private interface Nanos {
+        double of(Link link, int replicas, double bytes);
+    }
+
+    private static long[] ofStages(
+            List<Integer> partition,
+            Placement placement,
+            PipelineWork work,
+            long bytesEach,
+            Nanos nanos) {
+        var ofStages = new long[partition.size()];
         int last = partition.size() - 1;
         for (int stage = 0; stage <= last; stage++) {
             Link link = work.ranks().get(placement.rankOf(stage)).hardware().dataLink();
-            int replicas = work.layout().data();
-            double gradients =
-                    (double) work.request().bytes().gradient()
-                            * work.stageParameters(partition.get(stage), stage == 0, stage == last);
-            reductions[stage] =
-                    switch (zero) {
-                        case NONE ->
-                                Math.round(Collectives.allReduceNanos(link, replicas, gradients));
-                        case OPTIMIZER ->
-                                Math.round(Collectives.oneWayNanos(link, replicas, gradients));
-                        case GRADIENTS, PARAMETERS -> 0;
-                    };
+            long parameters = work.stageParameters(partition.get(stage), stage == 0, stage == last);
+            ofStages[stage] =
+                    Math.round(
+                            nanos.of(link, work.layout().data(), (double) bytesEach * parameters));
         }
-        return reductions;
+        return ofStages;
     }
 
     /**

@@ -95,6 +95,18 @@ class ClusterTest {
                 .isEqualTo(new RankHardware(5e9, 2e9, 40, new Link(5, 4e9), new Link(11, 1e9)));
     }
 
+    /** As a configuration may cut, and no plan does: a node has no more rings than devices. */
+    @Test
+    void shardsInDifferentNodesShareNoNetworkWithEachOther() {
+        Cluster apart = CountingHardware.cluster(4, 1);
+        Link network = CountingHardware.NETWORK;
+
+        RankHardware rank = RankHardware.of(apart, new Layout(1, 2, 2), 0);
+
+        assertThat(rank.tensorLink()).isEqualTo(network);
+        assertThat(rank.dataLink()).isEqualTo(network);
+    }
+
     @Test
     void aHopStaysInTheNodeOrSharesItsNetwork() {
         var pairs = new Layout(6, 2, 1);
