@@ -75,8 +75,8 @@ public final class LayoutBenchmark {
         out.printf(
                 "%-38s %9s %10s %20s %20s %14s%n",
                 "layout", "ms/step", "tokens/s", "of one device", "of ZeRO-0", "MiB of a rank");
-        List<TrainingMeasurement> alone = found.get(ALONE);
-        List<TrainingMeasurement> zero0 = found.get(ZERO_0);
+        List<TrainingMeasurement> alone = found.getOrDefault(ALONE, List.of());
+        List<TrainingMeasurement> zero0 = found.getOrDefault(ZERO_0, List.of());
         found.forEach(
                 (row, rounds) ->
                         out.printf(

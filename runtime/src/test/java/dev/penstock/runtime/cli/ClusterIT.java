@@ -24,14 +24,21 @@ class ClusterIT {
 
     @TempDir Path folder;
 
+    /** Two shards on each node, which meet in its memory. */
     @Test
     void aClusterTrainsWithTheBitsOfOneProcess() throws Exception {
-        Trained alone = Training.onText(folder.resolve("alone")).complete();
+        Trained alone =
+                Training.onText(folder.resolve("alone")).set("parallel.tensor=2").complete();
         Path configuration = Training.onText(folder.resolve("text")).configuration();
         try (ForkedCli seed = seed("cluster.cluster-id=bits");
                 ForkedCli first = worker(seed, "cluster.cluster-id=bits");
                 ForkedCli second = worker(seed, "cluster.cluster-id=bits");
-                ForkedCli train = train(seed, configuration, "pipeline.ranks-per-node=1")) {
+                ForkedCli train =
+                        train(
+                                seed,
+                                configuration,
+                                "parallel.tensor=2",
+                                "pipeline.ranks-per-node=2")) {
             assertThat(train.awaitEnd(PATIENCE)).as(train.output()).isZero();
 
             Path run = folder.resolve("runs/tiny-1");
@@ -40,10 +47,14 @@ class ClusterIT {
                     .isEqualTo(alone.validationBits());
             assertThat(train.output())
                     .contains("the cluster trains tiny-1")
-                    .contains("placed: rank 0 on ")
+                    .contains("placed: ranks 0-1 on ")
                     .containsPattern("step 12/12 .* bubble [0-9.]+ % \\(predicted")
                     .contains("completed in");
-            assertThat(run.resolve("report.html")).exists();
+            assertThat(run.resolve("report.html"))
+                    .content()
+                    .contains("<td>kernels</td>")
+                    .as("no blocks between processes")
+                    .doesNotContain("<td>collectives</td>");
             assertThat(run.resolve("checkpoints/step-000012")).isDirectory();
             seed.signal("TERM");
             assertThat(seed.awaitEnd(PATIENCE)).as(seed.output()).isZero();

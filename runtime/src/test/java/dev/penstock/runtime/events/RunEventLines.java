@@ -17,7 +17,7 @@ public final class RunEventLines {
     private RunEventLines() {}
 
     /**
-     * Writes the event log of a quickstart on two quiet cores: {@code penstock train
+     * Writes the event log of a quickstart on two cores: {@code penstock train
      * sample-configs/quickstart.conf}.
      */
     public static void writeRecordedQuickstart(Path file) throws IOException {
