@@ -65,6 +65,12 @@ DRIVER cuDeviceGetName(char* name, int length, int) {
     return SUCCESS;
 }
 
+DRIVER cuDeviceGetUuid(char* uuid, int device) {
+    memset(uuid, 0, 16);
+    snprintf(uuid, 16, "emulated %d", number("SAME_GPU", 0) ? 0 : device);
+    return SUCCESS;
+}
+
 DRIVER cuDeviceTotalMem_v2(size_t* bytes, int) {
     *bytes = memoryOfDevice();
     return SUCCESS;

@@ -2,6 +2,7 @@ package dev.penstock.actors.collective;
 
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
@@ -17,6 +18,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.function.Function;
@@ -38,9 +40,11 @@ import org.slf4j.LoggerFactory;
 public final class LibraryGroup implements OpenGroup {
     private static final Logger LOG = LoggerFactory.getLogger(LibraryGroup.class);
 
-    /** Of what a member tells: whether it can, its process, its device, the id. */
+    /** Of what a member tells: whether it can, its device's number and identity, the id. */
     private static final int INTS = 64;
 
+    private static final int NUMBER_AT = 4;
+    private static final int IDENTITY_AT = 8;
     private static final int ID_AT = 64;
 
     private final OpenGroup others;
@@ -55,6 +59,10 @@ public final class LibraryGroup implements OpenGroup {
     private final long[] sentBytes = new long[CollectiveKind.values().length];
     private @Nullable Collective telling;
     private @Nullable CompletableFuture<Boolean> joining;
+
+    /** Sent to tell: no use of the run's. */
+    private long toldBytes;
+
     private Use use = Use.NOT_KNOWN;
 
     private enum Use {
@@ -188,6 +196,7 @@ public final class LibraryGroup implements OpenGroup {
             telling = others.allGather(told, new ShardMap(told.elements(), size(), INTS));
         }
         if (joining == null && telling.advance()) {
+            toldBytes = others.sentBytes(CollectiveKind.ALL_GATHER);
             String problem = problem();
             if (problem.isEmpty()) {
                 join();
@@ -217,8 +226,9 @@ public final class LibraryGroup implements OpenGroup {
             throw new IllegalStateException(
                     "no room for an id of %d bytes".formatted(here.idBytes()));
         }
-        mine.set(JAVA_INT, 4, (int) ProcessHandle.current().pid());
-        mine.set(JAVA_INT, 8, here.device());
+        mine.set(JAVA_INT, NUMBER_AT, here.device());
+        mine.set(JAVA_LONG, IDENTITY_AT, here.deviceId().getMostSignificantBits());
+        mine.set(JAVA_LONG, IDENTITY_AT + Long.BYTES, here.deviceId().getLeastSignificantBits());
         if (index() == 0) {
             mine.asSlice(ID_AT, here.idBytes()).copyFrom(MemorySegment.ofArray(here.newId()));
         }
@@ -233,15 +243,19 @@ public final class LibraryGroup implements OpenGroup {
         if (!missing.isEmpty()) {
             return missing;
         }
-        Set<List<Integer>> devices = new HashSet<>();
+        Set<UUID> devices = new HashSet<>();
         for (int member = 0; member < size(); member++) {
             MemorySegment its = own(member);
             if (its.get(JAVA_INT, 0) == 0) {
                 return "rank %d has none".formatted(ranks.get(member));
             }
-            int device = its.get(JAVA_INT, 8);
-            if (!devices.add(List.of(its.get(JAVA_INT, 4), device))) {
-                return "rank %d shares GPU %d with another".formatted(ranks.get(member), device);
+            var device =
+                    new UUID(
+                            its.get(JAVA_LONG, IDENTITY_AT),
+                            its.get(JAVA_LONG, IDENTITY_AT + Long.BYTES));
+            if (!devices.add(device)) {
+                return "rank %d shares GPU %d with another"
+                        .formatted(ranks.get(member), its.get(JAVA_INT, NUMBER_AT));
             }
         }
         return "";
@@ -357,9 +371,10 @@ public final class LibraryGroup implements OpenGroup {
     /** By the library, what the direct form or an even ring sends: it does not say itself. */
     @Override
     public long sentBytes(CollectiveKind kind) {
-        return use == Use.LIBRARY && kind != CollectiveKind.PASS
-                ? sentBytes[kind.ordinal()]
-                : others.sentBytes(kind);
+        if (kind == CollectiveKind.PASS || use == Use.OTHERS) {
+            return others.sentBytes(kind) - (kind == CollectiveKind.ALL_GATHER ? toldBytes : 0);
+        }
+        return sentBytes[kind.ordinal()];
     }
 
     private static void close(Optional<DeviceCollectives> opened) {

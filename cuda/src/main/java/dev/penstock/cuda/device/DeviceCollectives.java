@@ -1,5 +1,7 @@
 package dev.penstock.cuda.device;
 
+import java.util.UUID;
+
 /**
  * A device's part in sums and gathers that devices do among themselves by a library of their maker.
  * The order of addends is the library's: the same bits for all members, but others than those of
@@ -10,8 +12,14 @@ public interface DeviceCollectives extends AutoCloseable {
     /** For people, such as {@code NCCL 2.27.3 in /usr/lib/x86_64-linux-gnu/libnccl.so.2}. */
     String name();
 
-    /** Which device of its machine it is; members are to have different ones. */
+    /** Which device of its process it is, for people. */
     int device();
+
+    /**
+     * Which device it is, whatever processes and machines call it; members are to have different
+     * ones.
+     */
+    UUID deviceId();
 
     /** Bytes of {@link #newId}. */
     int idBytes();

@@ -7,6 +7,7 @@ import dev.penstock.cuda.nccl.Nccl;
 import dev.penstock.cuda.nccl.NcclMember;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.UUID;
 import java.util.function.LongConsumer;
 import jcuda.CudaException;
 import jcuda.driver.CUevent;
@@ -53,6 +54,11 @@ final class GpuCollectives implements DeviceCollectives {
     @Override
     public int device() {
         return gpu.index();
+    }
+
+    @Override
+    public UUID deviceId() {
+        return gpu.uuid();
     }
 
     @Override

@@ -1,6 +1,8 @@
 package dev.penstock.cuda.gpu;
 
 import dev.penstock.cuda.device.DeviceException;
+import java.nio.ByteBuffer;
+import java.util.UUID;
 import java.util.concurrent.atomic.AtomicLong;
 import jcuda.CudaException;
 import jcuda.driver.CUcontext;
@@ -8,6 +10,7 @@ import jcuda.driver.CUdevice;
 import jcuda.driver.CUdevice_attribute;
 import jcuda.driver.CUresult;
 import jcuda.driver.CUstream_flags;
+import jcuda.driver.CUuuid;
 import jcuda.driver.JCudaDriver;
 
 /**
@@ -72,6 +75,18 @@ final class GpuContext implements AutoCloseable {
 
     CUdevice device() {
         return device;
+    }
+
+    /** Of the GPU, the same in all processes. */
+    UUID uuid() {
+        CUuuid uuid = new CUuuid();
+        try {
+            JCudaDriver.cuDeviceGetUuid(uuid, device);
+        } catch (CudaException e) {
+            throw GpuFailure.of("asking for the identity of GPU " + index, e);
+        }
+        ByteBuffer bytes = ByteBuffer.wrap(uuid.bytes);
+        return new UUID(bytes.getLong(), bytes.getLong());
     }
 
     /** For calls of the driver about two contexts. */

@@ -86,7 +86,6 @@ public record ChaosRun(Path configuration, List<String> overrides, long seed, in
         return ChaosVerdict.of(this, training.shape(), steps, holders, truth, tried);
     }
 
-    /** More deaths than a run usually bears are the point here; what the user set still holds. */
     /** Losses are compared bit for bit, also of ranks that live elsewhere than before. */
     private static void requireOrderedSums(LoadedConfig calm, List<Problem> problems) {
         if (calm.config().library() != CollectiveLibrary.NEVER) {
@@ -100,6 +99,7 @@ public record ChaosRun(Path configuration, List<String> overrides, long seed, in
         }
     }
 
+    /** More deaths than a run usually bears are the point here; what the user set still holds. */
     private LoadedConfig load(String last) {
         List<String> all = new ArrayList<>();
         all.add("recovery.max-restarts=" + 2 * count);

@@ -80,6 +80,11 @@ final class CostArguments {
         return measured() || !costs.isEmpty();
     }
 
+    /** Whether a model is named, which need not be a configuration's. */
+    boolean namesModel() {
+        return model != null;
+    }
+
     /**
      * The model that slices are cut for.
      *

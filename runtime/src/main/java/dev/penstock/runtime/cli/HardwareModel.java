@@ -98,7 +98,8 @@ final class HardwareModel {
                         .filter(_ -> modelText.isEmpty())
                         .orElse(trained.evenPartition(shape.stages())),
                 schedule,
-                run.schedule().recompute().blocks(trained.layers()));
+                run.schedule().recompute().blocks(trained.layers()),
+                run.parallel().sequence() ? layout.tensor() : 1);
     }
 
     /** Of what replicas divide; one alone has nobody to divide it with. */

@@ -147,9 +147,8 @@ final class MeasuredCluster {
                         shape.chunks(),
                         shape.microBatches(),
                         model.tokens(shape.sliceLengths()),
-                        config.schedule().recompute().blocks(model.layers()).size()
-                                == model.layers());
-        return HardwareCosts.of(
+                        false); // of its own ops only
+        return HardwareCosts.ofRun(
                 new PlanRequest(
                         model,
                         bytes,
@@ -157,7 +156,9 @@ final class MeasuredCluster {
                         config.batch().sequences() / config.grid().data()),
                 choice,
                 config.pipeline().partition().orElse(model.evenPartition(shape.stages())),
-                order.placement());
+                order,
+                config.schedule().recompute().blocks(model.layers()),
+                1);
     }
 
     private static double sum(Schedule order, CostModel costs) {

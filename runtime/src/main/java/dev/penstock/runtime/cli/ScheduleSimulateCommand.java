@@ -53,9 +53,9 @@ final class ScheduleSimulateCommand extends PenstockCommand {
         return ExitCode.OK;
     }
 
-    /** Of a configuration's run; with other ops than its own nothing is known. */
+    /** Of a configuration's run; with another model or other ops than its own nothing is known. */
     private List<StepTraffic> traffic(GivenOrder given) {
-        return lowering.isPlain() && given.loaded().isPresent()
+        return lowering.isPlain() && !costs.namesModel() && given.loaded().isPresent()
                 ? RunParts.plannedTraffic(given.loaded().get(), given.configured())
                 : List.of();
     }

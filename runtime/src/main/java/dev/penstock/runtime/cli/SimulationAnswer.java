@@ -25,8 +25,8 @@ import org.jspecify.annotations.Nullable;
  * @param criticalPath what makes the step as long as it is
  * @param links what travels between ranks
  * @param sentBytes by rank of the configuration's run, all its shards and replicas: what it sends
- *     to others in a training step, by use; empty without a configuration, or with other ops than
- *     its own
+ *     to others in a training step, by use; empty without a configuration, or with another model or
+ *     other ops than its own
  */
 record SimulationAnswer(
         String name,

@@ -10,6 +10,7 @@ import dev.penstock.runtime.config.RunConfig;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -139,11 +140,7 @@ class PlanCommandTest {
     /** Whatever a cluster's file says of rates, a plan takes as long as the profiled run did. */
     @Test
     void aProfileDecidesHowFastDevicesAre() throws IOException {
-        Path quickstart = Path.of("../sample-configs/quickstart.conf").toAbsolutePath().normalize();
-        Files.writeString(
-                folder.resolve("resolved.conf"),
-                Files.readString(quickstart).replace("data/", quickstart.getParent() + "/data/")
-                        + "pipeline.stages = 1\nbatch { sequences = 8, micro-batches = 8 }\n");
+        Path quickstart = ran("");
 
         long slowOnPaper = profiledStep(quickstart, 0.1, 20_000_000);
         long fastOnPaper = profiledStep(quickstart, 20, 20_000_000);
@@ -155,7 +152,35 @@ class PlanCommandTest {
         assertThat(slower).isCloseTo(2 * slowOnPaper, withinPercentage(0.1));
     }
 
+    /** Who did more in the same time is faster. */
+    @Test
+    void blocksThatRanAgainAreWorkThatAProfileShows() throws IOException {
+        List<Double> speeds = new ArrayList<>();
+        for (String recompute : List.of("none", "[1]", "[0, 1, 2]", "blocks")) {
+            JsonNode answer = profiled(ran("schedule.recompute = " + recompute), 1, 20_000_000);
+            String measured = answer.at("/explanation/0").asText();
+            speeds.add(Double.parseDouble(measured.split(" ", -1)[3]));
+        }
+
+        assertThat(speeds).doesNotHaveDuplicates().isSorted();
+    }
+
+    /** What a run of the quickstart on one device leaves of its configuration. */
+    private Path ran(String setting) throws IOException {
+        Path quickstart = Path.of("../sample-configs/quickstart.conf").toAbsolutePath().normalize();
+        Files.writeString(
+                folder.resolve("resolved.conf"),
+                Files.readString(quickstart).replace("data/", quickstart.getParent() + "/data/")
+                        + "pipeline.stages = 1\nbatch { sequences = 8, micro-batches = 8 }\n"
+                        + setting);
+        return quickstart;
+    }
+
     private long profiledStep(Path model, double rate, long forward) throws IOException {
+        return profiled(model, rate, forward).at("/plans/0/stepNanos").asLong();
+    }
+
+    private JsonNode profiled(Path model, double rate, long forward) throws IOException {
         Files.writeString(
                 folder.resolve("profile.txt"),
                 "penstock profile 1\nforward 0s0 %d\nbackward 0s0 %d\n"
@@ -171,7 +196,7 @@ class PlanCommandTest {
         assertThat(plan.err()).isEmpty();
         JsonNode answer = JSON.readTree(plan.out());
         assertThat(answer.get("explanation").get(0).asText()).startsWith("box computes at ");
-        return answer.at("/plans/0/stepNanos").asLong();
+        return answer;
     }
 
     @Test

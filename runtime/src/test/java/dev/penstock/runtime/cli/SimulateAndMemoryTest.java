@@ -106,8 +106,18 @@ class SimulateAndMemoryTest {
         JsonNode replicas = simulated(with(alone, "--set=parallel.data=2"));
         JsonNode shards = simulated(with(alone, "--set=parallel.tensor=2"));
 
+        assertThat(whole.get("sentBytes")).hasSize(2);
+        assertThat(simulated(with(alone, "--model=gpt2-124m")).get("sentBytes")).isEmpty();
         long work = whole.at("/ranks/0/busy").asLong();
         assertThat(replicas.at("/ranks/0/busy").asLong()).isEqualTo(work / 2);
+        // a shard sends what the stage has, unless shards divide sequences
+        long boundary = whole.at("/links/0/volume/bytes").asLong();
+        assertThat(shards.at("/links/0/volume/bytes").asLong()).isEqualTo(boundary);
+        assertThat(
+                        simulated(with(alone, "--set=parallel { tensor = 2, sequence = true }"))
+                                .at("/links/0/volume/bytes")
+                                .asLong())
+                .isEqualTo(boundary / 2);
         // every block sums twice forward and twice backward
         assertThat(shards.at("/ranks/0/busy").asLong()).isGreaterThan(work);
         assertThat(refused("simulate", with(alone, "--set=parallel.data=4")))

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
+import dev.penstock.actors.collective.CollectiveForm;
 import dev.penstock.actors.collective.CollectiveKind;
 import dev.penstock.actors.collective.CollectiveLibrary;
 import dev.penstock.actors.collective.CollectiveRegistry;
@@ -56,6 +57,7 @@ class LibraryGroupTest {
 
     @AfterEach
     void close() {
+        EmulatedGpus.set("SAME_GPU", "");
         System.setProperty(PLACE, place);
         threads.shutdownNow();
     }
@@ -85,6 +87,19 @@ class LibraryGroupTest {
                 .hasMessageContaining(
                         "REPLICAS of ranks [0, 1, 2]: expected NCCL on a GPU of its own")
                 .hasMessageContaining("shares GPU 0 with another");
+    }
+
+    /** Each of them is GPU 0 or 1 to its process; NCCL would refuse two members on one. */
+    @Test
+    void processesThatShareAGpuAreFoundOut() throws Exception {
+        EmulatedGpus.set("SAME_GPU", "1");
+
+        for (float[] sum : sums(CollectiveLibrary.WHERE_FOUND, false)) {
+            assertThat(sum).isEqualTo(inRankOrder());
+        }
+        assertThatThrownBy(() -> sums(CollectiveLibrary.REQUIRED, false))
+                .cause()
+                .hasMessageContaining("but rank 1 shares GPU 1 with another");
     }
 
     @Test
@@ -132,9 +147,14 @@ class LibraryGroupTest {
                             new Patience());
             try (LibraryGroup group = open(others, device, scope, library)) {
                 assertThat(scope.liveBytes()).isEqualTo(LibraryGroup.bytes(RANKS.size()));
-                group.await(group.reduceScatter(x, new ShardMap(ELEMENTS, RANKS.size())));
-                group.await(group.allGather(x, new ShardMap(ELEMENTS, RANKS.size())));
-                assertThat(group.sentBytes(CollectiveKind.REDUCE_SCATTER)).isPositive();
+                var map = new ShardMap(ELEMENTS, RANKS.size());
+                group.await(group.reduceScatter(x, map));
+                group.await(group.allGather(x, map));
+                for (CollectiveKind kind :
+                        List.of(CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_GATHER)) {
+                    assertThat(group.sentBytes(kind))
+                            .isEqualTo(CollectiveForm.DIRECT.sentBytes(kind, map, rank, 4));
+                }
                 Tensor token = device.memory().tensor("token", DType.F32, 1, 1);
                 group.await(group.allReduce(token)); // nobody leaves before all are done
                 return x.segment().toArray(ValueLayout.JAVA_FLOAT);

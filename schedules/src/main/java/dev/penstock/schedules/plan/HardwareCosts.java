@@ -35,7 +35,13 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
     private final long[] hopBytes;
 
     HardwareCosts(PipelineWork work, Placement placement, StageTimes times, long[] reductions) {
-        this(work, placement, times, reductions, new long[placement.stages()]);
+        this(
+                work,
+                placement,
+                times,
+                reductions,
+                new long[placement.stages()],
+                work.layout().tensor());
     }
 
     private HardwareCosts(
@@ -43,7 +49,8 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
             Placement placement,
             StageTimes times,
             long[] reductions,
-            long[] gathers) {
+            long[] gathers,
+            int boundaryParts) {
         this.work = work;
         this.placement = placement;
         this.times = times;
@@ -55,7 +62,7 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
                     UnitBytes.hop(
                             work.request().model(),
                             work.request().bytes(),
-                            work.layout().tensor(),
+                            boundaryParts,
                             work.tokens(slice));
         }
     }
@@ -92,7 +99,8 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
             PlanChoice choice,
             List<Integer> partition,
             Schedule order,
-            Set<Integer> rerun) {
+            Set<Integer> rerun,
+            int boundaryParts) {
         PipelineWork work = work(request, choice);
         Placement placement = order.placement();
         boolean byOps =
@@ -109,7 +117,8 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
                 placement,
                 new StageTimes(work, partition, placement, inside),
                 StepTail.sums(work, partition, placement, choice.zero()),
-                StepTail.gathers(work, partition, placement));
+                StepTail.gathers(work, partition, placement),
+                boundaryParts);
     }
 
     private static PipelineWork work(PlanRequest request, PlanChoice choice) {

@@ -47,7 +47,7 @@ class RunCostsTest {
         var choice =
                 new PlanChoice(new Layout(3, 1, 4), zero, order.name(), 1, 4, List.of(20), false);
         return HardwareCosts.ofRun(
-                CountingHardware.request(SLOW, 16), choice, PARTITION, order, rerun);
+                CountingHardware.request(SLOW, 16), choice, PARTITION, order, rerun, 1);
     }
 
     /** Three quarters of the bytes go out; four replicas are two rounds apart. */
@@ -125,6 +125,30 @@ class RunCostsTest {
         }
         assertThat(rerun.nanos(1, 0, new Op.Forward(UNIT)))
                 .isEqualTo(kept.nanos(1, 0, new Op.Forward(UNIT)));
+    }
+
+    /** As plans have it, or with whole boundary tensors from every shard. */
+    @Test
+    void shardsSendTheirPartsOrAll() {
+        var choice =
+                new PlanChoice(
+                        new Layout(2, 2, 1), ZeroStage.NONE, "gpipe", 1, 1, List.of(20), false);
+        var shape = new PipelineShape(2, 1, 1, List.of(20));
+        Schedule order = Lowering.lower(Generators.generate("gpipe", shape), PLAIN);
+        PlanRequest request = CountingHardware.request(CountingHardware.cluster(2, 2), 1);
+        List<Integer> partition = List.of(2, 2);
+        var channel = new Channel(0, 1);
+
+        assertThat(
+                        HardwareCosts.of(request, choice, partition, order.placement())
+                                .bytes(channel, UNIT))
+                .isEqualTo(20 * 10 * 3 / 2);
+        for (int parts = 1; parts <= 2; parts++) {
+            assertThat(
+                            HardwareCosts.ofRun(request, choice, partition, order, Set.of(), parts)
+                                    .bytes(channel, UNIT))
+                    .isEqualTo(20 * 10 * 3 / parts);
+        }
     }
 
     /** Two nodes of two: stages 0 and 1 are on both, stages 1 and 2 too, and so are 2 and 3. */
