@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.function.Consumer;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -40,6 +41,14 @@ public final class CheckpointFolders {
     /** The folder of a step's checkpoint. */
     public static Path of(Path root, long step) {
         return root.resolve("step-%06d".formatted(step));
+    }
+
+    /** The step of a folder of the layout, whether it is there or not; empty for another name. */
+    public static OptionalLong stepOf(Path folder) {
+        Matcher name = NAME.matcher(folder.getFileName().toString());
+        return name.matches()
+                ? OptionalLong.of(Long.parseLong(name.group(1)))
+                : OptionalLong.empty();
     }
 
     static Path of(Path root, long step, String state) {

@@ -97,9 +97,7 @@ final class EvaluateCommand extends PenstockCommand {
         Optional<SavedCheckpoint> saved = checkpoint(directory, problems);
         RunStart start = RunStart.evaluationOf(saved.map(SavedCheckpoint::path));
         RunParts parts = RunParts.prepare(draft, start, problems);
-        RunConfig config = parts.config();
-        OptionalDouble measured =
-                evaluate(new RunAssembly(parts, start.in(directory.path(), config.run().name())));
+        OptionalDouble measured = evaluate(parts, start);
         if (measured.isEmpty()) {
             err().println("penstock: interrupted before the loss was measured");
             return ExitCode.INTERRUPTED;
@@ -181,11 +179,16 @@ final class EvaluateCommand extends PenstockCommand {
         }
     }
 
-    /** The loss; empty if the user interrupted. */
-    private static OptionalDouble evaluate(RunAssembly made) {
+    /**
+     * The loss; empty if the user interrupted. What processes need to start is not written into the
+     * run's directory: the run may be under way, and start processes of its own from there.
+     */
+    private static OptionalDouble evaluate(RunParts parts, RunStart start) {
         var found = new LossListener();
+        String name = parts.config().run().name();
         RunOutcome outcome;
-        try (RunAssembly assembly = made) {
+        try (var own = TemporaryFolder.make("penstock-evaluation-");
+                var assembly = new RunAssembly(parts, start.in(own.path(), name))) {
             outcome = new PipelineRun(assembly, found, Interrupts.install()::onInterrupt).run();
         }
         if (outcome instanceof RunOutcome.Failed(_, String reason)) {

@@ -16,6 +16,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -64,7 +65,9 @@ public final class StageProcess {
             LOG.info("{} joins {}", info.name(), seed);
             system.tell(resources.join());
         } catch (RuntimeException | Error e) {
-            LOG.error("{} cannot start", info.name(), e);
+            Throwable why =
+                    e instanceof CompletionException && e.getCause() != null ? e.getCause() : e;
+            LOG.error("{} cannot start: {}", info.name(), why.getMessage(), e);
             Runtime.getRuntime().halt(1); // other threads would keep the process alive
             throw e;
         }

@@ -9,6 +9,7 @@ import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.model.ParameterSource;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.OptionalLong;
 import java.util.function.Consumer;
 
 /**
@@ -40,10 +41,7 @@ public final class StartingPoint implements AutoCloseable {
      */
     static StartingPoint of(RunStart asked) {
         if (asked.resume().isPresent()) {
-            SavedCheckpoint saved = SavedCheckpoint.open(asked.resume().get());
-            CheckpointReader reader = saved.read();
-            return new StartingPoint(
-                    saved.step(), reader::fill, reader::requireState, reader::close);
+            return resumed(asked.resume().get(), asked.evaluateOnly());
         }
         if (asked.init().isPresent()) {
             Path init = asked.init().get();
@@ -54,6 +52,37 @@ public final class StartingPoint implements AutoCloseable {
             return new StartingPoint(0, weights::fill, weights::requireParameters, weights::close);
         }
         return new StartingPoint(0, ParameterSource.none(), _ -> {}, () -> {});
+    }
+
+    private static StartingPoint resumed(Path checkpoint, boolean evaluateOnly) {
+        try {
+            SavedCheckpoint saved = SavedCheckpoint.open(checkpoint);
+            CheckpointReader reader = saved.read();
+            return new StartingPoint(
+                    saved.step(), reader::fill, reader::requireState, reader::close);
+        } catch (CheckpointException e) {
+            OptionalLong step = CheckpointFolders.stepOf(checkpoint);
+            if (evaluateOnly || step.isEmpty() || Files.exists(checkpoint)) {
+                throw e;
+            }
+            return outlived(checkpoint, step.getAsLong());
+        }
+    }
+
+    /**
+     * The run has newer checkpoints and let go of this one: a process that joins it now starts from
+     * one of them, and has to know only where the run began.
+     */
+    private static StartingPoint outlived(Path checkpoint, long step) {
+        return new StartingPoint(
+                step,
+                (_, _, _) -> {
+                    throw new CheckpointException(
+                            checkpoint,
+                            "expected the checkpoint that the run began with, but it is gone");
+                },
+                _ -> {},
+                () -> {});
     }
 
     /** What a checkpoint has learned, for an optimizer that starts afresh. */

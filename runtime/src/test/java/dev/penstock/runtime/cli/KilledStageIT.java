@@ -1,6 +1,7 @@
 package dev.penstock.runtime.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import java.nio.file.Path;
 import java.time.Duration;
@@ -81,6 +82,49 @@ class KilledStageIT {
 
         assertThat(ended.exitCode()).isEqualTo(ExitCode.FAILURE);
         assertThat(ended.out()).contains("rank 0", "rank 1", "recovery.max-restarts = 1");
+    }
+
+    /** What it began with is gone by then: the new process has to do without. */
+    @Test
+    void aResumedRunOutlivesTheCheckpointThatItBeganWith() throws Exception {
+        String steady = "optimizer={learning-rate=5e-3, min-learning-rate=5e-3, warmup-steps=3}";
+        Trained whole = Training.onText(folder.resolve("whole")).set(steady).complete();
+        Training.onText(folder).set(steady, "run.steps=4").complete();
+        Training training =
+                perStage()
+                        .set(steady, "checkpoint={every=2, retain=1}")
+                        .set("fault=[{kill-rank=1, op=1F0, step=11}]")
+                        .resume();
+
+        Trained ended = run(training);
+
+        assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.OK);
+        assertThat(ended.lossBits()).isEqualTo(whole.lossBits());
+    }
+
+    /** An evaluation has processes of its own; the run's new ones must not take it for theirs. */
+    @Test
+    void aRunThatIsEvaluatedMeanwhileRecoversAsBefore() throws Exception {
+        Training training =
+                SteadyTraining.on(folder.resolve("harmed")).set("pipeline.processes=per-stage");
+        Trained ended;
+
+        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(25)) {
+            String journal = run.log("journal.txt");
+            Cli evaluated = Cli.run("evaluate", training.directory().toString());
+            assertThat(evaluated.exitCode()).as(evaluated.err()).isEqualTo(ExitCode.OK);
+            assertThat(run.log("journal.txt").substring(journal.length()).lines())
+                    .as("records of the evaluation")
+                    .noneMatch(line -> line.contains("began") || line.contains("ended"));
+            ForkedTraining.signal("KILL", run.ofRank(1));
+            await().atMost(LIMIT).until(() -> !Trained.recoveries(training.directory()).isEmpty());
+            run.signal("INT");
+            ended = run.awaitEnd(LIMIT);
+        }
+
+        assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.INTERRUPTED);
+        assertThat(ended.lossBits())
+                .isEqualTo(SteadyTraining.calmBits(folder.resolve("calm"), ended));
     }
 
     private Training perStage() {
