@@ -2,6 +2,7 @@ package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.spi.RunPlan;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.stream.Collectors;
 
 /** What becomes of a run because time passes and something does not happen. */
@@ -91,9 +92,9 @@ final class Deadlines {
 
     private void noticeStalls(long now) {
         List<RankTable.Row> rows = ranks.rows();
-        boolean waiting = driver.waitsForRanks();
-        stalls.report(rows, waiting, now)
+        OptionalLong since = driver.waitsForRanksSince();
+        stalls.report(rows, since, now)
                 .ifPresent(text -> out.notify(listener -> listener.onStall(text)));
-        stalls.hopeless(rows, waiting, now).ifPresent(reason -> course.fail(reason, now));
+        stalls.hopeless(rows, since, now).ifPresent(reason -> course.fail(reason, now));
     }
 }

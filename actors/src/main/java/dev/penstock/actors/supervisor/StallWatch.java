@@ -52,8 +52,8 @@ final class StallWatch {
     }
 
     /** A report, if nothing has moved for long enough; again each time that span has passed. */
-    Optional<String> report(List<RankTable.Row> rows, boolean roundOpen, long now) {
-        OptionalLong still = stillNanos(rows, roundOpen, now);
+    Optional<String> report(List<RankTable.Row> rows, OptionalLong roundSince, long now) {
+        OptionalLong still = stillNanos(rows, roundSince, now);
         long limit = plan.timeouts().stallReport().toNanos();
         if (still.isEmpty() || still.getAsLong() < limit) {
             nextReportNanos = now;
@@ -67,8 +67,8 @@ final class StallWatch {
     }
 
     /** The reason to give up, if nothing has moved for the stall limit. */
-    Optional<String> hopeless(List<RankTable.Row> rows, boolean roundOpen, long now) {
-        OptionalLong still = stillNanos(rows, roundOpen, now);
+    Optional<String> hopeless(List<RankTable.Row> rows, OptionalLong roundSince, long now) {
+        OptionalLong still = stillNanos(rows, roundSince, now);
         if (still.isEmpty() || still.getAsLong() < plan.timeouts().stallLimit().toNanos()) {
             return Optional.empty();
         }
@@ -76,13 +76,15 @@ final class StallWatch {
     }
 
     /**
-     * How long nothing has moved; empty while something may.
+     * How long nothing has moved; empty while something may. What ranks did before the round does
+     * not count: they may have stood still for a minute because the run was parked, and have told
+     * of nothing newer yet.
      *
-     * @param roundOpen whether the supervisor waits for the ranks; without one, idle ranks are no
-     *     stall
+     * @param roundSince since when the supervisor waits for the ranks; if it does not, idle ranks
+     *     are no stall
      */
-    private OptionalLong stillNanos(List<RankTable.Row> rows, boolean roundOpen, long now) {
-        if (!roundOpen) {
+    private OptionalLong stillNanos(List<RankTable.Row> rows, OptionalLong roundSince, long now) {
+        if (roundSince.isEmpty()) {
             return OptionalLong.empty();
         }
         long youngest = Long.MAX_VALUE;
@@ -109,7 +111,7 @@ final class StallWatch {
             }
             youngest = Math.min(youngest, row.sinceNanos(activity, now));
         }
-        return OptionalLong.of(youngest);
+        return OptionalLong.of(Math.min(youngest, now - roundSince.getAsLong()));
     }
 
     private String text(List<RankTable.Row> rows, long stillNanos, long now) {

@@ -10,6 +10,7 @@ import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepReport;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -39,6 +40,9 @@ final class StepDriver {
     private long lastCommit;
     private long published = -1;
     private long stepStartNanos;
+
+    /** When the ranks were told last what to do. */
+    private long roundStartNanos;
 
     StepDriver(RunPlan plan, RankTable ranks, Outbox out, StallWatch stalls) {
         this.plan = plan;
@@ -91,9 +95,10 @@ final class StepDriver {
         interrupted = true;
     }
 
-    /** Whether ranks that stand still keep this run from going on. */
-    boolean waitsForRanks() {
-        return pass != null || commit != null || save != null;
+    /** Since when ranks that stand still keep this run from going on; empty if they do not. */
+    OptionalLong waitsForRanksSince() {
+        boolean waits = pass != null || commit != null || save != null;
+        return waits ? OptionalLong.of(roundStartNanos) : OptionalLong.empty();
     }
 
     /** These ranks leave their nodes between two steps. */
@@ -109,14 +114,14 @@ final class StepDriver {
         }
         if (!interrupted && steps.evaluatesAfter(completed) && evaluatedAfter != completed) {
             evaluation = new Evaluation(steps.evaluationBatches(), steps.lastEvaluationShare());
-            beginPass(StepKind.EVALUATE, 0);
+            beginPass(StepKind.EVALUATE, 0, now);
         } else if (saveIsDue() && savedAfter != completed) {
             beginSave(now);
         } else if (interrupted || completed >= steps.last()) {
             return publishing ? Turn.GO_ON : Turn.FINISHED;
         } else {
             stepStartNanos = now;
-            beginPass(StepKind.TRAIN, completed + 1);
+            beginPass(StepKind.TRAIN, completed + 1, now);
         }
         return Turn.GO_ON;
     }
@@ -146,8 +151,9 @@ final class StepDriver {
         return steps.savesAfter(completed) || interruptedWithWork;
     }
 
-    private void beginPass(StepKind kind, long step) {
+    private void beginPass(StepKind kind, long step, long now) {
         passes++;
+        roundStartNanos = now;
         pass = new PassRound(plan.ranks(), passes, kind, step);
         out.tellAll(new RankOrder.BeginPass(ranks.epoch(), passes, kind, step));
     }
@@ -159,12 +165,12 @@ final class StepDriver {
         }
         pass = null;
         return switch (round.kind()) {
-            case TRAIN -> commit(round);
+            case TRAIN -> commit(round, now);
             case EVALUATE -> onEvaluated(round, now);
         };
     }
 
-    private Turn commit(PassRound round) {
+    private Turn commit(PassRound round, long now) {
         GradientSummary gradients = round.gradients();
         Optional<String> broken = gradients.problem(round.step(), round.loss());
         if (broken.isPresent()) {
@@ -175,6 +181,7 @@ final class StepDriver {
                 new CommitRound(
                         plan.ranks(), round.step(), round.loss(), gradients.norm(), clipFactor);
         lastCommit = round.step();
+        roundStartNanos = now;
         out.add(
                 new Effect.Journal(
                         new JournalRecord.Committed(
@@ -204,7 +211,7 @@ final class StepDriver {
         Evaluation under = Objects.requireNonNull(evaluation);
         under.add(round.loss());
         if (!under.isComplete() && !interrupted) {
-            beginPass(StepKind.EVALUATE, under.batchesDone());
+            beginPass(StepKind.EVALUATE, under.batchesDone(), now);
             return Turn.GO_ON;
         }
         evaluation = null;
@@ -223,6 +230,7 @@ final class StepDriver {
             return; // onPublished goes on
         }
         savedAfter = completed;
+        roundStartNanos = now;
         save = new SaveRound(plan.ranks(), completed, now);
         out.tellAll(new RankOrder.Save(ranks.epoch(), completed));
     }
@@ -312,6 +320,7 @@ final class StepDriver {
         if (round == null) {
             return proceed(now);
         }
+        roundStartNanos = now;
         out.tellAll(new RankOrder.Commit(ranks.epoch(), round.step(), round.clipFactor()));
         return Turn.GO_ON;
     }

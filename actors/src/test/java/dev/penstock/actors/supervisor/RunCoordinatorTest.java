@@ -371,6 +371,27 @@ class RunCoordinatorTest {
                 .contains("nothing has moved for 6.", "rank 1: ");
     }
 
+    /** What they told before they were parked is no measure of how long they stand still now. */
+    @Test
+    void theTimeInWhichARunWasParkedIsNoStall() {
+        run.withLongLeases().open().step();
+        for (int rank = 0; rank < run.ranks; rank++) {
+            run.lease(rank, 1);
+        }
+        run.linkLost(1).prepared(0, 2, 3);
+        run.now += Duration.ofSeconds(70).toNanos();
+        run.prepared(1).resumed(0, 1, 2, 3).take(run.coordinator.onTick(run.now));
+
+        assertThat(run.stalls()).isEmpty();
+        assertThat(run.outcome()).isNull();
+
+        run.now += Duration.ofSeconds(6).toNanos();
+        run.take(run.coordinator.onTick(run.now));
+        assertThat(run.stalls())
+                .singleElement(InstanceOfAssertFactories.STRING)
+                .contains("nothing has moved for 6.0 s", "rank 1: ");
+    }
+
     @Test
     void aRecoveryThatWaitsSaysForWhom() {
         run.withLongLeases().open().step().linkLost(1).prepared(0, 2, 3);
