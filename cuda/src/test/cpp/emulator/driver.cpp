@@ -445,6 +445,13 @@ DRIVER cuLaunchKernel(Function* function, unsigned gridX, unsigned gridY, unsign
     return SUCCESS;
 }
 
+// ---- tests ---------------------------------------------------------------------------------------------------------
+
+// Memory, streams, events, modules that were made and not given back.
+extern "C" __attribute__((visibility("default"))) long penstockEmulatorLive() {
+    return Counted::live + Memory::ofAll().live();
+}
+
 // ---- libraries beside the driver -----------------------------------------------------------------------------------
 
 #define FOR_LIBRARIES extern "C" __attribute__((visibility("default")))

@@ -10,6 +10,8 @@
 
 namespace emulator {
 
+std::atomic<long> Counted::live{0};
+
 // ---- streams, events, contexts --------------------------------------------------------------------------------
 
 Stream::Stream(Context* owner) : owner(owner), worker([this] { loop(); }) {}
@@ -249,6 +251,11 @@ bool Memory::unpin(void* address) {
     }
     ::free(address);
     return true;
+}
+
+long Memory::live() {
+    std::lock_guard guard(lock);
+    return static_cast<long>(allocations.size() + pinned.size());
 }
 
 bool Memory::isPinned(const void* address, size_t bytes) {

@@ -41,8 +41,18 @@ enum Status {
 
 class Context;
 
+// What a program makes and has to give back; tests count it.
+struct Counted {
+    static std::atomic<long> live;
+
+    Counted() { live++; }
+    ~Counted() { live--; }
+    Counted(const Counted&) = delete;
+    Counted& operator=(const Counted&) = delete;
+};
+
 // Runs work in the order in which it was given, on a thread of its own.
-class Stream {
+class Stream : Counted {
   public:
     explicit Stream(Context* owner);
     ~Stream();
@@ -100,7 +110,7 @@ class Context {
     std::string failureSetting, lossSetting, lostCopySetting;
 };
 
-struct Event {
+struct Event : Counted {
     explicit Event(Context* owner) : owner(owner) {}
 
     Context* const owner;
@@ -120,7 +130,7 @@ struct Function {
     size_t dynamicSharedLimit = 48 << 10;
 };
 
-struct Module {
+struct Module : Counted {
     std::map<std::string, Function> functions;
 };
 
@@ -143,6 +153,9 @@ class Memory {
     void* pin(size_t bytes);
     bool unpin(void* address);
     bool isPinned(const void* address, size_t bytes);
+
+    // Blocks that nobody has freed.
+    long live();
 
   private:
     struct Allocation {

@@ -12,6 +12,7 @@ import dev.penstock.cuda.gpu.GpuProbe;
 import dev.penstock.cuda.gpu.GpuScratch;
 import dev.penstock.cuda.kernels.ReferenceDevice;
 import dev.penstock.cuda.kernels.SilentKernels;
+import java.util.List;
 
 /** Opens devices: the only class that sees every kind. */
 public final class Devices {
@@ -54,10 +55,10 @@ public final class Devices {
     }
 
     /** GPUs that the driver offers. */
-    public static int gpus() {
+    public static List<GpuProbe.Gpu> gpus() {
         return switch (GpuProbe.run()) {
-            case GpuProbe.Found(var gpus) -> gpus.size();
-            case GpuProbe.None _ -> 0;
+            case GpuProbe.Found(var gpus) -> gpus;
+            case GpuProbe.None _ -> List.of();
         };
     }
 }

@@ -129,6 +129,23 @@ public final class EmulatedGpus {
         }
     }
 
+    /**
+     * What was made on emulated GPUs and not given back: memory, pinned memory, streams, events,
+     * kernels.
+     */
+    public static long live() {
+        try {
+            return (long)
+                    Linker.nativeLinker()
+                            .downcallHandle(
+                                    SymbolLookup.loaderLookup().findOrThrow("penstockEmulatorLive"),
+                                    FunctionDescriptor.of(ValueLayout.JAVA_LONG))
+                            .invoke();
+        } catch (Throwable e) {
+            throw new IllegalStateException("counting what lives in the emulator", e);
+        }
+    }
+
     private static void change(String name, String value) {
         try (Arena arena = Arena.ofConfined()) {
             Linker.nativeLinker()

@@ -7,6 +7,7 @@ import dev.penstock.actors.fault.FaultInjector;
 import dev.penstock.actors.mirror.MirrorRegistry;
 import dev.penstock.actors.spi.CheckpointStore;
 import dev.penstock.actors.spi.DeviceFactory;
+import dev.penstock.actors.spi.DeviceLossListener;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StageProgramFactory;
 import dev.penstock.actors.transfer.TransferRegistry;
@@ -21,6 +22,7 @@ import java.util.function.Consumer;
  * @param library whether devices sum and gather by themselves
  * @param transfers where ranks of this process that hand each other boundary tensors do
  * @param fenced told why, when the run goes on without a rank of this process that lives still
+ * @param losses told when a rank's device is lost
  */
 public record RankResources(
         RunPlan plan,
@@ -33,7 +35,8 @@ public record RankResources(
         CollectiveRegistry collectives,
         CollectiveLibrary library,
         TransferRegistry transfers,
-        Consumer<String> fenced) {
+        Consumer<String> fenced,
+        DeviceLossListener losses) {
 
     /** Ranks that are fenced just end. */
     public RankResources(
@@ -54,7 +57,8 @@ public record RankResources(
                 new CollectiveRegistry(),
                 CollectiveLibrary.NEVER,
                 new TransferRegistry(true),
-                _ -> {});
+                _ -> {},
+                DeviceLossListener.NONE);
     }
 
     /** Nothing goes wrong on purpose. */
@@ -80,7 +84,8 @@ public record RankResources(
                 collectives,
                 other,
                 transfers,
-                fenced);
+                fenced,
+                losses);
     }
 
     /** These resources with another registry, one for all ranks of the process. */
@@ -96,7 +101,8 @@ public record RankResources(
                 collectives,
                 library,
                 other,
-                fenced);
+                fenced,
+                losses);
     }
 
     /** These resources in a process that does something about a fenced rank. */
@@ -112,7 +118,25 @@ public record RankResources(
                 collectives,
                 library,
                 transfers,
-                action);
+                action,
+                losses);
+    }
+
+    /** These resources where something more is done about a lost device. */
+    public RankResources whenDeviceLost(DeviceLossListener next) {
+        return new RankResources(
+                plan,
+                devices,
+                programs,
+                dataPlane,
+                checkpoints,
+                faults,
+                mirrors,
+                collectives,
+                library,
+                transfers,
+                fenced,
+                losses.andThen(next));
     }
 
     /** These resources in a process that does something before it opens a device. */
@@ -131,6 +155,7 @@ public record RankResources(
                 collectives,
                 library,
                 transfers,
-                fenced);
+                fenced,
+                losses);
     }
 }

@@ -3,11 +3,13 @@ package dev.penstock.actors.shard;
 import com.sun.management.ThreadMXBean;
 import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.actors.dataplane.FrameListener;
+import dev.penstock.actors.spi.DeviceLossListener;
 import dev.penstock.actors.spi.NonFiniteException;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.cuda.device.DeviceException;
+import dev.penstock.cuda.device.DeviceLostException;
 import java.lang.management.ManagementFactory;
 import java.util.Arrays;
 import java.util.function.Consumer;
@@ -41,6 +43,7 @@ public final class RankRunner implements AutoCloseable {
     private Consumer<RankEvent> events;
     private final IntFunction<FrameListener> listeners;
     private final ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+    private final DeviceLossListener losses;
     private final RankWork work;
 
     private int epoch;
@@ -78,6 +81,7 @@ public final class RankRunner implements AutoCloseable {
         this.status = status;
         this.events = events;
         this.listeners = listeners;
+        this.losses = resources.losses();
         enter(birth.epoch());
         this.work = new RankWork(rank, resources, birth.start(), birth.mirrors());
         goOnFromWhatWasRestored();
@@ -100,10 +104,16 @@ public final class RankRunner implements AutoCloseable {
 
     /** Says that a rank did not open. */
     public static void tellFailedStart(
-            RankBirth birth, Throwable error, Consumer<RankEvent> events) {
+            RankBirth birth,
+            RankResources resources,
+            Throwable error,
+            Consumer<RankEvent> events) {
         int rank = birth.rank();
         LOG.error("rank {} cannot start", rank, error);
         String reason = reason(rank, "start", error);
+        if (error instanceof DeviceLostException loss) {
+            resources.losses().onLost(rank, loss, reason);
+        }
         boolean repeats = !(error instanceof DataPlaneException); // its driver may just have died
         events.accept(new RankEvent.Failed(rank, birth.epoch(), reason, repeats));
         events.accept(new RankEvent.Stopped(rank, birth.epoch()));
@@ -164,6 +174,12 @@ public final class RankRunner implements AutoCloseable {
             LOG.error("rank {} met a number that is not finite", rank, e);
             String reason = reason(rank, work.place(), e);
             return standStill(new RankEvent.NonFinite(rank, epoch, e.step(), reason));
+        } catch (DeviceLostException e) {
+            String reason = reason(rank, work.place(), e);
+            LOG.error("{}", reason);
+            losses.onLost(rank, e, reason);
+            tell(new RankEvent.Failed(rank, epoch, reason, true));
+            return Next.END;
         } catch (RuntimeException | Error e) { // out of memory is told like every other end
             LOG.error("rank {} failed", rank, e);
             boolean repeats = e instanceof DeviceException || e instanceof Error;

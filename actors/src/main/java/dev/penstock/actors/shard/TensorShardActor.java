@@ -71,7 +71,7 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
                     try {
                         return new TensorShardActor(context, birth, resources, status, events);
                     } catch (RuntimeException | Error e) {
-                        RankRunner.tellFailedStart(birth, e, events::tell);
+                        RankRunner.tellFailedStart(birth, resources, e, events::tell);
                         return Behaviors.stopped();
                     }
                 });

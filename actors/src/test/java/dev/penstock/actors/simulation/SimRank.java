@@ -78,7 +78,7 @@ final class SimRank {
             ifWaiting();
         } catch (RuntimeException e) {
             var first = supervisor;
-            RankRunner.tellFailedStart(birth, e, event -> say(event, first));
+            RankRunner.tellFailedStart(birth, resources, e, event -> say(event, first));
             ended = true;
             end.accept(this);
         }

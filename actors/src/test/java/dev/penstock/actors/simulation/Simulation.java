@@ -10,6 +10,7 @@ import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.shard.RankBirth;
 import dev.penstock.actors.shard.RankEvent;
 import dev.penstock.actors.shard.RankResources;
+import dev.penstock.actors.spi.DeviceLossListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.supervisor.Effect;
@@ -234,7 +235,8 @@ final class Simulation {
                         new CollectiveRegistry(),
                         CollectiveLibrary.NEVER,
                         new TransferRegistry(true),
-                        _ -> {});
+                        _ -> {},
+                        DeviceLossListener.NONE);
         var hosted = new SimRank(world, process, birth, resources, ears, this::ended);
         process.ranks.add(hosted);
         return hosted;

@@ -11,6 +11,8 @@ import dev.penstock.cuda.kernels.CheckedKernels;
 import dev.penstock.cuda.memory.AccountedScope;
 import dev.penstock.cuda.memory.Scratch;
 import dev.penstock.cuda.nccl.Nccl;
+import java.util.ArrayDeque;
+import java.util.Deque;
 
 /**
  * An NVIDIA GPU. Kernels run behind their calls, in the order of the calls; the host sees their
@@ -19,57 +21,60 @@ import dev.penstock.cuda.nccl.Nccl;
 public final class GpuDevice implements Device {
     private final GpuProbe.Gpu gpu;
     private final GpuContext context;
-    private final CopyStreams copies;
     private final DeviceScope memory;
-    private final DeviceScope scratchScope;
-    private final Scratch partialSums;
-    private final Scratch attentionSums;
     private final GpuProducts products;
     private final Kernels kernels;
 
-    private GpuDevice(GpuProbe.Gpu gpu, GpuContext context, DeviceSettings settings) {
-        this.gpu = gpu;
-        this.context = context;
-        copies = new CopyStreams(context);
-        memory =
-                AccountedScope.root(
-                        new GpuMemory(context, copies),
-                        "gpu " + gpu.index(),
-                        settings.memoryLimitBytes(),
-                        settings.traceAllocations());
-        scratchScope = memory.child(KERNELS, Long.MAX_VALUE);
-        partialSums = new Scratch(scratchScope, "partial sums");
-        attentionSums = new Scratch(scratchScope, "attention sums");
-        GpuModule module = new GpuModule(context);
-        Launch launch = new Launch(context);
-        GpuElements elements = new GpuElements(context, module, launch);
-        GpuSums sums =
-                new GpuSums(
-                        module,
-                        launch,
-                        elements,
-                        partialSums,
-                        scratchScope.tensor("result", DType.I32, 1, GpuSums.RESULT_WORDS));
-        products = products(settings, elements, module, launch);
-        kernels =
-                new CheckedKernels(
-                        new GpuKernels(
-                                context,
-                                module,
-                                launch,
-                                products,
-                                new GpuAttention(module, launch, attentionSums),
-                                elements,
-                                sums));
-    }
+    /** What gives everything back, the last that was opened first. */
+    private final Deque<Runnable> closing = new ArrayDeque<>();
 
-    private GpuProducts products(
-            DeviceSettings settings, GpuElements elements, GpuModule module, Launch launch) {
+    private GpuDevice(GpuProbe.Gpu gpu, DeviceSettings settings) {
+        this.gpu = gpu;
         try {
-            return new ProductChoice(context, gpu, scratchScope, elements, module, launch)
-                    .choose(settings.gemm());
-        } catch (DeviceException e) {
-            closeMemory();
+            context = new GpuContext(gpu.index());
+            closing.push(context::close);
+            CopyStreams copies = new CopyStreams(context);
+            closing.push(copies::close);
+            memory =
+                    AccountedScope.root(
+                            new GpuMemory(context, copies),
+                            "gpu " + gpu.index(),
+                            settings.memoryLimitBytes(),
+                            settings.traceAllocations());
+            closing.push(memory::close);
+            DeviceScope scratchScope = memory.child(KERNELS, Long.MAX_VALUE);
+            closing.push(scratchScope::close);
+            Scratch partialSums = new Scratch(scratchScope, "partial sums");
+            closing.push(partialSums::close);
+            Scratch attentionSums = new Scratch(scratchScope, "attention sums");
+            closing.push(attentionSums::close);
+            GpuModule module = new GpuModule(context);
+            closing.push(module::close);
+            Launch launch = new Launch(context);
+            GpuElements elements = new GpuElements(context, module, launch);
+            GpuSums sums =
+                    new GpuSums(
+                            module,
+                            launch,
+                            elements,
+                            partialSums,
+                            scratchScope.tensor("result", DType.I32, 1, GpuSums.RESULT_WORDS));
+            products =
+                    new ProductChoice(context, gpu, scratchScope, elements, module, launch)
+                            .choose(settings.gemm());
+            closing.push(products::close);
+            kernels =
+                    new CheckedKernels(
+                            new GpuKernels(
+                                    context,
+                                    module,
+                                    launch,
+                                    products,
+                                    new GpuAttention(module, launch, attentionSums),
+                                    elements,
+                                    sums));
+        } catch (RuntimeException e) {
+            close();
             throw e;
         }
     }
@@ -81,14 +86,7 @@ public final class GpuDevice implements Device {
      * @throws DeviceException if there is no such GPU, saying why, or if the driver refuses
      */
     public static GpuDevice open(DeviceSettings settings) {
-        GpuProbe.Gpu gpu = wanted(settings.gpu());
-        GpuContext context = new GpuContext(gpu.index());
-        try {
-            return new GpuDevice(gpu, context, settings);
-        } catch (RuntimeException e) {
-            context.close();
-            throw e;
-        }
+        return new GpuDevice(wanted(settings.gpu()), settings);
     }
 
     private static GpuProbe.Gpu wanted(int index) {
@@ -141,18 +139,12 @@ public final class GpuDevice implements Device {
         };
     }
 
+    /** Goes on where it was when a scope that is open still kept it from its end. */
     @Override
     public void close() {
-        products.close();
-        closeMemory();
-        context.close();
-    }
-
-    private void closeMemory() {
-        partialSums.close();
-        attentionSums.close();
-        scratchScope.close();
-        memory.close();
-        copies.close();
+        while (!closing.isEmpty()) {
+            closing.peek().run();
+            closing.pop();
+        }
     }
 }

@@ -11,7 +11,7 @@ import jcuda.driver.CUmodule;
 import jcuda.driver.JCudaDriver;
 
 /** The kernels of a GPU: PTX that the driver compiles for it. */
-final class GpuModule {
+final class GpuModule implements AutoCloseable {
     private static final String PTX = "kernels.ptx";
 
     private final GpuContext gpu;
@@ -54,6 +54,19 @@ final class GpuModule {
             throw GpuFailure.of("looking for kernel " + name, e);
         }
         return new Function(name, handle);
+    }
+
+    /** Never throws: that of a lost GPU closes too. */
+    @Override
+    public void close() {
+        try {
+            gpu.bind();
+            JCudaDriver.cuStreamSynchronize(gpu.stream());
+            JCudaDriver.cuModuleUnload(module);
+        } catch (CudaException e) {
+            System.getLogger(GpuModule.class.getName())
+                    .log(System.Logger.Level.WARNING, "unloading kernels of GPU " + gpu.index(), e);
+        }
     }
 
     /** A kernel that uses more shared memory than every GPU gives unasked. */

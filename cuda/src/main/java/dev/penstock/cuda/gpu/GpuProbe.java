@@ -3,12 +3,15 @@ package dev.penstock.cuda.gpu;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.SymbolLookup;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.UUID;
 import jcuda.CudaException;
 import jcuda.driver.CUdevice;
 import jcuda.driver.CUdevice_attribute;
+import jcuda.driver.CUuuid;
 import jcuda.driver.JCudaDriver;
 
 /** What came of looking for GPUs. */
@@ -29,8 +32,10 @@ public sealed interface GpuProbe {
      * @param index as the driver counts
      * @param name such as {@code NVIDIA H200}
      * @param computeCapability such as {@code 9.0}
+     * @param uuid which no other GPU has, whatever the driver counts
      */
-    record Gpu(int index, String name, long memoryBytes, String computeCapability) {}
+    record Gpu(
+            int index, String name, long memoryBytes, String computeCapability, String uuid) {}
 
     /**
      * Asks the driver. Costs a failed library lookup where there is none; never throws for want of
@@ -78,7 +83,15 @@ public sealed interface GpuProbe {
                 attribute(device, CUdevice_attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
         int minor =
                 attribute(device, CUdevice_attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-        return new Gpu(index, untilNul(name), memory[0], major + "." + minor);
+        CUuuid uuid = new CUuuid();
+        JCudaDriver.cuDeviceGetUuid(uuid, device);
+        return new Gpu(index, untilNul(name), memory[0], major + "." + minor, text(uuid.bytes));
+    }
+
+    /** As nvidia-smi writes it. */
+    private static String text(byte[] uuid) {
+        ByteBuffer bytes = ByteBuffer.wrap(uuid);
+        return "GPU-" + new UUID(bytes.getLong(), bytes.getLong());
     }
 
     private static int attribute(CUdevice device, int attribute) {

@@ -9,8 +9,10 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceBuffer;
 import dev.penstock.cuda.device.DeviceException;
+import dev.penstock.cuda.device.DeviceLostException;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.DeviceSettings.Gemm;
 import dev.penstock.cuda.device.DeviceSettings.Kind;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
@@ -185,6 +187,22 @@ class GpuDeviceTest {
         assertThat(freeBytes(0)).isEqualTo(8 * MIB);
     }
 
+    /** From no memory at all to nearly enough for what it works in. */
+    @Test
+    void aDeviceThatDoesNotOpenLeavesNothingBehind() {
+        long before = EmulatedGpus.live();
+
+        for (String mebibytes : List.of("0", "1", "4", "5")) {
+            EmulatedGpus.set("MEMORY_MIB", mebibytes);
+            try {
+                GpuDevice.open(GPU.withGemm(Gemm.CUBLAS)).close();
+            } catch (DeviceException e) {
+                assertThat(e).isNotInstanceOf(DeviceLostException.class);
+            }
+            assertThat(EmulatedGpus.live()).as(mebibytes + " MiB").isEqualTo(before);
+        }
+    }
+
     @Test
     void useAfterFreeThrows() {
         try (Device device = GpuDevice.open(GPU)) {
@@ -262,7 +280,8 @@ class GpuDeviceTest {
         device.kernels().add(x, x);
         device.kernels().add(x, x);
         assertThatThrownBy(() -> device.kernels().finish())
-                .isInstanceOf(DeviceException.class)
+                .isInstanceOfSatisfying(
+                        DeviceLostException.class, e -> assertThat(e.isGone()).isFalse())
                 .hasMessageContaining("waiting for kernels on GPU 1")
                 .hasMessageContaining("CUDA_ERROR_LAUNCH_FAILED");
         assertThatThrownBy(() -> device.kernels().add(x, x))
@@ -282,7 +301,8 @@ class GpuDeviceTest {
             EmulatedGpus.set("LOSE_DEVICE", "2:1");
 
             assertThatThrownBy(() -> lost.kernels().add(x, x))
-                    .isInstanceOf(DeviceException.class)
+                    .isInstanceOfSatisfying(
+                            DeviceLostException.class, e -> assertThat(e.isGone()).isTrue())
                     .hasMessageContaining("GPU 2")
                     .hasMessageContaining("CUDA_ERROR_DEVICE_UNAVAILABLE");
             lost.close();

@@ -17,16 +17,19 @@ import org.jspecify.annotations.Nullable;
 final class JoinedRun implements HostedRun {
     private final RunAssembly assembly;
     private final NodeInterface here;
+    private final boolean spared;
     private @Nullable MediaDriverProcess driver;
     private @Nullable DataPlane dataPlane;
 
     /**
      * @param assembly closed with this share
      * @param here where this node takes tensors of other hosts
+     * @param spared whether this process may end when a rank's device is lost
      */
-    JoinedRun(RunAssembly assembly, NodeInterface here) {
+    JoinedRun(RunAssembly assembly, NodeInterface here, boolean spared) {
         this.assembly = assembly;
         this.here = here;
+        this.spared = spared;
     }
 
     @Override
@@ -61,7 +64,7 @@ final class JoinedRun implements HostedRun {
                         ? assembly.openDataPlaneBetweenHosts(driverDirectory, here, key)
                         : assembly.openDataPlane(driverDirectory, key);
         dataPlane = joined;
-        return assembly.resources(joined);
+        return spared ? assembly.resourcesToEndWith(joined) : assembly.resources(joined);
     }
 
     @Override

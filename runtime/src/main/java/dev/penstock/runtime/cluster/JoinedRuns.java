@@ -26,8 +26,9 @@ import java.util.stream.Collectors;
  *
  * @param here where this node takes tensors of other hosts
  * @param secured whether it may listen elsewhere if the run says so
+ * @param spared whether this node may end when a rank's device is lost: it keeps no runs
  */
-record JoinedRuns(NodeInterface here, boolean secured) implements RunJoiner {
+record JoinedRuns(NodeInterface here, boolean secured, boolean spared) implements RunJoiner {
     /** A network file system may show a new directory late. */
     private static final Duration PATIENCE = Duration.ofSeconds(5);
 
@@ -46,7 +47,7 @@ record JoinedRuns(NodeInterface here, boolean secured) implements RunJoiner {
                             problem -> {
                                 throw new ConfigException(List.of(problem));
                             });
-            return new JoinedRun(RunAssembly.of(loaded, options), here);
+            return new JoinedRun(RunAssembly.of(loaded, options), here, spared);
         } catch (ConfigException e) {
             throw new RunRefusedException(
                     e.problems().stream().map(Problem::toString).collect(Collectors.joining("; ")),

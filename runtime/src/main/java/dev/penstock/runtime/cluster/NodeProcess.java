@@ -294,7 +294,8 @@ public final class NodeProcess {
     private JoinedRuns joiner() {
         return new JoinedRuns(
                 new NodeInterface(config.dataHost(), config.advertisedDataHost()),
-                config.isSecured());
+                config.isSecured(),
+                !section.role().keepsRuns());
     }
 
     private String hostId() {

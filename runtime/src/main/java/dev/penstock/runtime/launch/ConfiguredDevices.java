@@ -6,6 +6,7 @@ import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.runtime.config.Bytes;
 import dev.penstock.runtime.config.DeviceKind;
 import dev.penstock.runtime.config.DeviceSection;
+import java.util.Optional;
 
 /** The devices that a configuration asks for. */
 public final class ConfiguredDevices {
@@ -16,12 +17,11 @@ public final class ConfiguredDevices {
      * the ranks.
      */
     public static DeviceFactory of(DeviceKind kind, int ranks) {
-        return of(
-                kind,
-                DeviceSettings.DEFAULTS
-                        .withKind(kindOf(kind))
-                        .withThreads(coresOfEach(ranks))
-                        .withGpu(kind.gpu().orElse(0)));
+        DeviceSettings settings =
+                DeviceSettings.DEFAULTS.withKind(kindOf(kind)).withThreads(coresOfEach(ranks));
+        return kind.isCuda()
+                ? new RankGpus(kind, settings, ranks, Optional.empty())
+                : _ -> Devices.open(settings);
     }
 
     /**
@@ -29,7 +29,18 @@ public final class ConfiguredDevices {
      * otherwise.
      */
     static DeviceFactory of(DeviceSection section, int ranks) {
-        return of(section.kind(), settings(section, ranks));
+        DeviceSettings settings = settings(section, ranks);
+        return _ -> Devices.open(settings);
+    }
+
+    /**
+     * As {@link #of(DeviceSection, int)} where GPUs are asked for.
+     *
+     * @param lost those that the run has lost
+     */
+    static RankGpus gpus(DeviceSection section, int ranks, LostGpus lost) {
+        return new RankGpus(
+                section.kind(), settings(section, ranks), ranks, Optional.of(lost));
     }
 
     /** Of the device of any rank, on a machine with as many cores as this one. */
@@ -48,14 +59,6 @@ public final class ConfiguredDevices {
                 section.kind().gpu().orElse(0),
                 section.memoryLimit().map(Bytes::bytes).orElse(Long.MAX_VALUE),
                 false);
-    }
-
-    private static DeviceFactory of(DeviceKind kind, DeviceSettings settings) {
-        if (kind.isCuda() && kind.gpu().isEmpty()) {
-            int gpus = Math.max(1, Devices.gpus());
-            return rank -> Devices.open(settings.withGpu(rank % gpus));
-        }
-        return _ -> Devices.open(settings);
     }
 
     private static int coresOfEach(int ranks) {

@@ -19,6 +19,7 @@ import dev.penstock.runtime.checkpoint.CheckpointDirectory;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.CheckpointIdentity;
 import dev.penstock.runtime.config.DataSection;
+import dev.penstock.runtime.config.DeviceSection;
 import dev.penstock.runtime.config.LoadedConfig;
 import dev.penstock.runtime.config.RankLayout;
 import dev.penstock.runtime.config.RunConfig;
@@ -36,6 +37,8 @@ import java.util.List;
 import java.util.Optional;
 import java.util.stream.IntStream;
 import javax.crypto.SecretKey;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A configuration made into everything a run needs. Every process of a run builds its own from the
@@ -47,6 +50,11 @@ public final class RunAssembly implements AutoCloseable {
      * evaluation may have changed from the run's own.
      */
     public static final String LAUNCH_CONFIG = "launch.conf";
+
+    private static final Logger LOG = LoggerFactory.getLogger(RunAssembly.class);
+
+    /** Exit code of a process whose device is lost. */
+    private static final int DEVICE_LOST = 5;
 
     private final RunParts parts;
     private final RunOptions options;
@@ -243,12 +251,28 @@ public final class RunAssembly implements AutoCloseable {
 
     /** What this process gives to the ranks that it hosts. */
     public RankResources resources(DataPlane joined) {
+        DeviceFactory devices = devices();
         boolean direct =
                 config().dataPlane().deviceCopies()
                         && faults.forFrames().equals(FrameFaults.NONE); // they need frames to harm
-        return new RankResources(plan, devices(), programs(), joined, checkpoints, faults)
-                .withTransfers(new TransferRegistry(direct))
-                .withLibrary(config().library());
+        RankResources resources =
+                new RankResources(plan, devices, programs(), joined, checkpoints, faults)
+                        .withTransfers(new TransferRegistry(direct))
+                        .withLibrary(config().library());
+        return devices instanceof RankGpus gpus ? resources.whenDeviceLost(gpus) : resources;
+    }
+
+    /**
+     * As {@link #resources}, in a process that can be spared: it ends when a rank's device is lost,
+     * which proves the death of its ranks, and another process opens another device.
+     */
+    public RankResources resourcesToEndWith(DataPlane joined) {
+        return resources(joined)
+                .whenDeviceLost(
+                        (_, _, reason) -> {
+                            LOG.error("this process ends: {}", reason);
+                            Runtime.getRuntime().halt(DEVICE_LOST);
+                        });
     }
 
     public CheckpointDirectory checkpoints() {
@@ -309,7 +333,11 @@ public final class RunAssembly implements AutoCloseable {
     }
 
     private DeviceFactory devices() {
-        return ConfiguredDevices.of(config().device(), plan.ranks());
+        DeviceSection section = config().device();
+        return section.kind().isCuda()
+                ? ConfiguredDevices.gpus(
+                        section, plan.ranks(), new LostGpus(options.directory()))
+                : ConfiguredDevices.of(section, plan.ranks());
     }
 
     private StageProgramFactory programs() {

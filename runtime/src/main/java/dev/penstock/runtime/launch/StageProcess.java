@@ -84,7 +84,7 @@ public final class StageProcess {
                         directory.resolve(RunAssembly.LAUNCH_CONFIG), List.of());
         WarmUp warmUp = WarmUp.start(config.config().device());
         RunAssembly assembly = RunAssembly.of(config, RunOptions.read(directory));
-        return assembly.resources(assembly.openDataPlane(driverDirectory))
+        return assembly.resourcesToEndWith(assembly.openDataPlane(driverDirectory))
                 .whenFenced(StageProcess::endFenced)
                 .beforeDevices(warmUp::close);
     }

@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
 
@@ -33,14 +34,23 @@ final class ForkedTraining implements AutoCloseable {
      * @param flags more of them for the Java machine
      */
     static ForkedTraining start(Training training, String... flags) throws IOException {
+        return start(Map.of(), training, flags);
+    }
+
+    /**
+     * As {@link #start(Training, String...)}, with more variables of the environment for it and for
+     * what it starts.
+     */
+    static ForkedTraining start(
+            Map<String, String> environment, Training training, String... flags)
+            throws IOException {
         List<String> command = ForkedJava.command(flags);
         command.addAll(training.arguments());
         Path output = training.configuration().resolveSibling("output.txt");
+        ProcessBuilder forked = new ProcessBuilder(command);
+        forked.environment().putAll(environment);
         Process process =
-                new ProcessBuilder(command)
-                        .redirectErrorStream(true)
-                        .redirectOutput(output.toFile())
-                        .start();
+                forked.redirectErrorStream(true).redirectOutput(output.toFile()).start();
         return new ForkedTraining(training, process, output);
     }
 

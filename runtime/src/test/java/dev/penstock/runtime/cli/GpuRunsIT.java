@@ -8,6 +8,9 @@ import dev.penstock.runtime.metrics.RunDirectory;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -19,6 +22,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** The whole program on emulated GPUs, one for each rank. */
 @Tag("gpu")
 class GpuRunsIT {
+    private static final Duration LIMIT = Duration.ofSeconds(120);
+
     @TempDir Path folder;
 
     @BeforeEach
@@ -154,6 +159,35 @@ class GpuRunsIT {
                         .set("device.kind=cuda", "pipeline.stages=2")
                         .complete();
         GoldenTruth.expectLosses(next, true, "loss_fp64_accum4");
+    }
+
+    /** Ranks in processes of their own: the one that had it is dead, and said why. */
+    @Test
+    void aRankWhoseGpuIsLostGoesOnOnAnotherGpuWithTheSameLosses() throws Exception {
+        EmulatedGpus.requireEmulated();
+        List<String> losses = onTwoGpus("whole").complete().lossBits();
+        Map<String, String> environment =
+                Map.of(
+                        "LD_LIBRARY_PATH", EmulatedGpus.folder().toString(),
+                        "PENSTOCK_EMULATOR_LOSE_DEVICE", "1:400");
+        Training perStage = onTwoGpus("lossy").set("pipeline.processes=per-stage");
+
+        try (ForkedTraining run = ForkedTraining.start(environment, perStage)) {
+            Trained ended = run.awaitEnd(LIMIT);
+
+            assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.OK);
+            assertThat(ended.lossBits()).isEqualTo(losses);
+            assertThat(ended.out())
+                    .contains("recovered: rank 1", "GPU 1: the GPU is lost")
+                    .doesNotContain("\tat ");
+            assertThat(run.log("lost-gpus.txt").lines()).hasSize(1);
+            assertThat(run.log("rank-1-start-2.out")).doesNotContain("GPU 1");
+        }
+    }
+
+    private Training onTwoGpus(String name) throws IOException {
+        return Training.golden(Files.createDirectory(folder.resolve(name)), true)
+                .set("device.kind=cuda", "pipeline.stages=2", "run.steps=5");
     }
 
     /** It takes its rank's memory along: what is left is the last checkpoint. */

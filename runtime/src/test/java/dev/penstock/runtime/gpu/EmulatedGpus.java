@@ -66,6 +66,11 @@ public final class EmulatedGpus {
         }
     }
 
+    /** Where the emulated libraries are, for the environment of other processes. */
+    public static Path folder() {
+        return Path.of(System.getProperty("penstock.cublas", "."));
+    }
+
     /** Skips the test on a real GPU: it would not survive what the test does. */
     public static void requireEmulated() {
         require();
