@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "capture.h"
 #include "library.h"
 #include "machine.h"
 #include "settings.h"
@@ -29,7 +30,44 @@ static thread_local Context* bound = nullptr;
         return INVALID_VALUE;                                 \
     }
 
+// Calls that wait, allocate or free may not come while a stream of the thread is captured.
+#define REQUIRE_NO_CAPTURE                                  \
+    if (int refused = refuseWhileCapturing(bound)) {        \
+        return refused;                                     \
+    }
+
 static int deviceCount = -1;
+
+// Calls that gave devices something to do.
+static std::atomic<long> launches{0};
+
+static int start(Stream* stream, const Node& node) {
+    if (node.isLaunch) {
+        int due = bound->countLaunch();
+        if (due == DEVICE_UNAVAILABLE) {
+            return due;
+        }
+    }
+    stream->submit(node.work);
+    return SUCCESS;
+}
+
+// Gives work to a stream: to be done in its turn, or recorded if the stream is captured.
+static int give(Stream* stream, std::function<void()> work, bool isLaunch = false) {
+    if (!stream) {
+        return refuseWhileCapturing(bound) ? STREAM_CAPTURE_IMPLICIT : INVALID_HANDLE;  // there is no legacy stream here
+    }
+    if (auto capture = captureOf(stream)) {
+        if (capture->invalid) {
+            return STREAM_CAPTURE_INVALIDATED;
+        }
+        capture->nodes.push_back({std::move(work), isLaunch});
+        capture->done[stream]++;
+        return SUCCESS;
+    }
+    launches++;
+    return start(stream, {std::move(work), isLaunch});
+}
 
 static std::mutex primaryLock;
 static std::map<int, std::unique_ptr<Context>>& primaryContexts() {
@@ -133,6 +171,7 @@ DRIVER cuCtxGetCurrent(Context** context) {
 
 DRIVER cuCtxSynchronize() {
     REQUIRE_CONTEXT
+    REQUIRE_NO_CAPTURE
     bound->synchronize();
     return bound->failed;
 }
@@ -149,6 +188,7 @@ DRIVER cuMemGetInfo_v2(size_t* free, size_t* total) {
 
 DRIVER cuMemAlloc_v2(uint64_t* address, size_t bytes) {
     REQUIRE_CONTEXT
+    REQUIRE_NO_CAPTURE
     return bytes == 0 ? INVALID_VALUE : Memory::ofAll().allocate(bound->device, bytes, *address);
 }
 
@@ -159,6 +199,7 @@ DRIVER cuMemFree_v2(uint64_t address) {
     if (!bound) {
         return INVALID_CONTEXT;
     }
+    REQUIRE_NO_CAPTURE
     bound->synchronize();
     return Memory::ofAll().free(address);
 }
@@ -177,6 +218,7 @@ DRIVER cuMemPrefetchAsync(uint64_t address, size_t bytes, int, Stream*) {
 
 DRIVER cuMemHostAlloc(void** address, size_t bytes, unsigned) {
     REQUIRE_CONTEXT
+    REQUIRE_NO_CAPTURE
     *address = Memory::ofAll().pin(bytes);
     return *address ? SUCCESS : OUT_OF_MEMORY;
 }
@@ -189,27 +231,29 @@ DRIVER cuMemsetD2D8Async(uint64_t address, size_t pitch, unsigned char value, si
     if (pitch < width) {
         return INVALID_VALUE;
     }
-    stream->submit([=] {
+    return give(stream, [=] {
         for (size_t row = 0; row < height; row++) {
             memset(reinterpret_cast<char*>(address) + row * pitch, value, width);
         }
     });
-    return SUCCESS;
 }
 
 DRIVER cuMemsetD8Async(uint64_t address, unsigned char value, size_t bytes, Stream* stream) {
     REQUIRE_CONTEXT
     REQUIRE_DEVICE_MEMORY(address, bytes)
-    stream->submit([=] { memset(reinterpret_cast<void*>(address), value, bytes); });
-    return SUCCESS;
+    return give(stream, [=] { memset(reinterpret_cast<void*>(address), value, bytes); });
 }
 
 // Copies to and from pageable memory return after the copy, those of pinned memory before. A device that is lost meanwhile
 // leaves half of it.
 static int copy(void* to, const void* from, size_t bytes, const void* host, Stream* stream) {
+    bool waits = host && !Memory::ofAll().isPinned(host, bytes);
+    if (int refused = waits ? refuseCaptured(stream) : SUCCESS) {
+        return refused;
+    }
     bool isLost = bound->isLostAtCopy();
     Context* context = bound;
-    stream->submit([=] {
+    int given = give(stream, [=] {
         if (context->failed) {
             return;
         }
@@ -219,10 +263,10 @@ static int copy(void* to, const void* from, size_t bytes, const void* host, Stre
             context->failed = DEVICE_UNAVAILABLE;
         }
     });
-    if (host && !Memory::ofAll().isPinned(host, bytes)) {
+    if (waits && given == SUCCESS) {
         stream->synchronize();
     }
-    return SUCCESS;
+    return given;
 }
 
 DRIVER cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, Stream* stream) {
@@ -286,6 +330,12 @@ DRIVER cuMemcpyPeerAsync(uint64_t to, Context* toContext, uint64_t from, Context
 
 // ---- streams and events ------------------------------------------------------------------------------------------
 
+struct CapturableEvent : Event {
+    using Event::Event;
+
+    CapturedMoment inCapture;
+};
+
 DRIVER cuStreamCreate(Stream** stream, unsigned) {
     REQUIRE_CONTEXT
     *stream = new Stream(bound);
@@ -304,64 +354,83 @@ DRIVER cuStreamDestroy_v2(Stream* stream) {
 
 DRIVER cuStreamSynchronize(Stream* stream) {
     REQUIRE_CONTEXT
+    if (int refused = refuseCaptured(stream)) {
+        return refused;
+    }
     stream->synchronize();
     return bound->failed;
 }
 
 DRIVER cuStreamQuery(Stream* stream) {
     REQUIRE_CONTEXT
+    if (int refused = refuseCaptured(stream)) {
+        return refused;
+    }
     return stream->idle() ? SUCCESS : NOT_READY;
 }
 
-DRIVER cuStreamWaitEvent(Stream* stream, Event* event, unsigned) {
+DRIVER cuStreamWaitEvent(Stream* stream, CapturableEvent* event, unsigned) {
     REQUIRE_CONTEXT
     uint64_t record = event->lastRecord();
-    stream->submit([=] { event->await(record); });
+    int status;
+    if (waitInCapture(stream, event->inCapture, record > 0, status)) {
+        return status;
+    }
+    stream->submit([awaited = event->shared_from_this(), record] { awaited->await(record); });
     return SUCCESS;
 }
 
 DRIVER cuLaunchHostFunc(Stream* stream, void (*function)(void*), void* argument) {
     REQUIRE_CONTEXT
-    stream->submit([=] { function(argument); });
-    return SUCCESS;
+    return give(stream, [=] { function(argument); });
 }
 
-DRIVER cuEventCreate(Event** event, unsigned) {
+DRIVER cuEventCreate(CapturableEvent** event, unsigned) {
     REQUIRE_CONTEXT
-    *event = new Event(bound);
+    auto made = std::make_shared<CapturableEvent>(bound);
+    made->ofProgram = made;
+    *event = made.get();
     return SUCCESS;
 }
 
-DRIVER cuEventDestroy_v2(Event* event) {
-    delete event;
+DRIVER cuEventDestroy_v2(CapturableEvent* event) {
+    auto last = std::move(event->ofProgram);
     return SUCCESS;
 }
 
-DRIVER cuEventRecord(Event* event, Stream* stream) {
+DRIVER cuEventRecord(CapturableEvent* event, Stream* stream) {
     REQUIRE_CONTEXT
     if (event->owner != stream->owner) {
         return INVALID_HANDLE;
     }
-    event->record(*stream);
+    if (!recordInCapture(stream, event->inCapture)) {
+        event->record(*stream);
+    }
     return SUCCESS;
 }
 
-DRIVER cuEventSynchronize(Event* event) {
+DRIVER cuEventSynchronize(CapturableEvent* event) {
     REQUIRE_CONTEXT
+    if (!event->inCapture.capture.expired()) {
+        return CAPTURED_EVENT;
+    }
     event->await(event->lastRecord());
     return event->owner->failed;
 }
 
-DRIVER cuEventQuery(Event* event) {
+DRIVER cuEventQuery(CapturableEvent* event) {
     REQUIRE_CONTEXT
     if (event->owner->failed) {
         return event->owner->failed;
+    }
+    if (!event->inCapture.capture.expired()) {
+        return CAPTURED_EVENT;
     }
     std::lock_guard guard(event->lock);
     return event->reached >= event->recorded ? SUCCESS : NOT_READY;
 }
 
-DRIVER cuEventElapsedTime(float* milliseconds, Event* from, Event* to) {
+DRIVER cuEventElapsedTime(float* milliseconds, CapturableEvent* from, CapturableEvent* to) {
     *milliseconds = std::chrono::duration<float, std::milli>(to->at - from->at).count();
     return SUCCESS;
 }
@@ -370,6 +439,7 @@ DRIVER cuEventElapsedTime(float* milliseconds, Event* from, Event* to) {
 
 DRIVER cuModuleLoadData(Module** module, const void* image) {
     REQUIRE_CONTEXT
+    REQUIRE_NO_CAPTURE
     std::string problem;
     auto read = readPtx(static_cast<const char*>(image), problem);
     if (!read) {
@@ -418,12 +488,8 @@ DRIVER cuLaunchKernel(Function* function, unsigned gridX, unsigned gridY, unsign
         threads.volume() > 1024 || z > 64 || dynamicSharedBytes > function->dynamicSharedLimit) {
         return INVALID_VALUE;
     }
-    if (stream->owner != bound) {
+    if (stream && stream->owner != bound) {
         return INVALID_HANDLE;
-    }
-    int due = bound->countLaunch();
-    if (due == DEVICE_UNAVAILABLE) {
-        return due;
     }
     auto grid = std::make_shared<Grid>(Grid{bound->device, function->kernel, blocks, threads, dynamicSharedBytes, {}});
     // the caller may reuse the memory of its parameters at once
@@ -432,7 +498,7 @@ DRIVER cuLaunchKernel(Function* function, unsigned gridX, unsigned gridY, unsign
         grid->parameters.emplace_back(bytes, bytes + function->kernel->parameterBytes[i]);
     }
     Context* context = bound;
-    stream->submit([grid, context] {
+    auto work = [grid, context] {
         if (context->failed) {
             return;
         }
@@ -441,16 +507,67 @@ DRIVER cuLaunchKernel(Function* function, unsigned gridX, unsigned gridY, unsign
             fprintf(stderr, "emulator: %s\n", failure.c_str());
             context->failed = LAUNCH_FAILED;
         }
-    });
+    };
+    return give(stream, work, true);
+}
+
+// ---- graphs ------------------------------------------------------------------------------------------------------
+
+DRIVER cuStreamBeginCapture_v2(Stream* stream, int mode) {
+    REQUIRE_CONTEXT
+    return beginCapture(stream, bound, mode);
+}
+
+DRIVER cuStreamEndCapture(Stream* stream, Graph** graph) {
+    REQUIRE_CONTEXT
+    return endCapture(stream, graph);
+}
+
+DRIVER cuGraphInstantiateWithFlags(ExecutableGraph** executable, Graph* graph, unsigned long long flags) {
+    REQUIRE_CONTEXT
+    if (flags != 0) {
+        return NOT_SUPPORTED;
+    }
+    *executable = new ExecutableGraph();
+    (*executable)->context = bound;
+    (*executable)->nodes = graph->nodes;
+    return SUCCESS;
+}
+
+DRIVER cuGraphLaunch(ExecutableGraph* executable, Stream* stream) {
+    REQUIRE_CONTEXT
+    if (executable->context != bound || stream->owner != bound || captureOf(stream)) {
+        return INVALID_VALUE;
+    }
+    launches++;
+    for (const Node& node : executable->nodes) {
+        if (int refused = start(stream, node)) {
+            return refused;
+        }
+    }
+    return SUCCESS;
+}
+
+DRIVER cuGraphDestroy(Graph* graph) {
+    delete graph;
+    return SUCCESS;
+}
+
+// What runs goes on.
+DRIVER cuGraphExecDestroy(ExecutableGraph* executable) {
+    delete executable;
     return SUCCESS;
 }
 
 // ---- tests ---------------------------------------------------------------------------------------------------------
 
-// Memory, streams, events, modules that were made and not given back.
+// Memory, streams, events, modules and graphs that were made and not given back.
 extern "C" __attribute__((visibility("default"))) long penstockEmulatorLive() {
     return Counted::live + Memory::ofAll().live();
 }
+
+// How often devices were given something: a graph counts once, what is recorded does not.
+extern "C" __attribute__((visibility("default"))) long penstockEmulatorLaunches() { return launches; }
 
 // ---- libraries beside the driver -----------------------------------------------------------------------------------
 
@@ -462,17 +579,13 @@ FOR_LIBRARIES bool penstockEmulatorHolds(uint64_t address, size_t bytes) { retur
 
 FOR_LIBRARIES int penstockEmulatorLaunch(void* stream, std::function<void()> work) {
     REQUIRE_CONTEXT
-    int due = bound->countLaunch();
-    if (due == DEVICE_UNAVAILABLE) {
-        return due;
-    }
     Context* context = bound;
-    static_cast<Stream*>(stream)->submit([work = std::move(work), context] {
+    auto guarded = [work = std::move(work), context] {
         if (!context->failed) {
             work();
         }
-    });
-    return SUCCESS;
+    };
+    return give(static_cast<Stream*>(stream), guarded, true);
 }
 
 static const std::map<int, const char*>& names() {

@@ -56,6 +56,7 @@ void Stream::loop() {
             queue.pop_front();
         }
         work();
+        work = nullptr; // and what it held
         std::lock_guard guard(lock);
         completed++;
         changed.notify_all();
@@ -68,11 +69,11 @@ void Event::record(Stream& stream) {
         std::lock_guard guard(lock);
         mine = ++recorded;
     }
-    stream.submit([this, mine] {
-        std::lock_guard guard(lock);
-        reached = mine;
-        at = std::chrono::steady_clock::now();
-        changed.notify_all();
+    stream.submit([event = shared_from_this(), mine] {
+        std::lock_guard guard(event->lock);
+        event->reached = mine;
+        event->at = std::chrono::steady_clock::now();
+        event->changed.notify_all();
     });
 }
 

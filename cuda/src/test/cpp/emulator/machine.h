@@ -31,12 +31,22 @@ enum Status {
     INVALID_PTX = 218,
     PEER_ACCESS_UNSUPPORTED = 217,
     INVALID_HANDLE = 400,
+    ILLEGAL_STATE = 401,
     NOT_FOUND = 500,
     NOT_READY = 600,
     PEER_ACCESS_ALREADY_ENABLED = 704,
     PEER_ACCESS_NOT_ENABLED = 705,
     LAUNCH_FAILED = 719,
     NOT_SUPPORTED = 801,
+    STREAM_CAPTURE_UNSUPPORTED = 900,
+    STREAM_CAPTURE_INVALIDATED = 901,
+    STREAM_CAPTURE_MERGE = 902,
+    STREAM_CAPTURE_UNMATCHED = 903,
+    STREAM_CAPTURE_UNJOINED = 904,
+    STREAM_CAPTURE_ISOLATION = 905,
+    STREAM_CAPTURE_IMPLICIT = 906,
+    CAPTURED_EVENT = 907,
+    STREAM_CAPTURE_WRONG_THREAD = 908,
 };
 
 class Context;
@@ -110,10 +120,13 @@ class Context {
     std::string failureSetting, lossSetting, lostCopySetting;
 };
 
-struct Event : Counted {
+// Streams that have it before them share it with the program, which may give it back before they are there.
+struct Event : Counted, std::enable_shared_from_this<Event> {
     explicit Event(Context* owner) : owner(owner) {}
+    virtual ~Event() = default;
 
     Context* const owner;
+    std::shared_ptr<Event> ofProgram;
     std::mutex lock;
     std::condition_variable changed;
     uint64_t recorded = 0;

@@ -40,6 +40,7 @@ final class CollectiveMembers implements AutoCloseable {
                     0,
                     0,
                     Long.MAX_VALUE,
+                    false,
                     false);
 
     /** What the members do. */

@@ -21,7 +21,8 @@ import java.util.Locale;
  * many sequences per step as fit into the GPU's memory, up to 32; one that does not fit at all says
  * so.
  *
- * <p>Arguments: names of rows, such as {@code 124m 355m/2}; all but {@code toy} without any.
+ * <p>Arguments: names of rows, such as {@code 124m 355m/2}; all but {@code toy} without any. {@code
+ * graphs}: with CUDA graphs.
  */
 public final class GpuBenchmark {
     private static final int STEPS = 10;
@@ -44,8 +45,9 @@ public final class GpuBenchmark {
         /**
          * @param sequences of a micro-batch
          * @param rankBytes that a rank may hold
+         * @param graphs whether with CUDA graphs
          */
-        TrainingMeasurement.Setup setup(int sequences, long rankBytes) {
+        TrainingMeasurement.Setup setup(int sequences, long rankBytes, boolean graphs) {
             int microBatches = stages == 1 ? 1 : 4 * stages;
             return new TrainingMeasurement.Setup(
                     name(),
@@ -57,7 +59,10 @@ public final class GpuBenchmark {
                             "pipeline.stages=" + stages,
                             "device.kind=\"cuda:0\"",
                             "device.precision=bf16",
-                            "device.memory-limit=" + rankBytes));
+                            "device.graphs=" + graphs,
+                            "device.memory-limit=" + rankBytes,
+                            // the host draws 1.5 billion weights
+                            "timeouts.start=15 minutes"));
         }
     }
 
@@ -78,10 +83,16 @@ public final class GpuBenchmark {
 
     private static final Row TOY_ROW = new Row(TOY, 1, 2);
 
-    private final PrintStream out;
+    private static final String GRAPHS = "graphs";
 
-    private GpuBenchmark(PrintStream out) {
+    private final PrintStream out;
+    private final List<String> rows;
+    private final boolean graphs;
+
+    private GpuBenchmark(PrintStream out, List<String> arguments) {
         this.out = out;
+        this.rows = arguments.stream().filter(each -> !each.equals(GRAPHS)).toList();
+        this.graphs = arguments.contains(GRAPHS);
     }
 
     public static void main(String[] arguments) {
@@ -91,8 +102,8 @@ public final class GpuBenchmark {
                 System.exit(2);
             }
             case GpuProbe.Found(var gpus) -> {
-                var benchmark = new GpuBenchmark(System.out);
-                if (!benchmark.run(gpus.getFirst(), Arrays.asList(arguments))) {
+                var benchmark = new GpuBenchmark(System.out, Arrays.asList(arguments));
+                if (!benchmark.run(gpus.getFirst())) {
                     System.exit(1);
                 }
             }
@@ -100,8 +111,8 @@ public final class GpuBenchmark {
     }
 
     /** Returns whether any row ran. */
-    private boolean run(GpuProbe.Gpu gpu, List<String> wanted) {
-        boolean toy = wanted.contains(TOY_ROW.name());
+    private boolean run(GpuProbe.Gpu gpu) {
+        boolean toy = rows.contains(TOY_ROW.name());
         double peak = productFlops(toy ? 128 : 8_192);
         print(
                 "%s, %.1f GiB, compute capability %s; best product of matrices in bf16: %.1f"
@@ -123,7 +134,7 @@ public final class GpuBenchmark {
         long usable = (long) (USABLE * gpu.memoryBytes());
         boolean any = false;
         for (Row row : toy ? List.of(TOY_ROW) : ROWS) {
-            if (wanted.isEmpty() || wanted.contains(row.name())) {
+            if (rows.isEmpty() || rows.contains(row.name())) {
                 any |= row(row, usable, peak);
             }
         }
@@ -141,7 +152,8 @@ public final class GpuBenchmark {
         String reason = "";
         for (int sequences = row.mostSequences(); sequences >= 1; sequences /= 2) {
             try {
-                TrainingMeasurement.Setup setup = row.setup(sequences, usable / row.stages());
+                TrainingMeasurement.Setup setup =
+                        row.setup(sequences, usable / row.stages(), graphs);
                 TrainingMeasurement found = TrainingMeasurement.of(setup);
                 double flops = found.tokensPerSecond() * row.shape().flopsPerToken();
                 print(

@@ -100,13 +100,17 @@ public final class EmulatedGpus {
         return PROBLEM;
     }
 
-    /** A GPU of each order of threads, all kernels ours; none where there is no emulator. */
+    /**
+     * A GPU of each order of threads, the last with graphs, all kernels ours; none where there is
+     * no emulator.
+     */
     static Stream<DeviceSettings> devices() {
         if (!PROBLEM.isEmpty()) {
             System.err.println("skipped on GPUs: " + PROBLEM);
         }
         int gpus = PROBLEM.isEmpty() ? REAL ? 1 : THREAD_ORDERS.size() : 0;
-        return IntStream.range(0, gpus).mapToObj(gpu -> gpu(Gemm.KERNELS).withGpu(gpu));
+        return IntStream.range(0, gpus)
+                .mapToObj(gpu -> gpu(Gemm.KERNELS).withGpu(gpu).withGraphs(gpu == 2));
     }
 
     /** A GPU whose products are cuBLAS's; none where there is no emulator, or no cuBLAS. */
@@ -131,18 +135,27 @@ public final class EmulatedGpus {
 
     /**
      * What was made on emulated GPUs and not given back: memory, pinned memory, streams, events,
-     * kernels.
+     * kernels, graphs.
      */
     public static long live() {
+        return ask("penstockEmulatorLive");
+    }
+
+    /** How often drivers gave emulated GPUs something to do; a graph counts once. */
+    public static long launches() {
+        return ask("penstockEmulatorLaunches");
+    }
+
+    private static long ask(String function) {
         try {
             return (long)
                     Linker.nativeLinker()
                             .downcallHandle(
-                                    SymbolLookup.loaderLookup().findOrThrow("penstockEmulatorLive"),
+                                    SymbolLookup.loaderLookup().findOrThrow(function),
                                     FunctionDescriptor.of(ValueLayout.JAVA_LONG))
                             .invoke();
         } catch (Throwable e) {
-            throw new IllegalStateException("counting what lives in the emulator", e);
+            throw new IllegalStateException("asking the emulator: " + function, e);
         }
     }
 

@@ -134,6 +134,24 @@ class WholeTensorContractTest extends KernelContract {
     }
 
     @Test
+    void theFirstOfWatchedTensorsThatIsNotFiniteIsTold() {
+        Tensor good = normals(7, 13);
+        Tensor bad = normals(5, 3);
+        HostMatrix.of(bad).set(4, 2, Float.NaN);
+
+        for (int time = 0; time < 3; time++) {
+            assertThat(kernels.watchFinite(good)).isTrue();
+            boolean known = !kernels.watchFinite(bad);
+            assertThat(kernels.watchFinite(good)).isTrue();
+            known |= !kernels.watchFinite(bad);
+
+            int first = kernels.firstNotFinite();
+            assertThat(known ? first : first - 2).isEqualTo(-1);
+            assertThat(kernels.firstNotFinite()).isEqualTo(-1);
+        }
+    }
+
+    @Test
     void adamWFollowsItsFormula() {
         for (int[] s : SHAPES) {
             Tensor w = normals(s[0], s[1]);

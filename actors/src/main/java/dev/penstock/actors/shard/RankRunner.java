@@ -104,10 +104,7 @@ public final class RankRunner implements AutoCloseable {
 
     /** Says that a rank did not open. */
     public static void tellFailedStart(
-            RankBirth birth,
-            RankResources resources,
-            Throwable error,
-            Consumer<RankEvent> events) {
+            RankBirth birth, RankResources resources, Throwable error, Consumer<RankEvent> events) {
         int rank = birth.rank();
         LOG.error("rank {} cannot start", rank, error);
         String reason = reason(rank, "start", error);

@@ -41,6 +41,7 @@ abstract class CollectiveContract {
                     0,
                     0,
                     Long.MAX_VALUE,
+                    false,
                     false);
 
     /** What a member does. */

@@ -100,7 +100,8 @@ class RefusedStartTest {
                 0,
                 0,
                 memoryLimit,
-                true);
+                true,
+                false);
     }
 
     private static ChainStage chain(int stage, Device device) {

@@ -18,7 +18,9 @@ public final class DeviceLostException extends DeviceException {
         this.gone = gone;
     }
 
-    /** Whether the device itself is gone or not to be trusted, not only this process's use of it. */
+    /**
+     * Whether the device itself is gone or not to be trusted, not only this process's use of it.
+     */
     public boolean isGone() {
         return gone;
     }

@@ -9,6 +9,7 @@ package dev.penstock.cuda.device;
  * @param gpu which NVIDIA GPU, as the driver counts from 0
  * @param memoryLimitBytes most bytes of device memory, {@code Long.MAX_VALUE} for no limit
  * @param traceAllocations whether leak reports show where each buffer was allocated (slower)
+ * @param graphs whether a GPU is given work that comes again as a CUDA graph, by one call
  */
 public record DeviceSettings(
         Kind kind,
@@ -17,7 +18,8 @@ public record DeviceSettings(
         int vectorBits,
         int gpu,
         long memoryLimitBytes,
-        boolean traceAllocations) {
+        boolean traceAllocations,
+        boolean graphs) {
 
     /** Kinds of devices. */
     public enum Kind {
@@ -47,7 +49,7 @@ public record DeviceSettings(
 
     /** The settings of a user who set nothing. */
     public static final DeviceSettings DEFAULTS =
-            new DeviceSettings(Kind.AUTO, 0, Gemm.AUTO, 0, 0, Long.MAX_VALUE, false);
+            new DeviceSettings(Kind.AUTO, 0, Gemm.AUTO, 0, 0, Long.MAX_VALUE, false, false);
 
     public DeviceSettings {
         if (threads < 0) {
@@ -72,36 +74,42 @@ public record DeviceSettings(
     /** These settings with another kind. */
     public DeviceSettings withKind(Kind kind) {
         return new DeviceSettings(
-                kind, threads, gemm, vectorBits, gpu, memoryLimitBytes, traceAllocations);
+                kind, threads, gemm, vectorBits, gpu, memoryLimitBytes, traceAllocations, graphs);
     }
 
     /** These settings with another number of threads. */
     public DeviceSettings withThreads(int threads) {
         return new DeviceSettings(
-                kind, threads, gemm, vectorBits, gpu, memoryLimitBytes, traceAllocations);
+                kind, threads, gemm, vectorBits, gpu, memoryLimitBytes, traceAllocations, graphs);
     }
 
     /** These settings with another choice of matrix products. */
     public DeviceSettings withGemm(Gemm gemm) {
         return new DeviceSettings(
-                kind, threads, gemm, vectorBits, gpu, memoryLimitBytes, traceAllocations);
+                kind, threads, gemm, vectorBits, gpu, memoryLimitBytes, traceAllocations, graphs);
     }
 
     /** These settings with another vector width. */
     public DeviceSettings withVectorBits(int vectorBits) {
         return new DeviceSettings(
-                kind, threads, gemm, vectorBits, gpu, memoryLimitBytes, traceAllocations);
+                kind, threads, gemm, vectorBits, gpu, memoryLimitBytes, traceAllocations, graphs);
     }
 
     /** These settings with another limit on memory. */
     public DeviceSettings withMemoryLimitBytes(long memoryLimitBytes) {
         return new DeviceSettings(
-                kind, threads, gemm, vectorBits, gpu, memoryLimitBytes, traceAllocations);
+                kind, threads, gemm, vectorBits, gpu, memoryLimitBytes, traceAllocations, graphs);
     }
 
     /** These settings with another GPU. */
     public DeviceSettings withGpu(int gpu) {
         return new DeviceSettings(
-                kind, threads, gemm, vectorBits, gpu, memoryLimitBytes, traceAllocations);
+                kind, threads, gemm, vectorBits, gpu, memoryLimitBytes, traceAllocations, graphs);
+    }
+
+    /** These settings with CUDA graphs, or without. */
+    public DeviceSettings withGraphs(boolean graphs) {
+        return new DeviceSettings(
+                kind, threads, gemm, vectorBits, gpu, memoryLimitBytes, traceAllocations, graphs);
     }
 }

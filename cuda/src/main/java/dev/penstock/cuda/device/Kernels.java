@@ -62,7 +62,7 @@ public interface Kernels {
 
     /**
      * {@code y[row] = table[tokens[row]]}, zeros where another shard has the token; y {@code [n,
-     * d]}, tokens I32 {@code [1, n]}.
+     * d]}, tokens I32 {@code [1, n]}, which the host wrote.
      *
      * @param range tokens of the table's rows
      */
@@ -178,7 +178,7 @@ public interface Kernels {
      * another shard has the target.
      *
      * @param logits {@code [n, tokens of the shard]}, overwritten by {@code exp(logit - largest)}
-     * @param targets I32 {@code [1, n]}
+     * @param targets I32 {@code [1, n]}, which the host wrote
      * @param range tokens of the logits' columns
      * @param part {@code [1, 3n]}, receives the numbers of row i from {@code 3i} on
      * @param gradient whether a gradient is wanted; without one the logits are left alone
@@ -227,6 +227,22 @@ public interface Kernels {
 
     /** Whether no element is NaN or infinite. */
     boolean allFinite(Tensor x);
+
+    /**
+     * As {@link #allFinite}, for a device that had better not be waited for: it may answer true now
+     * and tell the truth by {@link #firstNotFinite}.
+     */
+    default boolean watchFinite(Tensor x) {
+        return allFinite(x);
+    }
+
+    /**
+     * Waits. Of the tensors {@linkplain #watchFinite watched} since the last call, counted from 0,
+     * the first that had a NaN or an infinity and was answered for with true; -1 if none had.
+     */
+    default int firstNotFinite() {
+        return -1;
+    }
 
     /**
      * AdamW with decoupled decay (arXiv 1711.05101, Algorithm 2, the learning rate multiplying the

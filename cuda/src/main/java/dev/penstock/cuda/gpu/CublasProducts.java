@@ -28,6 +28,8 @@ final class CublasProducts implements GpuProducts {
     private final DeviceScope scope;
     private final Scratch left;
     private final Scratch right;
+    private final Product product = new Product();
+    private final long[] numbers = new long[13];
 
     private CublasProducts(
             GpuContext gpu, CublasMultiplier cublas, GpuElements elements, DeviceScope scope) {
@@ -91,29 +93,97 @@ final class CublasProducts implements GpuProducts {
         boolean halves = multiply == DType.BF16;
         Operand x = halves ? narrow(a, left) : Operand.of(a);
         Operand y = halves ? narrow(b, right) : Operand.of(b);
+        int k = transposeA ? a.rows() : a.columns();
+        if (gpu.collects()) {
+            numbers[0] = halves ? 1 : 0;
+            numbers[1] = transposeA ? 1 : 0;
+            numbers[2] = transposeB ? 1 : 0;
+            numbers[3] = c.rows();
+            numbers[4] = c.columns();
+            numbers[5] = k;
+            numbers[6] = x.address();
+            numbers[7] = x.stride();
+            numbers[8] = y.address();
+            numbers[9] = y.stride();
+            numbers[10] = accumulate ? 1 : 0;
+            numbers[11] = GpuBuffer.addressOf(c);
+            numbers[12] = c.stride();
+            gpu.collect(product, numbers, numbers.length);
+            return;
+        }
+        gpu.giving();
+        multiply(
+                multiply,
+                transposeA,
+                transposeB,
+                c.rows(),
+                c.columns(),
+                k,
+                x,
+                y,
+                accumulate,
+                GpuBuffer.addressOf(c),
+                c.stride());
+    }
+
+    private void multiply(
+            DType factors,
+            boolean transposeA,
+            boolean transposeB,
+            int m,
+            int n,
+            int k,
+            Operand x,
+            Operand y,
+            boolean accumulate,
+            long c,
+            int strideC) {
         try {
             gpu.bind();
-            gpu.giving();
             cublas.multiply(
-                    multiply,
+                    factors,
                     transposeA,
                     transposeB,
-                    c.rows(),
-                    c.columns(),
-                    transposeA ? a.rows() : a.columns(),
+                    m,
+                    n,
+                    k,
                     x.address(),
                     x.stride(),
                     y.address(),
                     y.stride(),
                     accumulate,
-                    GpuBuffer.addressOf(c),
-                    c.stride());
+                    c,
+                    strideC);
         } catch (DeviceException e) {
             gpu.requireWell("multiplying by cuBLAS on GPU " + gpu.index());
             throw new DeviceException(
                     "multiplying on GPU %d: %s; try gemm = kernels"
                             .formatted(gpu.index(), e.getMessage()),
                     e);
+        }
+    }
+
+    /** A product as it is collected. */
+    private final class Product implements StreamWork {
+        @Override
+        public String name() {
+            return "product of cuBLAS";
+        }
+
+        @Override
+        public void give(long[] from, int at) {
+            multiply(
+                    from[at] == 1 ? DType.BF16 : DType.F32,
+                    from[at + 1] == 1,
+                    from[at + 2] == 1,
+                    (int) from[at + 3],
+                    (int) from[at + 4],
+                    (int) from[at + 5],
+                    new Operand(from[at + 6], (int) from[at + 7]),
+                    new Operand(from[at + 8], (int) from[at + 9]),
+                    from[at + 10] == 1,
+                    from[at + 11],
+                    (int) from[at + 12]);
         }
     }
 

@@ -65,6 +65,12 @@ sealed class GpuBuffer implements OwnedBuffer permits StagedBuffer {
         return segment;
     }
 
+    /** What the host sees without waiting for kernels: it may be what was there before them. */
+    MemorySegment segmentNow() {
+        checkAlive();
+        return segment;
+    }
+
     /** For calls of the driver. */
     CUdeviceptr pointer(long offsetBytes) {
         checkAlive();
@@ -85,9 +91,10 @@ sealed class GpuBuffer implements OwnedBuffer permits StagedBuffer {
         freed = true;
         arena.close();
         try {
+            gpu.giving(); // what was asked for may still use it
             gpu.bind();
             JCudaDriver.cuMemFree(pointer);
-        } catch (CudaException e) {
+        } catch (CudaException | DeviceException e) {
             System.getLogger(GpuBuffer.class.getName())
                     .log(System.Logger.Level.WARNING, "freeing '%s'".formatted(name), e);
         }

@@ -116,6 +116,7 @@ final class GpuCollectives implements DeviceCollectives {
 
     private long begin(String what, LongConsumer work) {
         try {
+            gpu.giving();
             gpu.bind();
             JCudaDriver.cuEventRecord(kernelsDone, gpu.stream());
             JCudaDriver.cuStreamWaitEvent(stream, kernelsDone, 0);

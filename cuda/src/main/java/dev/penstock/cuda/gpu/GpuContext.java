@@ -2,6 +2,7 @@ package dev.penstock.cuda.gpu;
 
 import dev.penstock.cuda.device.DeviceException;
 import java.nio.ByteBuffer;
+import java.util.Objects;
 import java.util.UUID;
 import java.util.concurrent.atomic.AtomicLong;
 import jcuda.CudaException;
@@ -12,6 +13,7 @@ import jcuda.driver.CUresult;
 import jcuda.driver.CUstream_flags;
 import jcuda.driver.CUuuid;
 import jcuda.driver.JCudaDriver;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A GPU's primary context (the one that libraries of the process share) and the stream of its
@@ -32,6 +34,7 @@ final class GpuContext implements AutoCloseable {
 
     private long finished;
     private boolean closed;
+    private @Nullable GpuGraphs graphs;
 
     /**
      * Retains the primary context.
@@ -103,9 +106,35 @@ final class GpuContext implements AutoCloseable {
         JCudaDriver.cuCtxSetCurrent(context);
     }
 
-    /** To be told before work is given to the stream. */
+    /** From now on work that is asked for waits until somebody waits for it. */
+    void collectIn(GpuGraphs collected) {
+        graphs = collected;
+    }
+
+    /** Whether {@link #collect} is to be asked for work. */
+    boolean collects() {
+        return graphs != null;
+    }
+
+    /** Asks for work that may begin later; only where work is collected. */
+    void collect(StreamWork work, long[] numbers, int count) {
+        given.incrementAndGet();
+        Objects.requireNonNull(graphs).add(work, numbers, count);
+    }
+
+    /**
+     * To be told before work is given to the stream or its memory is freed: what was asked for
+     * before goes first.
+     */
     void giving() {
         given.incrementAndGet();
+        flush();
+    }
+
+    private void flush() {
+        if (graphs != null) {
+            graphs.flush();
+        }
     }
 
     /**
@@ -115,6 +144,8 @@ final class GpuContext implements AutoCloseable {
      */
     void finish() {
         long all = given.get();
+        flush();
+        CudaException failure = null;
         synchronized (stream) {
             if (finished >= all || closed) {
                 return;
@@ -123,9 +154,16 @@ final class GpuContext implements AutoCloseable {
                 bind();
                 JCudaDriver.cuStreamSynchronize(stream);
             } catch (CudaException e) {
-                throw GpuFailure.of("waiting for kernels on GPU " + index, e);
+                failure = e;
             }
-            finished = all;
+            finished = failure == null ? all : finished;
+        }
+        if (failure != null) {
+            String of = graphs == null ? "" : " (" + graphs.unfinished() + ")";
+            throw GpuFailure.of("waiting for kernels%s on GPU %d".formatted(of, index), failure);
+        }
+        if (graphs != null) {
+            graphs.finished();
         }
     }
 

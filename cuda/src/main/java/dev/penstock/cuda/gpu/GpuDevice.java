@@ -50,6 +50,11 @@ public final class GpuDevice implements Device {
             closing.push(attentionSums::close);
             GpuModule module = new GpuModule(context);
             closing.push(module::close);
+            if (settings.graphs()) {
+                GpuGraphs graphs = new GpuGraphs(context);
+                closing.push(graphs::close);
+                context.collectIn(graphs);
+            }
             Launch launch = new Launch(context);
             GpuElements elements = new GpuElements(context, module, launch);
             GpuSums sums =
@@ -58,7 +63,8 @@ public final class GpuDevice implements Device {
                             launch,
                             elements,
                             partialSums,
-                            scratchScope.tensor("result", DType.I32, 1, GpuSums.RESULT_WORDS));
+                            scratchScope.tensor("result", DType.I32, 1, GpuSums.RESULT_WORDS),
+                            scratchScope.tensor("flags", DType.I32, 1, GpuSums.MOST_WATCHED));
             products =
                     new ProductChoice(context, gpu, scratchScope, elements, module, launch)
                             .choose(settings.gemm());

@@ -2,9 +2,9 @@ package dev.penstock.cuda.gpu;
 
 import dev.penstock.cuda.device.AdamWStep;
 import dev.penstock.cuda.device.DType;
-import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.Tensor;
 import jcuda.CudaException;
+import jcuda.driver.CUdeviceptr;
 import jcuda.driver.JCudaDriver;
 
 /** The kernels of {@code elements.cu}. */
@@ -14,7 +14,10 @@ final class GpuElements {
     private static final int MOST_BLOCKS_DOWN = 65535;
     private static final int MOST_BLOCKS = 1 << 16;
 
+    private static final CUdeviceptr NOWHERE = new CUdeviceptr();
+
     private final GpuContext gpu;
+    private final Zeroing zeroing = new Zeroing();
     private final Launch launch;
     private final GpuModule.Function addBias;
     private final GpuModule.Function addBiasAndResidual;
@@ -111,21 +114,39 @@ final class GpuElements {
         }
         boolean dense = x.isDense();
         long pitch = (long) x.stride() * x.type().bytes();
-        if (!(x.buffer() instanceof GpuBuffer buffer)) {
-            throw new DeviceException("zero: expected memory of this GPU, got " + x);
-        }
-        try {
-            gpu.bind();
+        long width = dense ? rowBytes * x.rows() : rowBytes;
+        long[] numbers = {
+            GpuBuffer.addressOf(x), Math.max(pitch, width), width, dense ? 1 : x.rows()
+        };
+        if (gpu.collects()) {
+            gpu.collect(zeroing, numbers, numbers.length);
+        } else {
             gpu.giving();
-            JCudaDriver.cuMemsetD2D8Async(
-                    buffer.pointer(x.offsetBytes()),
-                    Math.max(pitch, rowBytes * (dense ? x.rows() : 1)),
-                    (byte) 0,
-                    dense ? rowBytes * x.rows() : rowBytes,
-                    dense ? 1 : x.rows(),
-                    gpu.stream());
-        } catch (CudaException e) {
-            throw GpuFailure.of("zeroing " + x, e);
+            zeroing.give(numbers, 0);
+        }
+    }
+
+    /** Of an address, bytes from row to row, bytes of a row, rows. */
+    private final class Zeroing implements StreamWork {
+        @Override
+        public String name() {
+            return "zero";
+        }
+
+        @Override
+        public void give(long[] numbers, int from) {
+            try {
+                gpu.bind();
+                JCudaDriver.cuMemsetD2D8Async(
+                        NOWHERE.withByteOffset(numbers[from]),
+                        numbers[from + 1],
+                        (byte) 0,
+                        numbers[from + 2],
+                        numbers[from + 3],
+                        gpu.stream());
+            } catch (CudaException e) {
+                throw GpuFailure.of("zeroing on GPU " + gpu.index(), e);
+            }
         }
     }
 

@@ -7,6 +7,7 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
 import dev.penstock.cuda.kernels.IndexRules;
+import java.lang.foreign.MemorySegment;
 
 /**
  * The op table on a GPU: each op starts a kernel or two on the device's stream and returns. Expects
@@ -85,9 +86,19 @@ final class GpuKernels implements Kernels {
         elements.addBiasAndResidual(y, bias, residual);
     }
 
+    /** Tokens and targets are the host's to write, so it waits for no kernel to read them. */
+    private static void inRange(String op, String name, Tensor indices, int limit) {
+        if (indices.buffer() instanceof GpuBuffer buffer) {
+            MemorySegment memory = buffer.segmentNow().asSlice(indices.offsetBytes());
+            IndexRules.inRange(op, name, indices, memory, limit);
+        } else {
+            IndexRules.inRange(op, name, indices, limit);
+        }
+    }
+
     @Override
     public void embedding(Tensor tokens, TokenRange range, Tensor table, Tensor y) {
-        IndexRules.inRange("embedding", "tokens", tokens, range.vocabulary());
+        inRange("embedding", "tokens", tokens, range.vocabulary());
         launch.begin().vector(tokens).range(range, table.rows()).view(table).view(y);
         launch.integer(y.columns()).run(embedding, y.rows(), ROW_THREADS);
     }
@@ -95,7 +106,7 @@ final class GpuKernels implements Kernels {
     @Override
     public void embeddingBackward(
             Tensor dy, Tensor tokens, TokenRange range, Tensor dTable, TokenBlocks blocks) {
-        IndexRules.inRange("embeddingBackward", "tokens", tokens, range.vocabulary());
+        inRange("embeddingBackward", "tokens", tokens, range.vocabulary());
         launch.begin().view(dy).vector(tokens).range(range, dTable.rows()).view(dTable);
         launch.integer(dy.rows()).integer(dy.columns()).order(blocks);
         launch.run(embeddingBackward, dy.rows(), ROW_THREADS);
@@ -182,7 +193,7 @@ final class GpuKernels implements Kernels {
     @Override
     public void softmaxPart(
             Tensor logits, Tensor targets, TokenRange range, Tensor part, boolean gradient) {
-        IndexRules.inRange("softmaxPart", "targets", targets, range.vocabulary());
+        inRange("softmaxPart", "targets", targets, range.vocabulary());
         launch.begin().view(logits).vector(targets).range(range, logits.columns()).vector(part);
         launch.integer(gradient ? 1 : 0).run(softmaxPart, logits.rows(), LOGITS_THREADS);
     }
@@ -224,6 +235,16 @@ final class GpuKernels implements Kernels {
     @Override
     public boolean allFinite(Tensor x) {
         return sums.allFinite(x);
+    }
+
+    @Override
+    public boolean watchFinite(Tensor x) {
+        return sums.watchFinite(x);
+    }
+
+    @Override
+    public int firstNotFinite() {
+        return sums.firstNotFinite();
     }
 
     @Override

@@ -96,6 +96,9 @@ final class GpuMemory implements MemorySource {
         } catch (CudaException e) {
             buffer.free();
             throw GpuFailure.of("zeroing '%s'".formatted(buffer.name()), e);
+        } catch (DeviceException e) {
+            buffer.free(); // what was asked for before does not go
+            throw e;
         }
         return buffer;
     }

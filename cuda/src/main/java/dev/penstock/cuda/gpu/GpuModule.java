@@ -13,6 +13,7 @@ import jcuda.driver.JCudaDriver;
 /** The kernels of a GPU: PTX that the driver compiles for it. */
 final class GpuModule implements AutoCloseable {
     private static final String PTX = "kernels.ptx";
+    private static final System.Logger LOG = System.getLogger(GpuModule.class.getName());
 
     private final GpuContext gpu;
     private final CUmodule module = new CUmodule();
@@ -60,12 +61,15 @@ final class GpuModule implements AutoCloseable {
     @Override
     public void close() {
         try {
+            gpu.finish();
+        } catch (DeviceException e) {
+            LOG.log(System.Logger.Level.DEBUG, "nothing runs any more", e);
+        }
+        try {
             gpu.bind();
-            JCudaDriver.cuStreamSynchronize(gpu.stream());
             JCudaDriver.cuModuleUnload(module);
         } catch (CudaException e) {
-            System.getLogger(GpuModule.class.getName())
-                    .log(System.Logger.Level.WARNING, "unloading kernels of GPU " + gpu.index(), e);
+            LOG.log(System.Logger.Level.WARNING, "unloading kernels of GPU " + gpu.index(), e);
         }
     }
 

@@ -49,7 +49,7 @@ public final class GpuScratch extends SilentKernels {
 
     @Override
     public long bytes() {
-        return (long) GpuSums.RESULT_WORDS * DType.I32.bytes()
+        return (long) (GpuSums.RESULT_WORDS + GpuSums.MOST_WATCHED) * DType.I32.bytes()
                 + workspace
                 + left
                 + right

@@ -3,6 +3,7 @@ package dev.penstock.cuda.gpu;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.memory.Scratch;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
@@ -18,9 +19,13 @@ final class GpuSums {
     /** Of an answer to the host. */
     static final int RESULT_WORDS = 2;
 
+    /** Tensors of one op that are looked through for NaN and infinities without waiting. */
+    static final int MOST_WATCHED = 4096;
+
     private final Launch launch;
     private final Scratch partial;
     private final Tensor result;
+    private final Tensor flags;
     private final GpuElements elements;
     private final GpuModule.Function biasGradientOfBlocks;
     private final GpuModule.Function layerNormBackwardWeightOfBlocks;
@@ -28,16 +33,25 @@ final class GpuSums {
     private final GpuModule.Function squaresOfRuns;
     private final GpuModule.Function sumOfRuns;
     private final GpuModule.Function findNonFinite;
+    private int watched;
 
     /**
      * @param partial for sums of blocks
-     * @param result two words for an answer to the host
+     * @param result of {@link #RESULT_WORDS}, for an answer to the host
+     * @param flags of {@link #MOST_WATCHED}, one for each tensor that is watched
      */
-    GpuSums(GpuModule module, Launch launch, GpuElements elements, Scratch partial, Tensor result) {
+    GpuSums(
+            GpuModule module,
+            Launch launch,
+            GpuElements elements,
+            Scratch partial,
+            Tensor result,
+            Tensor flags) {
         this.launch = launch;
         this.elements = elements;
         this.partial = partial;
         this.result = result;
+        this.flags = flags;
         biasGradientOfBlocks = module.function("biasGradientOfBlocks");
         layerNormBackwardWeightOfBlocks = module.function("layerNormBackwardWeightOfBlocks");
         addInOrder = module.function("addInOrder");
@@ -117,16 +131,48 @@ final class GpuSums {
 
     /** Waits for the result. */
     boolean allFinite(Tensor x) {
+        elements.zero(result);
+        findNonFinite(x, result);
+        return result.segment().get(ValueLayout.JAVA_INT, 0) == 0;
+    }
+
+    private void findNonFinite(Tensor x, Tensor flag) {
         boolean flat = x.isDense() && x.elements() <= Integer.MAX_VALUE;
         int rows = flat ? 1 : x.rows();
         int columns = flat ? (int) x.elements() : x.columns();
         if (rows == 0 || columns == 0) {
-            return true;
+            return;
         }
-        elements.zero(result);
-        launch.begin().view(x).integer(rows).integer(columns).vector(result);
+        launch.begin().view(x).integer(rows).integer(columns).vector(flag);
         int along = Math.clamp(Math.ceilDiv(columns, 4 * RUN_THREADS), 1, RUN_ELEMENTS);
         launch.run(findNonFinite, along, Math.min(rows, MOST_BLOCKS_DOWN), 1, RUN_THREADS, 0);
-        return result.segment().get(ValueLayout.JAVA_INT, 0) == 0;
+    }
+
+    /** Answers true, unless it had to wait: {@link #firstNotFinite} tells. */
+    boolean watchFinite(Tensor x) {
+        if (watched == flags.columns()) {
+            return allFinite(x);
+        }
+        if (watched == 0) {
+            elements.zero(flags);
+        }
+        findNonFinite(x, flags.columns(watched++, 1));
+        return true;
+    }
+
+    /** Waits for what is watched. */
+    int firstNotFinite() {
+        int count = watched;
+        watched = 0;
+        if (count == 0) {
+            return -1;
+        }
+        MemorySegment all = flags.segment();
+        for (int i = 0; i < count; i++) {
+            if (all.getAtIndex(ValueLayout.JAVA_INT, i) != 0) {
+                return i;
+            }
+        }
+        return -1;
     }
 }

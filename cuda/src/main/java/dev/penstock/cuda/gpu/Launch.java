@@ -5,6 +5,7 @@ import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.IdentityHashMap;
 import jcuda.CudaException;
 import jcuda.NativePointerObject;
 import jcuda.Pointer;
@@ -18,20 +19,37 @@ import jcuda.driver.JCudaDriver;
 final class Launch {
     private static final int SLOTS = 16;
     private static final int SLOT_BYTES = 64;
+    private static final int SLOT_LONGS = SLOT_BYTES / Long.BYTES;
+
+    /** Blocks along x, y and z, threads, bytes of shared memory. */
+    private static final int DIMENSIONS = 5;
 
     private final GpuContext gpu;
-    private final ByteBuffer values =
-            ByteBuffer.allocateDirect(SLOTS * SLOT_BYTES).order(ByteOrder.nativeOrder());
-    private final Pointer slots;
+    private final ByteBuffer values = newValues();
+    private final Pointer slots = slots(values);
     private int next;
+
+    /** Where work that was collected is taken apart; {@link #values} may be half filled then. */
+    private final ByteBuffer collectedValues = newValues();
+
+    private final Pointer collectedSlots = slots(collectedValues);
+    private final IdentityHashMap<GpuModule.Function, KernelStart> starts = new IdentityHashMap<>();
+    private final long[] numbers = new long[DIMENSIONS + SLOTS * SLOT_LONGS];
 
     Launch(GpuContext gpu) {
         this.gpu = gpu;
+    }
+
+    private static ByteBuffer newValues() {
+        return ByteBuffer.allocateDirect(SLOTS * SLOT_BYTES).order(ByteOrder.nativeOrder());
+    }
+
+    private static Pointer slots(ByteBuffer values) {
         NativePointerObject[] each = new NativePointerObject[SLOTS];
         for (int i = 0; i < SLOTS; i++) {
             each[i] = Pointer.to(values.slice(i * SLOT_BYTES, SLOT_BYTES));
         }
-        slots = Pointer.to(each);
+        return Pointer.to(each);
     }
 
     /** Begins with the parameters of a kernel. */
@@ -41,7 +59,13 @@ final class Launch {
     }
 
     private int slot() {
-        return SLOT_BYTES * next++;
+        int at = SLOT_BYTES * next++;
+        if (gpu.collects()) { // equal parameters are equal bytes
+            for (int i = 0; i < SLOT_BYTES; i += Long.BYTES) {
+                values.putLong(at + i, 0);
+            }
+        }
+        return at;
     }
 
     /** A {@code View}: address and stride. */
@@ -159,9 +183,33 @@ final class Launch {
             int blocksZ,
             int threads,
             int sharedBytes) {
+        if (gpu.collects()) {
+            numbers[0] = blocksX;
+            numbers[1] = blocksY;
+            numbers[2] = blocksZ;
+            numbers[3] = threads;
+            numbers[4] = sharedBytes;
+            values.asLongBuffer().get(0, numbers, DIMENSIONS, next * SLOT_LONGS);
+            gpu.collect(
+                    starts.computeIfAbsent(kernel, KernelStart::new),
+                    numbers,
+                    DIMENSIONS + next * SLOT_LONGS);
+        } else {
+            gpu.giving();
+            start(kernel, blocksX, blocksY, blocksZ, threads, sharedBytes, slots);
+        }
+    }
+
+    private void start(
+            GpuModule.Function kernel,
+            int blocksX,
+            int blocksY,
+            int blocksZ,
+            int threads,
+            int sharedBytes,
+            Pointer parameters) {
         try {
             gpu.bind();
-            gpu.giving();
             JCudaDriver.cuLaunchKernel(
                     kernel.handle(),
                     blocksX,
@@ -172,11 +220,39 @@ final class Launch {
                     1,
                     sharedBytes,
                     gpu.stream(),
-                    slots,
+                    parameters,
                     null);
         } catch (CudaException e) {
             throw GpuFailure.of(
                     "starting kernel %s on GPU %d".formatted(kernel.name(), gpu.index()), e);
+        }
+    }
+
+    /** A kernel as it is collected: its dimensions, then its parameters slot by slot. */
+    private final class KernelStart implements StreamWork {
+        private final GpuModule.Function kernel;
+
+        KernelStart(GpuModule.Function kernel) {
+            this.kernel = kernel;
+        }
+
+        @Override
+        public String name() {
+            return kernel.name();
+        }
+
+        @Override
+        public void give(long[] from, int at) {
+            int parameters = Math.min(from.length - at - DIMENSIONS, SLOTS * SLOT_LONGS);
+            collectedValues.asLongBuffer().put(0, from, at + DIMENSIONS, parameters);
+            start(
+                    kernel,
+                    (int) from[at],
+                    (int) from[at + 1],
+                    (int) from[at + 2],
+                    (int) from[at + 3],
+                    (int) from[at + 4],
+                    collectedSlots);
         }
     }
 

@@ -135,6 +135,7 @@ final class StagedBuffer extends GpuBuffer {
     public void lastUsed() {
         checkAlive();
         try {
+            gpu.giving();
             gpu.bind();
             JCudaDriver.cuEventRecord(kernelsDone, gpu.stream());
         } catch (CudaException e) {
@@ -147,6 +148,7 @@ final class StagedBuffer extends GpuBuffer {
         checkAlive();
         target = newTarget;
         try {
+            gpu.giving();
             gpu.bind();
             JCudaDriver.cuEventRecord(kernelsDone, gpu.stream());
             JCudaDriver.cuStreamWaitEvent(stream, kernelsDone, 0);

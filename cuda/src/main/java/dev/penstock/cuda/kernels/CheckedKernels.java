@@ -313,6 +313,17 @@ public final class CheckedKernels implements Kernels {
     }
 
     @Override
+    public boolean watchFinite(Tensor x) {
+        type("watchFinite", "x", x, DType.F32);
+        return kernels.watchFinite(x);
+    }
+
+    @Override
+    public int firstNotFinite() {
+        return kernels.firstNotFinite();
+    }
+
+    @Override
     public void adamW(Tensor weight, Tensor gradient, Tensor m, Tensor v, AdamWStep step) {
         type("adamW", "weight", weight, DType.F32);
         dense("adamW", "weight", weight);

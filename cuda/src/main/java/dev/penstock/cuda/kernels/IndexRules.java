@@ -15,7 +15,16 @@ public final class IndexRules {
      * @throws DeviceException naming the op, the first bad element and its place
      */
     public static void inRange(String op, String name, Tensor indices, int limit) {
-        MemorySegment memory = indices.segment();
+        inRange(op, name, indices, indices.segment(), limit);
+    }
+
+    /**
+     * As {@link #inRange(String, String, Tensor, int)}.
+     *
+     * @param memory the indices as the host sees them
+     */
+    public static void inRange(
+            String op, String name, Tensor indices, MemorySegment memory, int limit) {
         for (int i = 0; i < indices.columns(); i++) {
             int index = memory.get(ValueLayout.JAVA_INT, 4L * i);
             if (index < 0 || index >= limit) {

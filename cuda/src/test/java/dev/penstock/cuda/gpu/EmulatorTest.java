@@ -11,9 +11,16 @@ import dev.penstock.cuda.device.DeviceSettings.Kind;
 import dev.penstock.cuda.device.Tensor;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import jcuda.CudaException;
+import jcuda.driver.CUdeviceptr;
+import jcuda.driver.CUevent;
+import jcuda.driver.CUevent_flags;
 import jcuda.driver.CUfunction;
+import jcuda.driver.CUgraph;
 import jcuda.driver.CUmodule;
+import jcuda.driver.CUstream;
+import jcuda.driver.CUstreamCaptureMode;
 import jcuda.driver.JCudaDriver;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -49,6 +56,96 @@ class EmulatorTest {
             assertThatThrownBy(() -> module(entry("noSuchKernel", ".u64")))
                     .hasMessageContaining("CUDA_ERROR_INVALID_PTX");
         }
+    }
+
+    /** What waits for a stream, or takes or frees memory, ends a capture. */
+    @Test
+    void captureIsEndedByWhatWaits() {
+        try (Device _ = open(3)) {
+            GpuContext context = new GpuContext(3);
+            for (Runnable waiting :
+                    List.<Runnable>of(
+                            () -> JCudaDriver.cuStreamSynchronize(context.stream()),
+                            () -> JCudaDriver.cuStreamQuery(context.stream()),
+                            JCudaDriver::cuCtxSynchronize,
+                            () -> JCudaDriver.cuMemAlloc(new CUdeviceptr(), 100))) {
+                begin(context.stream());
+                assertThatThrownBy(waiting::run)
+                        .hasMessage("CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED");
+                assertThatThrownBy(() -> end(context.stream()))
+                        .hasMessage("CUDA_ERROR_STREAM_CAPTURE_INVALIDATED");
+            }
+            assertThatThrownBy(() -> begin(new CUstream()))
+                    .hasMessage("CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED");
+            assertThatThrownBy(() -> end(context.stream())).hasMessage("CUDA_ERROR_ILLEGAL_STATE");
+            JCudaDriver.cuStreamSynchronize(context.stream());
+            context.close();
+        }
+    }
+
+    /**
+     * Another stream joins by an event and has to be waited for; events from outside are refused.
+     */
+    @Test
+    void eventsCrossStreamsWithinACapture() {
+        try (Device _ = open(3)) {
+            GpuContext context = new GpuContext(3);
+            CopyStreams others = new CopyStreams(context);
+            CUevent event = event();
+            Runnable fork =
+                    () -> {
+                        JCudaDriver.cuEventRecord(event, context.stream());
+                        JCudaDriver.cuStreamWaitEvent(others.toHost(), event, 0);
+                    };
+            DevicePointer memory = new DevicePointer();
+            JCudaDriver.cuMemAlloc(memory, 4);
+
+            begin(context.stream());
+            fork.run();
+            JCudaDriver.cuMemsetD8Async(memory, (byte) 1, 4, others.toHost());
+            assertThatThrownBy(() -> end(context.stream()))
+                    .hasMessage("CUDA_ERROR_STREAM_CAPTURE_UNJOINED");
+
+            begin(context.stream());
+            fork.run();
+            JCudaDriver.cuMemsetD8Async(memory, (byte) 1, 4, others.toHost());
+            assertThatThrownBy(() -> JCudaDriver.cuEventQuery(event))
+                    .hasMessage("CUDA_ERROR_CAPTURED_EVENT");
+            assertThatThrownBy(() -> end(others.toHost()))
+                    .hasMessage("CUDA_ERROR_STREAM_CAPTURE_UNMATCHED");
+            JCudaDriver.cuEventRecord(event, others.toHost());
+            JCudaDriver.cuStreamWaitEvent(context.stream(), event, 0);
+            end(context.stream());
+
+            JCudaDriver.cuEventRecord(event, others.toHost());
+            begin(context.stream());
+            assertThatThrownBy(() -> JCudaDriver.cuStreamWaitEvent(context.stream(), event, 0))
+                    .hasMessage("CUDA_ERROR_STREAM_CAPTURE_ISOLATION");
+            assertThatThrownBy(() -> end(context.stream()))
+                    .hasMessage("CUDA_ERROR_STREAM_CAPTURE_INVALIDATED");
+
+            JCudaDriver.cuEventDestroy(event);
+            JCudaDriver.cuMemFree(memory);
+            others.close();
+            context.close();
+        }
+    }
+
+    private static CUevent event() {
+        CUevent event = new CUevent();
+        JCudaDriver.cuEventCreate(event, CUevent_flags.CU_EVENT_DISABLE_TIMING);
+        return event;
+    }
+
+    private static void begin(CUstream stream) {
+        JCudaDriver.cuStreamBeginCapture(
+                stream, CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+    }
+
+    private static void end(CUstream stream) {
+        CUgraph graph = new CUgraph();
+        JCudaDriver.cuStreamEndCapture(stream, graph);
+        JCudaDriver.cuGraphDestroy(graph);
     }
 
     private static float[] run(String kernel, int gpu) {

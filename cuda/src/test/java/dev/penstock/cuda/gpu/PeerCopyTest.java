@@ -20,14 +20,26 @@ import jcuda.driver.JCudaDriver;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
-/** Copies from GPU to GPU past the host. GPUs 2 and 3 shuffle the threads of their kernels. */
+/**
+ * Copies from GPU to GPU past the host; also beside work that is collected for graphs. GPUs 2 and 3
+ * shuffle the threads of their kernels.
+ */
+@ParameterizedClass(name = "with graphs: {0}")
+@ValueSource(booleans = {false, true})
 class PeerCopyTest {
-    private static final DeviceSettings GPU = DeviceSettings.DEFAULTS.withKind(Kind.CUDA);
     private static final int ELEMENTS = 1000;
     private static final int MIB = 1 << 20;
+
+    private final DeviceSettings settings;
+
+    PeerCopyTest(boolean graphs) {
+        settings = DeviceSettings.DEFAULTS.withKind(Kind.CUDA).withGraphs(graphs);
+    }
 
     @BeforeEach
     void gpus() {
@@ -52,15 +64,18 @@ class PeerCopyTest {
             Tensor slot = staged(receiver, "slot");
             slot.buffer().lastUsed();
             Tensor ones = ones(sender);
-            for (int i = 0; i < 3; i++) {
-                sender.kernels().add(ones, sent);
-            }
-
             assertThat(sent.buffer().reaches(slot.buffer())).isTrue();
-            sent.buffer().beginCopyTo(slot.buffer(), sent.bytes());
-            awaitCopy(sent.buffer());
+            for (int time = 1; time <= 3; time++) {
+                for (int i = 0; i < 3; i++) {
+                    sender.kernels().add(ones, sent);
+                }
+                sent.buffer().beginCopyTo(slot.buffer(), sent.bytes());
+                awaitCopy(sent.buffer());
 
-            assertThat(receiver.kernels().squaredNorm(slot)).isEqualTo(9.0 * ELEMENTS);
+                assertThat(receiver.kernels().squaredNorm(slot))
+                        .isEqualTo(9.0 * time * time * ELEMENTS);
+                slot.buffer().lastUsed();
+            }
         }
     }
 
@@ -197,8 +212,8 @@ class PeerCopyTest {
         }
     }
 
-    private static Device open(int gpu) {
-        return GpuDevice.open(GPU.withGpu(gpu));
+    private Device open(int gpu) {
+        return GpuDevice.open(settings.withGpu(gpu));
     }
 
     private static GpuContext context(int gpu) {

@@ -39,7 +39,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Three GPUs, each with a thread of its own. */
 class NcclTest {
+    private static final DeviceSettings GPU = DeviceSettings.DEFAULTS.withKind(Kind.CUDA);
     private static final int MEMBERS = 3;
+    private static final int ADDITIONS = 3;
 
     @TempDir Path folder;
     private final ExecutorService threads = Executors.newFixedThreadPool(MEMBERS);
@@ -56,7 +58,7 @@ class NcclTest {
 
     /** What one member does with its tensor, and what it has then. */
     private interface Work {
-        void run(DeviceCollectives collectives, Tensor tensor);
+        void run(Device device, DeviceCollectives collectives, Tensor tensor);
     }
 
     @Test
@@ -67,7 +69,7 @@ class NcclTest {
                 together(
                         elements,
                         member -> member,
-                        (collectives, x) -> done(collectives, collectives.allReduce(x)));
+                        (_, collectives, x) -> done(collectives, collectives.allReduce(x)));
 
         assertClose(sums.getFirst(), truth(elements), 0, elements);
         assertThat(sums.get(1)).isEqualTo(sums.getFirst());
@@ -75,6 +77,41 @@ class NcclTest {
         assertThat(sums.getFirst())
                 .as("in an order of its own")
                 .isNotEqualTo(inRankOrder(elements));
+    }
+
+    /** Kernels that were asked for and have not run, from the second time on as graphs. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void whatKernelsMadeIsSummed(boolean graphs) throws Exception {
+        int elements = 1000;
+        int times = 4;
+
+        List<float[]> sums =
+                together(
+                        GPU.withGraphs(graphs),
+                        elements,
+                        member -> member,
+                        (device, collectives, x) -> {
+                            Tensor y = device.memory().tensor("y", DType.F32, 1, elements);
+                            for (int time = 0; time < times; time++) {
+                                for (int i = 0; i < ADDITIONS; i++) {
+                                    device.kernels().add(x, y);
+                                }
+                                done(collectives, collectives.allReduce(y));
+                            }
+                            device.kernels().copy(y, x);
+                        });
+
+        double factor = 0;
+        for (int time = 0; time < times; time++) {
+            factor = MEMBERS * factor + ADDITIONS;
+        }
+        double[] truth = truth(elements);
+        for (int i = 0; i < elements; i++) {
+            assertThat(sums.getFirst()[i] / factor).isCloseTo(truth[i], within(1e-5));
+        }
+        assertThat(sums.get(1)).isEqualTo(sums.getFirst());
+        assertThat(sums.get(2)).isEqualTo(sums.getFirst());
     }
 
     /** Even parts, and parts of which the last is shorter or empty. */
@@ -91,7 +128,7 @@ class NcclTest {
                 together(
                         elements,
                         member -> member,
-                        (collectives, x) -> {
+                        (_, collectives, x) -> {
                             collectives.reduceScatter(x, bounds);
                             done(collectives, collectives.allGather(x, bounds));
                         });
@@ -104,7 +141,7 @@ class NcclTest {
 
     @Test
     void twoMembersOnOneGpuAreRefused() {
-        assertThatThrownBy(() -> together(10, member -> member / 2, (_, _) -> {}))
+        assertThatThrownBy(() -> together(10, member -> member / 2, (_, _, _) -> {}))
                 .isInstanceOf(ExecutionException.class)
                 .cause()
                 .isInstanceOf(DeviceException.class)
@@ -118,7 +155,7 @@ class NcclTest {
         together(
                 100,
                 member -> member,
-                (collectives, x) -> {
+                (_, collectives, x) -> {
                     if (collectives.device() != 0) {
                         long begun = collectives.allReduce(x);
                         assertThat(collectives.isDone(begun)).isFalse();
@@ -157,6 +194,12 @@ class NcclTest {
 
     private List<float[]> together(int elements, IntFunction<Integer> gpu, Work work)
             throws Exception {
+        return together(GPU, elements, gpu, work);
+    }
+
+    private List<float[]> together(
+            DeviceSettings settings, int elements, IntFunction<Integer> gpu, Work work)
+            throws Exception {
         byte[] id = newId();
         List<Future<float[]>> members = new ArrayList<>();
         for (int member = 0; member < MEMBERS; member++) {
@@ -164,14 +207,15 @@ class NcclTest {
             members.add(
                     threads.submit(
                             () -> {
-                                try (Device device = open(gpu.apply(index));
+                                try (Device device =
+                                                Devices.open(settings.withGpu(gpu.apply(index)));
                                         DeviceCollectives collectives = device.openCollectives()) {
                                     Tensor x = device.memory().tensor("x", DType.F32, 1, elements);
                                     x.segment()
                                             .copyFrom(
                                                     MemorySegment.ofArray(values(index, elements)));
                                     collectives.join(id, MEMBERS, index);
-                                    work.run(collectives, x);
+                                    work.run(device, collectives, x);
                                     return x.segment().toArray(ValueLayout.JAVA_FLOAT);
                                 }
                             }));
@@ -184,14 +228,10 @@ class NcclTest {
     }
 
     private static byte[] newId() {
-        try (Device device = open(0);
+        try (Device device = Devices.open(GPU);
                 DeviceCollectives collectives = device.openCollectives()) {
             return collectives.newId();
         }
-    }
-
-    private static Device open(int gpu) {
-        return Devices.open(DeviceSettings.DEFAULTS.withKind(Kind.CUDA).withGpu(gpu));
     }
 
     private static void done(DeviceCollectives collectives, long number) {

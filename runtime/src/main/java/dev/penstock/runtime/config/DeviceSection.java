@@ -9,6 +9,7 @@ import java.util.Optional;
  * @param reductionBlock tokens of a block of summation; slices whose edges fall on it give the bits
  *     of whole sequences
  * @param memoryLimit most bytes a rank may hold; empty: no limit
+ * @param graphs whether GPUs are given work that comes again as CUDA graphs, by one call each
  */
 public record DeviceSection(
         @Setting(is = "auto", doc = "auto (the cpu), cpu, cuda (GPUs in turn) or \"cuda:1\"")
@@ -38,7 +39,9 @@ public record DeviceSection(
                         word = "none",
                         range = "[1 MiB, )",
                         doc = "most memory that a rank may hold")
-                Optional<Bytes> memoryLimit) {
+                Optional<Bytes> memoryLimit,
+        @Setting(is = "false", doc = "GPUs are given work that comes again as CUDA graphs")
+                boolean graphs) {
     /** Tokens of a block of summation, unless another number is given. */
     public static final int REDUCTION_BLOCK = 128;
 

@@ -39,8 +39,7 @@ public final class ConfiguredDevices {
      * @param lost those that the run has lost
      */
     static RankGpus gpus(DeviceSection section, int ranks, LostGpus lost) {
-        return new RankGpus(
-                section.kind(), settings(section, ranks), ranks, Optional.of(lost));
+        return new RankGpus(section.kind(), settings(section, ranks), ranks, Optional.of(lost));
     }
 
     /** Of the device of any rank, on a machine with as many cores as this one. */
@@ -58,7 +57,8 @@ public final class ConfiguredDevices {
                 section.vectorBits().bits(),
                 section.kind().gpu().orElse(0),
                 section.memoryLimit().map(Bytes::bytes).orElse(Long.MAX_VALUE),
-                false);
+                false,
+                section.graphs());
     }
 
     private static int coresOfEach(int ranks) {

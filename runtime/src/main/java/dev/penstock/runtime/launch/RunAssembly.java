@@ -335,8 +335,7 @@ public final class RunAssembly implements AutoCloseable {
     private DeviceFactory devices() {
         DeviceSection section = config().device();
         return section.kind().isCuda()
-                ? ConfiguredDevices.gpus(
-                        section, plan.ranks(), new LostGpus(options.directory()))
+                ? ConfiguredDevices.gpus(section, plan.ranks(), new LostGpus(options.directory()))
                 : ConfiguredDevices.of(section, plan.ranks());
     }
 

@@ -4,6 +4,8 @@ import dev.penstock.actors.spi.NonFiniteException;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.WorkUnit;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
  * Watches small tensors through which every NaN or infinity of a pass must come: the moments of
@@ -14,6 +16,9 @@ final class FiniteGuard {
     private long step;
     private WorkUnit unit = new WorkUnit(0, 0, 0);
 
+    /** Of the op's checks so far. */
+    private final List<String> places = new ArrayList<>();
+
     FiniteGuard(Kernels kernels) {
         this.kernels = kernels;
     }
@@ -22,17 +27,36 @@ final class FiniteGuard {
         step = newStep;
     }
 
+    /** An op begins; what one that broke off left open is forgotten. */
     void atUnit(WorkUnit newUnit) {
         unit = newUnit;
+        var _ = kernels.firstNotFinite();
+        places.clear();
     }
 
     /**
+     * Looks through a tensor, perhaps behind the call: then {@link #verify} throws.
+     *
      * @param place what the tensor is, for the message
      * @throws NonFiniteException if an element is not finite
      */
     void check(Tensor tensor, String place) {
-        if (!kernels.allFinite(tensor)) {
+        if (!kernels.watchFinite(tensor)) {
             throw new NonFiniteException(step, unit, place);
+        }
+        places.add(place);
+    }
+
+    /**
+     * Waits for the op's kernels and says what came of its checks.
+     *
+     * @throws NonFiniteException naming the first place where an element is not finite
+     */
+    void verify() {
+        kernels.finish();
+        int first = kernels.firstNotFinite();
+        if (first >= 0) {
+            throw new NonFiniteException(step, unit, places.get(first));
         }
     }
 }

@@ -257,7 +257,7 @@ public final class GptStage implements StageProgram {
         if (kind == StepKind.EVALUATE) {
             evaluate(unit, a);
         }
-        kernels.finish();
+        guard.verify();
     }
 
     @Override
@@ -277,7 +277,7 @@ public final class GptStage implements StageProgram {
                 stash.queryKeyValues(unit),
                 batch.sliced(),
                 blocksBySlice.get(unit.slice()));
-        kernels.finish();
+        guard.verify();
     }
 
     private void evaluate(WorkUnit unit, UnitActivations a) {
@@ -367,7 +367,7 @@ public final class GptStage implements StageProgram {
         if (batch.sliced() && unit.slice() == 0) {
             stash.freeGradients(unit);
         }
-        kernels.finish();
+        guard.verify();
     }
 
     @Override
@@ -387,7 +387,7 @@ public final class GptStage implements StageProgram {
                     work,
                     blocks);
         }
-        kernels.finish();
+        guard.verify();
         free(unit);
     }
 

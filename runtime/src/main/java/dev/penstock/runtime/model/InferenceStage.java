@@ -197,7 +197,7 @@ public final class InferenceStage implements StageProgram {
                 Collections.nCopies(role.layers(), queryKeyValue),
                 output == null ? null : output.rows(0, rows),
                 new TokenBlocks(1, rows, 0, rows));
-        kernels.finish();
+        guard.verify();
         if (role.last()) {
             choose(feeds, requireNonNull(a.head()).normed());
         }

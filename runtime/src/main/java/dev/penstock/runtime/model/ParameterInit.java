@@ -36,8 +36,8 @@ final class ParameterInit {
                 fillDefault(p.spec(), p.piece(), p.heldMaster().segment());
             }
             if (p.group().isTrained()) {
-                moment("optimizer.m." + p.name(), p.piece(), p.heldM());
-                moment("optimizer.v." + p.name(), p.piece(), p.heldV());
+                moment("optimizer.m." + p.name(), p.piece(), p.heldM(), kernels);
+                moment("optimizer.v." + p.name(), p.piece(), p.heldV(), kernels);
             }
         }
         parameters.groups().forEach(group -> group.masterChanged(kernels));
@@ -53,9 +53,10 @@ final class ParameterInit {
                 && given(StageParameters.TOKEN_TABLE, p);
     }
 
-    private void moment(String name, TensorPiece piece, Tensor moment) {
+    /** The host keeps its hands off what starts as zeros: there it would have to travel. */
+    private void moment(String name, TensorPiece piece, Tensor moment, Kernels kernels) {
         if (!source.fill(name, piece, moment.segment())) {
-            moment.segment().fill((byte) 0);
+            kernels.zero(moment);
         }
     }
 

@@ -41,16 +41,14 @@ final class ForkedTraining implements AutoCloseable {
      * As {@link #start(Training, String...)}, with more variables of the environment for it and for
      * what it starts.
      */
-    static ForkedTraining start(
-            Map<String, String> environment, Training training, String... flags)
+    static ForkedTraining start(Map<String, String> environment, Training training, String... flags)
             throws IOException {
         List<String> command = ForkedJava.command(flags);
         command.addAll(training.arguments());
         Path output = training.configuration().resolveSibling("output.txt");
         ProcessBuilder forked = new ProcessBuilder(command);
         forked.environment().putAll(environment);
-        Process process =
-                forked.redirectErrorStream(true).redirectOutput(output.toFile()).start();
+        Process process = forked.redirectErrorStream(true).redirectOutput(output.toFile()).start();
         return new ForkedTraining(training, process, output);
     }
 

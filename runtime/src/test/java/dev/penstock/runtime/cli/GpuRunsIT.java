@@ -31,7 +31,9 @@ class GpuRunsIT {
         EmulatedGpus.require();
     }
 
-    /** Copies last, so that a rank that does not wait for one has other losses. */
+    /**
+     * Copies last, so that a rank that does not wait for one has other losses; with graphs once.
+     */
     @ParameterizedTest
     @ValueSource(
             strings = {
@@ -47,6 +49,7 @@ class GpuRunsIT {
         Trained trained =
                 Training.golden(folder, true)
                         .set("device.kind=cuda", division)
+                        .set("device.graphs=" + division.startsWith("pipeline"))
                         .option("--dump-gradients", "1:" + gradients)
                         .complete();
 
@@ -54,7 +57,9 @@ class GpuRunsIT {
         GoldenTruth.expectFirstGradients(gradients, true);
     }
 
-    /** Copies last, as above. The last run's GPUs do not see each other's memory. */
+    /**
+     * Copies last, as above, with graphs once. The last run's GPUs do not see each other's memory.
+     */
     @ParameterizedTest
     @ValueSource(strings = {"pipeline.stages=2", "pipeline.stages=4"})
     void tensorsFromDeviceToDeviceHaveTheBitsOfThoseThroughTheHost(String stages)
@@ -62,7 +67,7 @@ class GpuRunsIT {
         EmulatedGpus.requireEmulated();
         EmulatedGpus.set("COPY_MILLIS", "1");
 
-        Trained direct = few("direct", stages).complete();
+        Trained direct = few("direct", stages, "device.graphs=on").complete();
         Trained staged = few("staged", stages, "data-plane.device-copies=false").complete();
         EmulatedGpus.set("NO_PEERS", "1");
         Trained apart = few("apart", stages).complete();
@@ -99,7 +104,7 @@ class GpuRunsIT {
                 .doesNotContain("\tat ");
     }
 
-    /** Its sums are not those in rank order; the same run has the same bits. */
+    /** Its sums are not those in rank order; the same run has the same bits, with graphs too. */
     @ParameterizedTest
     @ValueSource(strings = {"parallel.data=3", "parallel={data=3,zero.stage=3}"})
     void replicasOnGpusSumByNccl(String division) throws IOException {
@@ -110,7 +115,10 @@ class GpuRunsIT {
 
         Trained ordered = few("ordered", settings).complete();
         Trained nccl = few("nccl", settings).set("parallel.collectives=nccl").complete();
-        Trained again = few("again", settings).set("parallel.collectives=auto").complete();
+        Trained again =
+                few("again", settings)
+                        .set("parallel.collectives=auto", "device.graphs=on")
+                        .complete();
 
         assertThat(nccl.out()).contains("collectives: NCCL 2.27.3 in /");
         assertThat(log(nccl)).contains("REPLICAS of ranks [0, 1, 2] sums by NCCL 2.27.3");
@@ -168,8 +176,10 @@ class GpuRunsIT {
         List<String> losses = onTwoGpus("whole").complete().lossBits();
         Map<String, String> environment =
                 Map.of(
-                        "LD_LIBRARY_PATH", EmulatedGpus.folder().toString(),
-                        "PENSTOCK_EMULATOR_LOSE_DEVICE", "1:400");
+                        "LD_LIBRARY_PATH",
+                        EmulatedGpus.folder().toString(),
+                        "PENSTOCK_EMULATOR_LOSE_DEVICE",
+                        "1:400");
         Training perStage = onTwoGpus("lossy").set("pipeline.processes=per-stage");
 
         try (ForkedTraining run = ForkedTraining.start(environment, perStage)) {

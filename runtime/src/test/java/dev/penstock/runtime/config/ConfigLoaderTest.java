@@ -69,7 +69,8 @@ class ConfigLoaderTest {
                                         DeviceSection.Precision.FLOAT32,
                                         128,
                                         DeviceSection.VectorBits.AUTO,
-                                        Optional.empty()),
+                                        Optional.empty(),
+                                        false),
                                 new EvaluationSection(50, 8),
                                 new CheckpointSection(100, 2),
                                 new DataPlaneSection(
@@ -131,7 +132,7 @@ class ConfigLoaderTest {
             }
             device {
               kind = cpu, threads = 3, gemm = java, precision = bf16, reduction-block = 8
-              vector-bits = 256, memory-limit = 1.5 GiB
+              vector-bits = 256, memory-limit = 1.5 GiB, graphs = on
             }
             evaluation { every = 0, batches = 1 }
             checkpoint { every = 7, retain = 5 }
@@ -201,7 +202,8 @@ class ConfigLoaderTest {
                                         DeviceSection.Precision.BF16,
                                         8,
                                         DeviceSection.VectorBits.BITS_256,
-                                        Optional.of(new Bytes(3L << 29))),
+                                        Optional.of(new Bytes(3L << 29)),
+                                        true),
                                 new EvaluationSection(0, 1),
                                 new CheckpointSection(7, 5),
                                 new DataPlaneSection(

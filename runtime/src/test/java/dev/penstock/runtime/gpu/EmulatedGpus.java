@@ -92,6 +92,21 @@ public final class EmulatedGpus {
         }
     }
 
+    /** How often drivers gave emulated GPUs something to do; a graph counts once. */
+    public static long launches() {
+        try {
+            return (long)
+                    Linker.nativeLinker()
+                            .downcallHandle(
+                                    SymbolLookup.loaderLookup()
+                                            .findOrThrow("penstockEmulatorLaunches"),
+                                    FunctionDescriptor.of(ValueLayout.JAVA_LONG))
+                            .invoke();
+        } catch (Throwable e) {
+            throw new IllegalStateException("counting launches in the emulator", e);
+        }
+    }
+
     private static void change(String name, String value) {
         try (Arena arena = Arena.ofConfined()) {
             Linker.nativeLinker()

@@ -75,7 +75,8 @@ class RankGpusTest {
         GpuProbe.Gpu gpu = Devices.gpus().get(1);
         new LostGpus(directory).add(gpu, Instant.now(), "two\nlines");
 
-        assertThat(new LostGpus(directory).find(gpu)).hasValueSatisfying(why -> assertThat(why).endsWith("two"));
+        assertThat(new LostGpus(directory).find(gpu))
+                .hasValueSatisfying(why -> assertThat(why).endsWith("two"));
         assertThat(new LostGpus(directory).find(Devices.gpus().get(2))).isEmpty();
         assertThat(new LostGpus(directory.resolve("other")).find(gpu)).isEmpty();
     }

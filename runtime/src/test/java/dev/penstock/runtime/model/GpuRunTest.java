@@ -105,6 +105,22 @@ class GpuRunTest {
         assertThat(run(own.withGpu(1), 3, List.of(8, 4, 4))).isEqualTo(whole);
     }
 
+    /** From the second step on all that stages compute comes again. */
+    @ParameterizedTest
+    @EnumSource(names = {"CUBLAS", "KERNELS"})
+    void graphsChangeNoBitAndSpareLaunches(Gemm gemm) {
+        EmulatedGpus.requireEmulated();
+        DeviceSettings plain = GPU.withGemm(gemm);
+        long start = EmulatedGpus.launches();
+        Map<String, Object> expected = run(plain, 2, List.of(8, 8));
+        long one = EmulatedGpus.launches();
+        Map<String, Object> outcome = run(plain.withGraphs(true), 2, List.of(8, 8));
+        long other = EmulatedGpus.launches();
+
+        assertThat(outcome).isEqualTo(expected);
+        assertThat(other - one).isLessThan((one - start) * 7 / 10);
+    }
+
     private static Map<String, Object> run(
             DeviceSettings settings, int stages, List<Integer> slices) {
         BatchShape batch = TinyRuns.batch(slices);

@@ -11,6 +11,7 @@ import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.Tensor;
+import dev.penstock.runtime.gpu.EmulatedGpus;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.lang.foreign.ValueLayout;
 import java.util.Collections;
@@ -32,7 +33,29 @@ class NonFinitePlacesTest {
         "lm_head.weight, 'stage 2', 'loss is not finite'"
     })
     void aBrokenWeightIsNamedWhereItFirstShows(String parameter, String stage, String place) {
-        try (PipelineDriver pipeline = pipelineWith(parameter, Float.NaN)) {
+        expectNamed(
+                parameter,
+                stage,
+                place,
+                DeviceSettings.DEFAULTS.withKind(DeviceSettings.Kind.REFERENCE));
+    }
+
+    /** Which looks for it behind the calls. */
+    @ParameterizedTest
+    @CsvSource({
+        "wpe.weight, 'stage 0', 'micro-batch 0, slice 1: input of h.0.ln_1 (forward)'",
+        "h.2.mlp.c_proj.bias, 'stage 2', 'input of ln_f (forward)'",
+        "lm_head.weight, 'stage 2', 'loss is not finite'"
+    })
+    void aGpuNamesTheSamePlace(String parameter, String stage, String place) {
+        EmulatedGpus.require();
+        DeviceSettings gpu = DeviceSettings.DEFAULTS.withKind(DeviceSettings.Kind.CUDA);
+        expectNamed(parameter, stage, place, gpu.withGraphs(true));
+    }
+
+    private static void expectNamed(
+            String parameter, String stage, String place, DeviceSettings device) {
+        try (PipelineDriver pipeline = pipelineWith(parameter, Float.NaN, device)) {
 
             assertThatThrownBy(() -> pipeline.train(1))
                     .isInstanceOf(NonFiniteException.class)
@@ -67,12 +90,13 @@ class NonFinitePlacesTest {
             assertThatThrownBy(() -> middle.backward(unit, input, gradient, output))
                     .isInstanceOf(NonFiniteException.class)
                     .hasMessageContaining(
-                            "step 9, stage 1, micro-batch 2, slice 0: gradient of h.1.mlp.c_proj.bias (backward)");
+                            "step 9, stage 1, micro-batch 2, slice 0: gradient of"
+                                    + " h.1.mlp.c_proj.bias (backward)");
         }
     }
 
     /** A pipeline whose named parameter has one bad element, at three quarters of it. */
-    private static PipelineDriver pipelineWith(String parameter, float bad) {
+    private static PipelineDriver pipelineWith(String parameter, float bad, DeviceSettings device) {
         ParameterSource source =
                 (name, piece, destination) -> {
                     boolean filled = TinyRuns.roughWeights().fill(name, piece, destination);
@@ -82,6 +106,7 @@ class NonFinitePlacesTest {
                     }
                     return filled;
                 };
-        return new PipelineDriver(SETTINGS, Orders.gpipe(3, 3, 2), TinyRuns.tokens(37), source);
+        return new PipelineDriver(
+                Devices.open(device), SETTINGS, Orders.gpipe(3, 3, 2), TinyRuns.tokens(37), source);
     }
 }

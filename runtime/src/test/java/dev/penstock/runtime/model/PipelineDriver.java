@@ -50,6 +50,10 @@ final class PipelineDriver implements AutoCloseable {
     private Set<WorkUnit> recomputed = Set.of();
     private final List<GptStage> stages;
     private final DeviceScope boundaries;
+
+    /** The same ones in every step. */
+    private final Map<String, Tensor> boundaryTensors = new HashMap<>();
+
     private final Map<WorkUnit, Tensor> inputs = new HashMap<>();
     private final Map<WorkUnit, Tensor> outputGradients = new HashMap<>();
     private BiConsumer<Long, Double> beforeUpdate = (_, _) -> {};
@@ -343,8 +347,9 @@ final class PipelineDriver implements AutoCloseable {
 
     private Tensor boundary(String name, WorkUnit unit) {
         GptStage stage = stages.get(unit.stage());
-        return boundaries.tensor(
-                name, DType.F32, stage.boundaryRows(unit.slice()), stage.boundaryColumns());
+        int rows = stage.boundaryRows(unit.slice());
+        return boundaryTensors.computeIfAbsent(
+                name, _ -> boundaries.tensor(name, DType.F32, rows, stage.boundaryColumns()));
     }
 
     private boolean isLast(WorkUnit unit) {
