@@ -25,6 +25,14 @@ public interface ProcessSupply {
     void start(Optional<Integer> rank);
 
     /**
+     * Whether a process may live. One whose death was told does not, although something that it
+     * said may come later.
+     */
+    default boolean mayLive(long pid) {
+        return true;
+    }
+
+    /**
      * Told where a rank goes.
      *
      * @param node name of the node

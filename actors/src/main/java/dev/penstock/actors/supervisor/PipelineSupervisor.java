@@ -271,6 +271,9 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
         if (left.contains(introduction.node())) {
             return List.of(); // it said so before it heard that it is to leave
         }
+        if (!services.processes().mayLive(node.pid())) {
+            return List.of(); // its last words: they may come after the news of its death
+        }
         nodes.put(node, introduction.node());
         List<Effect> effects =
                 coordinator.onNode(

@@ -34,7 +34,7 @@ final class LocalProcesses implements ProcessSupply, AutoCloseable {
     private final Set<Long> taken = ConcurrentHashMap.newKeySet();
 
     private @Nullable MediaDriverHandle driver;
-    private @Nullable StageProcesses stages;
+    private volatile @Nullable StageProcesses stages;
     private boolean closed;
 
     LocalProcesses(RunAssembly assembly) {
@@ -82,6 +82,12 @@ final class LocalProcesses implements ProcessSupply, AutoCloseable {
         } catch (UncheckedIOException e) {
             supervisor.join().tell(new ProcessDied(NO_PROCESS, rank, "" + e.getMessage()));
         }
+    }
+
+    @Override
+    public boolean mayLive(long pid) {
+        StageProcesses started = stages;
+        return started != null && started.hasLiving(pid);
     }
 
     @Override

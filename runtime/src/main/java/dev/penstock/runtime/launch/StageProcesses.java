@@ -80,6 +80,10 @@ final class StageProcesses implements AutoCloseable {
         return Optional.ofNullable(latest.get(rank)).filter(Process::isAlive).map(Process::pid);
     }
 
+    synchronized boolean hasLiving(long pid) {
+        return children.stream().anyMatch(child -> child.pid() == pid && child.isAlive());
+    }
+
     /** Of this process alone: one that was given up may still write when another has its place. */
     private String name(Optional<Integer> rank) {
         if (rank.isEmpty()) {
