@@ -52,16 +52,27 @@ final class ForkedTraining implements AutoCloseable {
         return new ForkedTraining(training, process, output);
     }
 
-    /** Waits until so many steps are committed; fails if the run ends before. */
+    /**
+     * Waits until so many steps are committed; fails if the run ends before, and leaves no process
+     * then: whoever started it may not hold it yet.
+     */
     ForkedTraining awaitSteps(int steps) {
-        await().atMost(START)
-                .pollInterval(Duration.ofMillis(10))
-                .until(
-                        () -> {
-                            assertThat(process.isAlive()).as(this::output).isTrue();
-                            return Trained.lossBits(training.directory()).size() >= steps;
-                        });
-        return this;
+        boolean committed = false;
+        try {
+            await().atMost(START)
+                    .pollInterval(Duration.ofMillis(10))
+                    .until(
+                            () -> {
+                                assertThat(process.isAlive()).as(this::output).isTrue();
+                                return Trained.lossBits(training.directory()).size() >= steps;
+                            });
+            committed = true;
+            return this;
+        } finally {
+            if (!committed) {
+                close();
+            }
+        }
     }
 
     /** Sends a signal by its name, such as INT. */
