@@ -12,6 +12,8 @@ import picocli.CommandLine.Option;
         name = "local-cluster",
         description = {
             "Starts seeds and workers as processes of this machine, for trying a cluster out.",
+            "Kill one and see what becomes of a run: it is told and not started again, and the",
+            "cluster goes on until its last seed or its last worker is gone.",
             "Ctrl-C ends them all; none outlives this command."
         },
         footer = {
@@ -60,7 +62,7 @@ final class LocalClusterCommand extends PenstockCommand {
         var layout = new LocalCluster.Layout(seeds, nodes, port, runs.toAbsolutePath());
         try (LocalCluster cluster = LocalCluster.start(layout, this::say)) {
             say("try: penstock train sample-configs/quickstart.conf --seed " + cluster.seed());
-            CompletableFuture<String> broken = cluster.firstDeath();
+            CompletableFuture<String> broken = cluster.broken();
             CompletableFuture.anyOf(end, broken).join();
             if (!end.isDone()) {
                 throw new RunFailedException(broken.join());

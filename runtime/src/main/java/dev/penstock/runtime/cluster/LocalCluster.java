@@ -45,12 +45,16 @@ public final class LocalCluster implements AutoCloseable {
     private final Consumer<String> tell;
     private final List<Process> children = new ArrayList<>();
     private final List<String> seeds = new ArrayList<>();
-    private final CompletableFuture<String> firstDeath = new CompletableFuture<>();
+    private final CompletableFuture<String> broken = new CompletableFuture<>();
+    private int livingSeeds;
+    private int livingWorkers;
     private volatile boolean closing;
 
     private LocalCluster(Layout layout, Consumer<String> tell) {
         this.layout = layout;
         this.tell = tell;
+        this.livingSeeds = layout.seeds();
+        this.livingWorkers = layout.workers();
     }
 
     /**
@@ -83,9 +87,12 @@ public final class LocalCluster implements AutoCloseable {
         return children.stream().map(Process::toHandle).toList();
     }
 
-    /** Completed when a child ends before {@link #close}, with how. */
-    public CompletableFuture<String> firstDeath() {
-        return firstDeath;
+    /**
+     * Completed when the last seed or the last worker ends before {@link #close}, with how. Other
+     * deaths are told, and are the cluster's to survive.
+     */
+    public CompletableFuture<String> broken() {
+        return broken;
     }
 
     /**
@@ -99,11 +106,11 @@ public final class LocalCluster implements AutoCloseable {
             if (worker >= together) {
                 awaitStart(starting.get(worker - together));
             }
-            starting.add(startOne("worker-" + (worker + 1), workerSettings(worker)));
+            starting.add(startOne("worker-" + (worker + 1), false, workerSettings(worker)));
         }
     }
 
-    /** Its end or its delay concerns others: {@link #firstDeath} and the lines of the child. */
+    /** Its end or its delay concerns others: {@link #onEnd} and the lines of the child. */
     private static void awaitStart(CompletableFuture<String> listens) {
         try {
             listens.get(START.toMillis(), TimeUnit.MILLISECONDS);
@@ -125,7 +132,7 @@ public final class LocalCluster implements AutoCloseable {
         if (!seeds.isEmpty()) {
             settings.add("cluster.seeds=" + quoted(seeds));
         }
-        CompletableFuture<String> listens = startOne("seed-" + (index + 1), settings);
+        CompletableFuture<String> listens = startOne("seed-" + (index + 1), true, settings);
         try {
             seeds.add(listens.get(START.toMillis(), TimeUnit.MILLISECONDS));
         } catch (InterruptedException e) {
@@ -150,13 +157,13 @@ public final class LocalCluster implements AutoCloseable {
         return '[' + String.join(",", texts.stream().map(text -> '"' + text + '"').toList()) + ']';
     }
 
-    private CompletableFuture<String> startOne(String name, List<String> settings) {
+    private CompletableFuture<String> startOne(String name, boolean seed, List<String> settings) {
         try {
             Process child = new ProcessBuilder(command(settings)).redirectErrorStream(true).start();
             children.add(child);
             var listens = new CompletableFuture<String>();
             Thread.ofVirtual().start(() -> readOutput(name, child, listens));
-            child.onExit().thenAccept(ended -> onEnd(name, ended, listens));
+            child.onExit().thenAccept(ended -> onEnd(name, seed, ended, listens));
             return listens;
         } catch (IOException e) {
             throw new UncheckedIOException("cannot start a process: " + e.getMessage(), e);
@@ -199,11 +206,20 @@ public final class LocalCluster implements AutoCloseable {
         }
     }
 
-    private void onEnd(String name, Process ended, CompletableFuture<String> listens) {
-        String how = "%s ended with exit code %d".formatted(name, ended.exitValue());
+    private synchronized void onEnd(
+            String name, boolean seed, Process ended, CompletableFuture<String> listens) {
+        int code = ended.exitValue();
+        String signal = code > 128 ? " (signal %d)".formatted(code - 128) : "";
+        String how = "%s ended with exit code %d%s".formatted(name, code, signal);
         listens.completeExceptionally(new ClusterException(how));
-        if (!closing) {
-            firstDeath.complete(how);
+        if (closing) {
+            return;
+        }
+        int left = seed ? --livingSeeds : --livingWorkers;
+        if (left == 0) {
+            broken.complete("%s; no %s is left".formatted(how, seed ? "seed" : "worker"));
+        } else {
+            tell.accept(how + "; the cluster goes on without it");
         }
     }
 

@@ -177,7 +177,7 @@ class ClusterIT {
 
     /** Killed as hard as can be, it takes all its processes with it. */
     @Test
-    void noProcessOutlivesALocalCluster() throws Exception {
+    void aLocalClusterOutlivesAWorkerAndNoProcessOutlivesIt() throws Exception {
         try (ForkedCli cluster =
                 ForkedCli.start(
                         "local-cluster",
@@ -191,6 +191,11 @@ class ClusterIT {
             List<ProcessHandle> children = cluster.descendants();
             assertThat(children).hasSize(3);
 
+            long worker = Long.parseLong(cluster.awaitOutput("worker worker-2 \\(pid (\\d+)\\)"));
+            assertThat(ProcessHandle.of(worker).orElseThrow().destroyForcibly()).isTrue();
+            cluster.awaitOutput(
+                    "worker-2 ended with exit code 137 \\(signal 9\\); the cluster goes on");
+            cluster.awaitOutput("1 seed, 1 worker");
             cluster.signal("KILL");
 
             for (ProcessHandle child : children) {
