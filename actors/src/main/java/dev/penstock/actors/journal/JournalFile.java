@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -34,12 +35,22 @@ public final class JournalFile implements RunJournal, AutoCloseable {
     private static final int SUM_DIGITS = 8;
 
     private final Path file;
-    private final FileChannel channel;
-    private boolean broken;
 
-    private JournalFile(Path file, FileChannel channel) {
+    /** Records that are not on disk for certain, in their order. */
+    private final List<JournalRecord> unwritten = new ArrayList<>();
+
+    /** Null after a failure, until the file opens again. */
+    private @Nullable FileChannel channel;
+
+    /** Up to here, all is on disk. */
+    private long wholeBytes;
+
+    private boolean failing;
+
+    private JournalFile(Path file, FileChannel channel, long wholeBytes) {
         this.file = file;
         this.channel = channel;
+        this.wholeBytes = wholeBytes;
     }
 
     /**
@@ -50,35 +61,68 @@ public final class JournalFile implements RunJournal, AutoCloseable {
     public static JournalFile open(Path file) {
         try {
             long whole = wholeBytes(file);
-            FileChannel channel =
-                    FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
-            channel.truncate(whole);
-            channel.position(whole);
-            return new JournalFile(file, channel);
+            return new JournalFile(file, openBehind(file, whole), whole);
         } catch (IOException e) {
             throw new UncheckedIOException("cannot write the journal " + file, e);
         }
     }
 
+    private static FileChannel openBehind(Path file, long whole) throws IOException {
+        FileChannel channel =
+                FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+        channel.truncate(whole);
+        channel.position(Math.min(whole, channel.size()));
+        return channel;
+    }
+
     @Override
     public void append(JournalRecord record) {
-        if (broken) {
-            return;
+        if (record instanceof JournalRecord.Committed
+                && !unwritten.isEmpty()
+                && unwritten.getLast() instanceof JournalRecord.Committed) {
+            unwritten.removeLast(); // a later commit says all that it said
         }
-        String text = JournalText.print(record);
-        ByteBuffer line = ByteBuffer.wrap((sum(text) + " " + text + "\n").getBytes(UTF_8));
+        unwritten.add(record);
         try {
-            while (line.hasRemaining()) {
-                channel.write(line);
+            write();
+            if (failing) {
+                failing = false;
+                LOG.info("{}: is written again, and lacks nothing", file);
             }
-            channel.force(false);
         } catch (IOException e) {
-            broken = true;
-            LOG.error(
-                    "{}: cannot be written any more; if the supervisor dies, the run goes back to its last checkpoint",
-                    file,
-                    e);
+            close();
+            channel = null;
+            if (!failing) {
+                failing = true;
+                LOG.error(
+                        "{}: cannot be written, which is tried again with every step; if the"
+                            + " supervisor dies before that, the run goes back to its last"
+                            + " checkpoint",
+                        file,
+                        e);
+            }
         }
+    }
+
+    /** All that is not on disk, behind what is. */
+    private void write() throws IOException {
+        FileChannel open = channel;
+        if (open == null) {
+            open = openBehind(file, wholeBytes);
+            channel = open;
+        }
+        var text = new StringBuilder();
+        for (JournalRecord record : unwritten) {
+            String line = JournalText.print(record);
+            text.append(sum(line)).append(' ').append(line).append('\n');
+        }
+        ByteBuffer bytes = ByteBuffer.wrap(text.toString().getBytes(UTF_8));
+        while (bytes.hasRemaining()) {
+            open.write(bytes);
+        }
+        open.force(false);
+        wholeBytes = open.position();
+        unwritten.clear();
     }
 
     /**
@@ -147,8 +191,12 @@ public final class JournalFile implements RunJournal, AutoCloseable {
 
     @Override
     public void close() {
+        FileChannel open = channel;
+        if (open == null) {
+            return;
+        }
         try {
-            channel.close();
+            open.close();
         } catch (IOException e) {
             LOG.warn("closing {}", file, e);
         }

@@ -7,8 +7,9 @@ public interface RunJournal {
     RunJournal NONE = _ -> {};
 
     /**
-     * Writes a record; it is on disk when this returns. A disk that refuses is reported once and
-     * does not end the run: what is lost is only how far a restart would have come.
+     * Writes a record; it is on disk when this returns. A disk that refuses is reported and does
+     * not end the run: what it refused is written with the next record that it takes, and until
+     * then only a supervisor's death makes a difference.
      */
     void append(JournalRecord record);
 }

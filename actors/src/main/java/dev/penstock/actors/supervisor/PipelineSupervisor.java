@@ -34,6 +34,8 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Runs a plan: tells a {@link RunCoordinator} what happens and does what it answers. Finds nodes,
@@ -107,6 +109,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     /** A rank where it was hosted last, and in which epoch. */
     private record Stage(int epoch, ActorRef<StageActor.Command> ref) {}
 
+    private static final Logger LOG = LoggerFactory.getLogger(PipelineSupervisor.class);
     private static final Duration TICK = Duration.ofMillis(200);
 
     /**
@@ -206,8 +209,16 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     }
 
     private Behavior<Command> onCommand(Command command) {
-        for (Effect effect : effectsOf(command, System.nanoTime())) {
-            perform(effect);
+        try {
+            for (Effect effect : effectsOf(command, System.nanoTime())) {
+                perform(effect);
+            }
+        } catch (RuntimeException e) { // else nobody would ever hear of the run again
+            LOG.error("run {}: the supervisor failed", plan.runId(), e);
+            outcome.complete(
+                    new RunOutcome.Failed(
+                            coordinator.completed(),
+                            "the supervisor failed, which is a bug of Penstock: " + e));
         }
         return outcome.isDone() ? Behaviors.stopped() : this;
     }

@@ -136,6 +136,11 @@ public final class RunCoordinator {
         return ranks.epoch();
     }
 
+    /** The last step that was applied everywhere. */
+    long completed() {
+        return driver.completed();
+    }
+
     // ---- placing --------------------------------------------------------------------------------
 
     /** A node said who it is, and hosts nothing. */

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -37,6 +38,30 @@ class JournalFileTest {
     @Test
     void whatWasWrittenIsReadBack() {
         assertThat(JournalFile.read(written())).isEqualTo(RECORDS);
+    }
+
+    /** As after a disk that was full for a while. */
+    @Test
+    void whatAFileRefusedIsWrittenWhenItTakesRecordsAgain() throws IOException {
+        Path file = folder.resolve("journal.txt");
+        Path aside = folder.resolve("aside.txt");
+        try (var journal = JournalFile.open(file)) {
+            journal.append(RECORDS.get(0));
+            Thread.currentThread().interrupt(); // fails the next write and closes the channel
+            journal.append(RECORDS.get(1));
+            assertThat(Thread.interrupted()).isTrue();
+            Files.move(file, aside);
+            Files.createDirectory(file);
+            RECORDS.subList(2, 6).forEach(journal::append);
+            journal.append(new JournalRecord.Committed(2, 1, 1, 1, 1));
+            Files.delete(file);
+            Files.writeString(aside, "half a rec", StandardOpenOption.APPEND);
+            Files.move(aside, file);
+
+            RECORDS.subList(6, RECORDS.size()).forEach(journal::append);
+        }
+
+        assertThat(JournalFile.read(file)).isEqualTo(RECORDS);
     }
 
     @Test

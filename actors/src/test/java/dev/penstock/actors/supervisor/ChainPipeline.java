@@ -75,6 +75,9 @@ final class ChainPipeline implements RunListener, CheckpointStore {
     /** Told the supervisor once it runs. */
     java.util.function.Consumer<ActorSystem<PipelineSupervisor.Command>> onStart = _ -> {};
 
+    /** The listener throws when it hears of this step. */
+    long failListenerAtStep = -1;
+
     /** Fails the write of a shard in this step. */
     long failSaveOfStep = -1;
 
@@ -177,6 +180,9 @@ final class ChainPipeline implements RunListener, CheckpointStore {
     @Override
     public void onStep(StepReport report) {
         steps.add(report);
+        if (report.step() == failListenerAtStep) {
+            throw new IllegalStateException("a listener that fails");
+        }
     }
 
     @Override

@@ -233,6 +233,18 @@ class PipelineSupervisorTest {
     }
 
     @Test
+    void aSupervisorThatFailsEndsTheRunInsteadOfLeavingItWaiting() throws Exception {
+        var pipeline = new ChainPipeline("1f1b", settings(2, 2, 1));
+        pipeline.failListenerAtStep = 3;
+
+        RunOutcome outcome = pipeline.run();
+
+        assertThat(outcome).isInstanceOf(RunOutcome.Failed.class);
+        assertThat(((RunOutcome.Failed) outcome).reason())
+                .contains("the supervisor failed", "a listener that fails");
+    }
+
+    @Test
     void aStageThatCannotStartEndsTheRun() throws Exception {
         var pipeline = new ChainPipeline("1f1b", settings(2, 2, 1));
         pipeline.programs =

@@ -35,6 +35,7 @@ final class NodeSystems {
             akka {
               loglevel = WARNING
               stdout-loglevel = OFF
+              logger-startup-timeout = 60 s # a busy machine is no reason to refuse to start
               log-dead-letters = off
               log-dead-letters-during-shutdown = off
               jvm-exit-on-fatal-error = on

@@ -15,6 +15,7 @@ final class ActorSystems {
             akka {
               loglevel = WARNING
               stdout-loglevel = OFF
+              logger-startup-timeout = 60 s # a busy machine is no reason to refuse to start
               log-dead-letters = off
               log-dead-letters-during-shutdown = off
               jvm-exit-on-fatal-error = on
