@@ -8,15 +8,16 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.stream.Stream;
 
 /**
  * Commands that start the program in a Java machine of its own, with the flags of this one: what
  * the build packaged if it says so ({@code penstock.packaged}, a module's target directory), as the
- * launcher does, with a cache of classes that the first use makes; otherwise this class path.
+ * launcher does, with the cache of classes that those flags name and the first use makes; otherwise
+ * this class path.
  */
 final class ForkedJava {
     private static final String PACKAGED = System.getProperty("penstock.packaged", "");
+    private static final String CACHE = "-XX:AOTCache";
     private static final AtomicBoolean REHEARSED = new AtomicBoolean();
     private static final int REHEARSAL_MINUTES = 4;
 
@@ -29,14 +30,17 @@ final class ForkedJava {
         List<String> command = new ArrayList<>();
         // a shell may have started this process with interrupts ignored, which a child inherits
         command.addAll(List.of("env", "--default-signal=INT"));
+        rehearseOnce();
         command.addAll(java());
-        if (!PACKAGED.isEmpty()) {
-            command.add("-XX:AOTCache=" + cache());
-            command.addAll(quietCache());
-        }
         command.addAll(List.of(flags));
         command.addAll(List.of("-cp", classPath(), Main.class.getName()));
         return command;
+    }
+
+    /** Lets processes that the program starts from within this one begin as its own do. */
+    static void asLaunched() throws IOException {
+        rehearseOnce();
+        System.setProperty("java.class.path", classPath());
     }
 
     private static List<String> java() {
@@ -54,30 +58,18 @@ final class ForkedJava {
                 : PACKAGED + "/penstock-runtime.jar:" + PACKAGED + "/lib/*";
     }
 
-    private static List<String> quietCache() {
-        return List.of("-Xlog:aot=off", "-Xlog:cds=off", "-Xlog:class+path=off");
-    }
-
-    /** Made by the first who asks; without it, or with half of one, all is the same but slower. */
-    private static synchronized Path cache() throws IOException {
-        Path cache = Path.of(PACKAGED, "tests.aot");
-        if (!REHEARSED.getAndSet(true)) {
-            Files.deleteIfExists(cache);
-            rehearse(cache);
+    /** Without the cache, or with half of one, all is the same but slower. */
+    private static synchronized void rehearseOnce() throws IOException {
+        if (PACKAGED.isEmpty() || REHEARSED.getAndSet(true)) {
+            return;
         }
-        return cache;
-    }
-
-    private static void rehearse(Path cache) throws IOException {
+        List<String> command = java();
+        command.removeIf(argument -> argument.startsWith(CACHE));
+        Path cache = Path.of(PACKAGED, "tests.aot");
+        Files.deleteIfExists(cache);
         Path folder = Files.createTempDirectory(Path.of(PACKAGED), "rehearsal-");
-        List<String> command =
-                Stream.of(
-                                java(),
-                                quietCache(),
-                                List.of("-XX:AOTCacheOutput=" + cache, "-cp", classPath()),
-                                List.of(Rehearsal.class.getName(), folder.toString()))
-                        .flatMap(List::stream)
-                        .toList();
+        command.addAll(List.of(CACHE + "Output=" + cache, "-cp", classPath()));
+        command.addAll(List.of(Rehearsal.class.getName(), folder.toString()));
         Process rehearsal =
                 new ProcessBuilder(command)
                         .redirectErrorStream(true)

@@ -148,6 +148,11 @@ final class Training {
 
     /** Runs inside this process, whatever comes of it. */
     Trained run() {
+        try {
+            ForkedJava.asLaunched();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
         Cli cli = Cli.run(arguments().toArray(String[]::new));
         return new Trained(directory, cli.exitCode(), cli.out(), cli.err());
     }
