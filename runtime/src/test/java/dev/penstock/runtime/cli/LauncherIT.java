@@ -9,7 +9,9 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
@@ -80,6 +82,24 @@ class LauncherIT {
         assertThat(first.waitFor()).isZero();
         assertThat(second.waitFor()).isZero();
         assertThat(Files.readAllLines(folder.resolve("building"))).hasSize(1);
+    }
+
+    /** The cache of classes is of one jar only: that of the newest build, by Maven or by this. */
+    @Test
+    void theCacheIsMadeOnceForEveryBuild() throws Exception {
+        Path launcher = copyWithToolsThatWait();
+        Files.createFile(folder.resolve("go"));
+        String notes = "noting what every start needs (once per build) ...";
+
+        List<String> first = start(launcher).inputReader().lines().toList();
+        List<String> second = start(launcher).inputReader().lines().toList();
+        Path jar = folder.resolve("runtime/target/penstock-runtime.jar");
+        Files.setLastModifiedTime(jar, FileTime.from(Instant.now().plusSeconds(5)));
+        List<String> builtByMaven = start(launcher).inputReader().lines().toList();
+
+        assertThat(first).contains(notes).last().isEqualTo("started");
+        assertThat(second).containsExactly("started");
+        assertThat(builtByMaven).containsExactly(notes, "started");
     }
 
     /** In a folder where nothing is built, with a JDK that only speaks and a Maven that waits. */
