@@ -117,9 +117,13 @@ DRIVER cuDeviceTotalMem_v2(size_t* bytes, int) {
 DRIVER cuDeviceGetAttribute(int* value, int attribute, int) {
     // threads per block; shared memory per block; warp; multiprocessors; capability; managed memory that the
     // host may use meanwhile; shared memory per block on request
-    static const std::map<int, int> known = {{1, 1024}, {8, 48 << 10}, {10, 32}, {16, 2}, {75, 8}, {76, 0}, {83, 1}, {97, 163 << 10}};
+    static const std::map<int, int> known = {{1, 1024}, {8, 48 << 10}, {10, 32}, {16, 2}, {76, 0}, {83, 1}, {97, 163 << 10}};
     if (attribute == 89) {
         *value = number("NO_MANAGED", 0) ? 0 : 1;
+        return SUCCESS;
+    }
+    if (attribute == 75) {
+        *value = static_cast<int>(number("CAPABILITY", 8));
         return SUCCESS;
     }
     auto found = known.find(attribute);
@@ -189,17 +193,23 @@ DRIVER cuMemGetInfo_v2(size_t* free, size_t* total) {
 DRIVER cuMemAlloc_v2(uint64_t* address, size_t bytes) {
     REQUIRE_CONTEXT
     REQUIRE_NO_CAPTURE
-    return bytes == 0 ? INVALID_VALUE : Memory::ofAll().allocate(bound->device, bytes, *address);
+    return bytes == 0 ? INVALID_VALUE : Memory::ofAll().allocate(bound->device, bytes, false, *address);
 }
 
-DRIVER cuMemAllocManaged(uint64_t* address, size_t bytes, unsigned) { return cuMemAlloc_v2(address, bytes); }
+// More than the device has is no error: the real one moves pages to and fro.
+DRIVER cuMemAllocManaged(uint64_t* address, size_t bytes, unsigned) {
+    REQUIRE_CONTEXT
+    REQUIRE_NO_CAPTURE
+    return bytes == 0 ? INVALID_VALUE : Memory::ofAll().allocate(bound->device, bytes, true, *address);
+}
 
-// Waits for all that runs, as the driver does.
+// The manual: it may wait for what runs. Who counts on that reads NaN.
 DRIVER cuMemFree_v2(uint64_t address) {
     if (!bound) {
         return INVALID_CONTEXT;
     }
     REQUIRE_NO_CAPTURE
+    Memory::ofAll().spoil(address);
     bound->synchronize();
     return Memory::ofAll().free(address);
 }
@@ -225,13 +235,23 @@ DRIVER cuMemHostAlloc(void** address, size_t bytes, unsigned) {
 
 DRIVER cuMemFreeHost(void* address) { return Memory::ofAll().unpin(address) ? SUCCESS : INVALID_VALUE; }
 
+// A run that takes more managed memory than the device has would crawl: here it fails, so that tests see it.
+static void touch(Context* context, uint64_t address) {
+    if (!Memory::ofAll().touch(address)) {
+        fprintf(stderr, "emulator: more managed memory is in use than device %d has\n", context->device);
+        context->failed = LAUNCH_FAILED;
+    }
+}
+
 DRIVER cuMemsetD2D8Async(uint64_t address, size_t pitch, unsigned char value, size_t width, size_t height, Stream* stream) {
     REQUIRE_CONTEXT
     REQUIRE_DEVICE_MEMORY(address, (height - 1) * pitch + width)
     if (pitch < width) {
         return INVALID_VALUE;
     }
+    Context* context = bound;
     return give(stream, [=] {
+        touch(context, address);
         for (size_t row = 0; row < height; row++) {
             memset(reinterpret_cast<char*>(address) + row * pitch, value, width);
         }
@@ -241,7 +261,11 @@ DRIVER cuMemsetD2D8Async(uint64_t address, size_t pitch, unsigned char value, si
 DRIVER cuMemsetD8Async(uint64_t address, unsigned char value, size_t bytes, Stream* stream) {
     REQUIRE_CONTEXT
     REQUIRE_DEVICE_MEMORY(address, bytes)
-    return give(stream, [=] { memset(reinterpret_cast<void*>(address), value, bytes); });
+    Context* context = bound;
+    return give(stream, [=] {
+        touch(context, address);
+        memset(reinterpret_cast<void*>(address), value, bytes);
+    });
 }
 
 // Copies to and from pageable memory return after the copy, those of pinned memory before. A device that is lost meanwhile

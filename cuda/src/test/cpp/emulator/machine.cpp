@@ -175,9 +175,9 @@ Memory& Memory::ofAll() {
     return memory;
 }
 
-int Memory::allocate(int device, size_t bytes, uint64_t& address) {
+int Memory::allocate(int device, size_t bytes, bool isManaged, uint64_t& address) {
     std::lock_guard guard(lock);
-    if (usedBytes[device] + bytes > memoryOfDevice()) {
+    if (!isManaged && usedBytes[device] + bytes > memoryOfDevice()) {
         return OUT_OF_MEMORY;
     }
     size_t payload = roundUp(bytes, 256);
@@ -192,10 +192,32 @@ int Memory::allocate(int device, size_t bytes, uint64_t& address) {
     mprotect(start + mappingBytes - PAGE, PAGE, PROT_NONE);
     char* payloadAt = start + mappingBytes - PAGE - payload;
     memset(payloadAt, 0xff, payload);
-    usedBytes[device] += bytes;
+    usedBytes[device] += isManaged ? 0 : bytes;
     address = reinterpret_cast<uint64_t>(payloadAt);
-    allocations[address] = {bytes, start, mappingBytes, device};
+    allocations[address] = {bytes, start, mappingBytes, device, !isManaged};
     return SUCCESS;
+}
+
+bool Memory::touch(uint64_t address) {
+    std::lock_guard guard(lock);
+    auto next = allocations.upper_bound(address);
+    if (next == allocations.begin()) {
+        return true;
+    }
+    Allocation& found = (--next)->second;
+    if (!found.isThere) {
+        found.isThere = true;
+        usedBytes[found.device] += found.bytes;
+    }
+    return usedBytes[found.device] <= memoryOfDevice();
+}
+
+void Memory::spoil(uint64_t address) {
+    std::lock_guard guard(lock);
+    auto found = allocations.find(address);
+    if (found != allocations.end()) {
+        memset(reinterpret_cast<void*>(address), 0xff, found->second.bytes);
+    }
 }
 
 int Memory::free(uint64_t address) {
@@ -204,7 +226,7 @@ int Memory::free(uint64_t address) {
     if (found == allocations.end()) {
         return INVALID_VALUE;
     }
-    usedBytes[found->second.device] -= found->second.bytes;
+    usedBytes[found->second.device] -= found->second.isThere ? found->second.bytes : 0;
     munmap(found->second.mapping, found->second.mappingBytes);
     allocations.erase(found);
     return SUCCESS;

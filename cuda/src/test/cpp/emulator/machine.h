@@ -155,9 +155,14 @@ class Memory {
   public:
     static Memory& ofAll();
 
-    // SUCCESS or OUT_OF_MEMORY. Fresh memory is NaN; a guard page lies behind it.
-    int allocate(int device, size_t bytes, uint64_t& address);
+    // SUCCESS or OUT_OF_MEMORY. Fresh memory is NaN; a guard page lies behind it. Managed memory is promised, be there as much as
+    // wanted, and takes room when the device first touches it.
+    int allocate(int device, size_t bytes, bool isManaged, uint64_t& address);
+    // What the device touches is there from now on; false if it has no room, and a real one would begin to move pages to and fro.
+    bool touch(uint64_t address);
     int free(uint64_t address);
+    // What is read after it was freed, or while it is, is NaN.
+    void spoil(uint64_t address);
     size_t used(int device);
     bool contains(uint64_t address, size_t bytes);
     // Whether one allocation of this device has all of them.
@@ -176,6 +181,7 @@ class Memory {
         char* mapping;
         size_t mappingBytes;
         int device;
+        bool isThere;
     };
     std::mutex lock;
     std::map<uint64_t, Allocation> allocations;

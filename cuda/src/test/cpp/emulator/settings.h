@@ -10,7 +10,7 @@ namespace emulator {
 // COPY_MILLIS: how long every copy lasts at least, so that who does not wait for it is found out;
 // LOSE_AT_COPY: device:n, it is lost while the n-th copy of its streams runs; NO_PEERS: no device sees another's memory;
 // SAME_GPU: all devices are one, as if each were seen by a process of its own;
-// NO_MANAGED: devices whose memory the host cannot use at the same time.
+// CAPABILITY: the major number of theirs; NO_MANAGED: devices whose memory the host cannot use at the same time.
 std::string setting(const char* name, const char* otherwise);
 
 // Of a list with commas between, the one of this device, or the last.

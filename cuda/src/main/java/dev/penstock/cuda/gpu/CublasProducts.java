@@ -124,6 +124,7 @@ final class CublasProducts implements GpuProducts {
                 accumulate,
                 GpuBuffer.addressOf(c),
                 c.stride());
+        gpu.gave();
     }
 
     private void multiply(

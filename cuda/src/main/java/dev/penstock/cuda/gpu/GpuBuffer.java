@@ -14,6 +14,8 @@ import jcuda.driver.JCudaDriver;
  * kernels that were asked for.
  */
 sealed class GpuBuffer implements OwnedBuffer permits StagedBuffer {
+    private static final System.Logger LOG = System.getLogger(GpuBuffer.class.getName());
+
     final GpuContext gpu;
     private final String name;
     private final String scopePath;
@@ -85,18 +87,24 @@ sealed class GpuBuffer implements OwnedBuffer permits StagedBuffer {
         }
     }
 
-    /** A lost GPU has lost its memory too: that must not keep a scope from closing. */
+    /**
+     * Waits for kernels that may use it: the driver promises no wait of its own. A lost GPU has
+     * lost its memory too: that must not keep a scope from closing.
+     */
     @Override
     public void free() {
         freed = true;
         arena.close();
         try {
-            gpu.giving(); // what was asked for may still use it
+            gpu.finish();
+        } catch (DeviceException e) {
+            LOG.log(System.Logger.Level.DEBUG, "nothing uses it any more", e);
+        }
+        try {
             gpu.bind();
             JCudaDriver.cuMemFree(pointer);
-        } catch (CudaException | DeviceException e) {
-            System.getLogger(GpuBuffer.class.getName())
-                    .log(System.Logger.Level.WARNING, "freeing '%s'".formatted(name), e);
+        } catch (CudaException e) {
+            LOG.log(System.Logger.Level.WARNING, "freeing '%s'".formatted(name), e);
         }
     }
 }

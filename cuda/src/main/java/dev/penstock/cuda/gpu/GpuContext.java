@@ -118,23 +118,23 @@ final class GpuContext implements AutoCloseable {
 
     /** Asks for work that may begin later; only where work is collected. */
     void collect(StreamWork work, long[] numbers, int count) {
-        given.incrementAndGet();
         Objects.requireNonNull(graphs).add(work, numbers, count);
+        gave();
     }
 
-    /**
-     * To be told before work is given to the stream or its memory is freed: what was asked for
-     * before goes first.
-     */
+    /** To be told before work is given to the stream: what was asked for before goes first. */
     void giving() {
-        given.incrementAndGet();
-        flush();
-    }
-
-    private void flush() {
         if (graphs != null) {
             graphs.flush();
         }
+    }
+
+    /**
+     * To be told after the stream was given work that somebody may wait for; before would be too
+     * early, as another thread's wait may come between.
+     */
+    void gave() {
+        given.incrementAndGet();
     }
 
     /**
@@ -144,7 +144,7 @@ final class GpuContext implements AutoCloseable {
      */
     void finish() {
         long all = given.get();
-        flush();
+        giving();
         CudaException failure = null;
         synchronized (stream) {
             if (finished >= all || closed) {

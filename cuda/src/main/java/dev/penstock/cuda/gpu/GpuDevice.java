@@ -19,6 +19,9 @@ import java.util.Deque;
  * results through a tensor's segment or after {@link Kernels#finish}.
  */
 public final class GpuDevice implements Device {
+    /** What the shipped PTX is for. */
+    private static final int LEAST_CAPABILITY = 8;
+
     private final GpuProbe.Gpu gpu;
     private final GpuContext context;
     private final DeviceScope memory;
@@ -107,9 +110,22 @@ public final class GpuDevice implements Device {
                             "opening device cuda:%d: expected one of the %d GPUs that the driver offers, cuda:0 to cuda:%d"
                                     .formatted(index, gpus.size(), gpus.size() - 1));
                 }
-                yield gpus.get(index);
+                yield withOurKernels(gpus.get(index));
             }
         };
+    }
+
+    private static GpuProbe.Gpu withOurKernels(GpuProbe.Gpu gpu) {
+        if (gpu.majorCapability() < LEAST_CAPABILITY) {
+            throw new DeviceException(
+                    "opening device cuda:%d: expected a GPU of compute capability %d.0 or later (Ampere), got %s of %s; try another GPU or device = cpu"
+                            .formatted(
+                                    gpu.index(),
+                                    LEAST_CAPABILITY,
+                                    gpu.name(),
+                                    gpu.computeCapability()));
+        }
+        return gpu;
     }
 
     @Override

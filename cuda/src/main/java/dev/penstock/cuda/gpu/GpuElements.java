@@ -123,6 +123,7 @@ final class GpuElements {
         } else {
             gpu.giving();
             zeroing.give(numbers, 0);
+            gpu.gave();
         }
     }
 

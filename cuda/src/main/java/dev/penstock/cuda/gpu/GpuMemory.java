@@ -88,11 +88,16 @@ final class GpuMemory implements MemorySource {
         return pointer;
     }
 
+    /** Waits for the zeros: managed memory takes room when the GPU first touches it. */
     private GpuBuffer zeroed(GpuBuffer buffer, DevicePointer pointer) {
         long bytes = buffer.bytes();
         try {
             gpu.giving();
-            JCudaDriver.cuMemsetD8Async(pointer, (byte) 0, bytes, gpu.stream());
+            synchronized (gpu.stream()) { // or it might get into a graph
+                JCudaDriver.cuMemsetD8Async(pointer, (byte) 0, bytes, gpu.stream());
+            }
+            gpu.gave();
+            gpu.finish();
         } catch (CudaException e) {
             buffer.free();
             throw GpuFailure.of("zeroing '%s'".formatted(buffer.name()), e);
@@ -103,7 +108,9 @@ final class GpuMemory implements MemorySource {
         return buffer;
     }
 
-    /** Managed memory would spill to the host without a word, and training would crawl. */
+    /**
+     * Managed memory would spill to the host without a word: training would crawl, or the GPU hang.
+     */
     private void checkRoom(long bytes) {
         long[] free = new long[1];
         long[] total = new long[1];

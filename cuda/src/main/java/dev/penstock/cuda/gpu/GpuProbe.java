@@ -34,7 +34,12 @@ public sealed interface GpuProbe {
      * @param computeCapability such as {@code 9.0}
      * @param uuid which no other GPU has, whatever the driver counts
      */
-    record Gpu(int index, String name, long memoryBytes, String computeCapability, String uuid) {}
+    record Gpu(int index, String name, long memoryBytes, String computeCapability, String uuid) {
+        /** The part of the compute capability before the point. */
+        int majorCapability() {
+            return Integer.parseInt(computeCapability.substring(0, computeCapability.indexOf('.')));
+        }
+    }
 
     /**
      * Asks the driver. Costs a failed library lookup where there is none; never throws for want of

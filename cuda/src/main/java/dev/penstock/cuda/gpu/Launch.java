@@ -197,6 +197,7 @@ final class Launch {
         } else {
             gpu.giving();
             start(kernel, blocksX, blocksY, blocksZ, threads, sharedBytes, slots);
+            gpu.gave();
         }
     }
 

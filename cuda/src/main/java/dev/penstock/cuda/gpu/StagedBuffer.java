@@ -94,6 +94,7 @@ final class StagedBuffer extends GpuBuffer {
             gpu.bind();
             gpu.giving();
             JCudaDriver.cuStreamWaitEvent(gpu.stream(), copied, 0);
+            gpu.gave();
         } catch (CudaException e) {
             throw GpuFailure.of("waiting for '%s' on GPU %d".formatted(name(), gpu.index()), e);
         }

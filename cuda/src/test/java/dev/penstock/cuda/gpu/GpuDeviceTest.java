@@ -26,6 +26,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
 import jcuda.CudaException;
 import jcuda.driver.CUcontext;
@@ -34,6 +35,8 @@ import jcuda.driver.JCudaDriver;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Memory, threads and faults of the GPU device. */
 class GpuDeviceTest {
@@ -52,6 +55,7 @@ class GpuDeviceTest {
         EmulatedGpus.set("MEMORY_MIB", "");
         EmulatedGpus.set("NO_MANAGED", "");
         EmulatedGpus.set("COPY_MILLIS", "");
+        EmulatedGpus.set("CAPABILITY", "");
     }
 
     /** The emulator's fresh memory is NaN. */
@@ -187,6 +191,80 @@ class GpuDeviceTest {
         assertThat(freeBytes(0)).isEqualTo(8 * MIB);
     }
 
+    /** Managed memory takes room when kernels first touch it, and they have not come to it here. */
+    @Test
+    void memoryThatNoKernelHasTouchedYetIsCountedToo() {
+        EmulatedGpus.set("MEMORY_MIB", "64");
+        EmulatedGpus.set("COPY_MILLIS", "200");
+        try (Device device = GpuDevice.open(GPU)) {
+            letKernelsWait(device);
+            device.memory().allocate("weights", 40 * MIB);
+
+            assertThatThrownBy(() -> device.memory().allocate("moments", 40 * MIB))
+                    .isInstanceOf(DeviceException.class)
+                    .hasMessageContaining("allocating 'moments' in scope 'gpu 0'")
+                    .hasMessageContaining("of its 67,108,864 bytes left");
+        }
+    }
+
+    /** The driver's manual promises no wait; the emulator makes NaN of what is freed. */
+    @Test
+    void memoryUnderAKernelIsFreedWhenTheKernelIsDone() {
+        EmulatedGpus.set("COPY_MILLIS", "200");
+        try (Device device = GpuDevice.open(GPU)) {
+            DeviceScope step = device.memory().child("step", Long.MAX_VALUE);
+            Tensor x = step.tensor("x", DType.F32, 1, 1000);
+            x.segment().copyFrom(MemorySegment.ofArray(filled(1000, 3)));
+            Tensor y = device.memory().tensor("y", DType.F32, 1, 1000);
+            letKernelsWait(device);
+
+            device.kernels().copy(x, y);
+            step.close();
+
+            assertThat(y.segment().toArray(ValueLayout.JAVA_FLOAT)).containsOnly(3);
+        }
+    }
+
+    /** For as long as a copy lasts. */
+    private static void letKernelsWait(Device device) {
+        DeviceBuffer slot = device.memory().allocateStaged("slot", 4);
+        slot.beginToDevice(4);
+        slot.kernelsAwaitCopy();
+    }
+
+    /** Whoever waits meanwhile, on another thread, waits for itself. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void whatOneThreadAskedForIsNotTakenForDoneBecauseAnotherWaited(boolean graphs)
+            throws Exception {
+        var enough = new AtomicBoolean();
+        try (Device device = GpuDevice.open(GPU.withGraphs(graphs));
+                ExecutorService threads = Executors.newSingleThreadExecutor()) {
+            Tensor x = device.memory().tensor("x", DType.F32, 1, 1000);
+            Tensor y = device.memory().tensor("y", DType.F32, 1, 1000);
+            x.segment().copyFrom(MemorySegment.ofArray(filled(1000, 1)));
+            MemorySegment sums = y.segment();
+            Future<?> other =
+                    threads.submit(
+                            () -> {
+                                while (!enough.get()) {
+                                    device.kernels().finish();
+                                }
+                            });
+
+            try {
+                for (int i = 1; i <= 2000; i++) {
+                    device.kernels().add(x, y);
+                    device.kernels().finish();
+                    assertThat(sums.get(ValueLayout.JAVA_FLOAT, 3996)).isEqualTo(i);
+                }
+            } finally {
+                enough.set(true);
+            }
+            other.get(60, TimeUnit.SECONDS);
+        }
+    }
+
     /** From no memory at all to nearly enough for what it works in. */
     @Test
     void aDeviceThatDoesNotOpenLeavesNothingBehind() {
@@ -319,6 +397,18 @@ class GpuDeviceTest {
         assertThatThrownBy(() -> GpuDevice.open(GPU))
                 .isInstanceOf(DeviceException.class)
                 .hasMessageContaining("opening GPU 0: expected managed memory");
+    }
+
+    @Test
+    void aGpuThatOurKernelsAreTooNewForIsRefused() {
+        EmulatedGpus.set("CAPABILITY", "7");
+
+        assertThatThrownBy(() -> GpuDevice.open(GPU))
+                .isInstanceOf(DeviceException.class)
+                .hasMessage(
+                        "opening device cuda:0: expected a GPU of compute capability 8.0 or later"
+                            + " (Ampere), got emulated GPU of 7.0; try another GPU or device ="
+                            + " cpu");
     }
 
     private static long freeBytes(int gpu) {
