@@ -31,11 +31,15 @@ extern "C" __global__ void embeddingBackward(ConstFloats dy, const int* __restri
     if (isLater) {
         return;
     }
-    for (int later = position; later < rows; later++) {
-        int from = order.rowAt(later);
-        if (tokens[from] == token) {
+    // each warp looks at 32 positions at a time: one after the other, this would take longer than all products together
+    for (int first = position; first < rows; first += 32) {
+        int later = first + threadIdx.x % 32;
+        int from = later < rows ? order.rowAt(later) : 0;
+        unsigned same = __ballot_sync(ALL_LANES, later < rows && tokens[from] == token);
+        for (; same != 0; same &= same - 1) {
+            int next = __shfl_sync(ALL_LANES, from, __ffs(same) - 1);
             for (int j = threadIdx.x; j < columns; j += blockDim.x) {
-                dTable.at(row, j) += dy.at(from, j);
+                dTable.at(row, j) += dy.at(next, j);
             }
         }
     }

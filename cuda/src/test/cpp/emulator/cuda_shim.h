@@ -99,6 +99,7 @@ inline unsigned __ballot_sync(unsigned mask, int predicate) {
 }
 inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
 
+inline int __ffs(int bits) { return __builtin_ffs(bits); }
 inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
 inline unsigned __float_as_uint(float value) {
     unsigned bits;
