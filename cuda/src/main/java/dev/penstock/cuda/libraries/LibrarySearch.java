@@ -68,7 +68,8 @@ public record LibrarySearch(
     /** For people. */
     public String places() {
         return only.isEmpty()
-                ? "LD_LIBRARY_PATH, /usr/local/cuda*, the system's folders and those of python3"
+                ? "LD_LIBRARY_PATH, CUDA_HOME, /usr/local/cuda*, the system's folders and those of"
+                      + " python3"
                 : only;
     }
 
@@ -77,6 +78,9 @@ public record LibrarySearch(
             return Set.of(Path.of(only));
         }
         Set<Path> folders = new LinkedHashSet<>(listed("LD_LIBRARY_PATH"));
+        for (String variable : List.of("CUDA_HOME", "CUDA_PATH")) {
+            listed(variable).forEach(toolkit -> folders.add(toolkit.resolve("lib64")));
+        }
         for (Path toolkit : matching(root.resolve("usr/local"), "cuda*")) {
             folders.add(toolkit.resolve("lib64"));
             folders.add(toolkit.resolve("targets/x86_64-linux/lib"));
@@ -94,7 +98,11 @@ public record LibrarySearch(
                 .toList();
     }
 
-    /** Of the python that is called, which may be a virtual environment's, and of the real one. */
+    /**
+     * Of the python that is called, which may be a virtual environment's, and of the real one. What
+     * pip adds to the system's python lies in {@code /usr/local} on Debian and Ubuntu, and below
+     * the user's home where pip may not write there.
+     */
     private List<Path> pythons() {
         List<Path> folders = new ArrayList<>();
         for (Path bin : listed("PATH")) {
@@ -102,6 +110,9 @@ public record LibrarySearch(
             if (Files.isExecutable(python)) {
                 folders.addAll(packagesUnder(bin.resolve("..").normalize()));
                 folders.addAll(packagesUnder(realPath(python).resolve("../..").normalize()));
+                folders.addAll(packagesUnder(root.resolve("usr/local")));
+                listed("HOME")
+                        .forEach(home -> folders.addAll(packagesUnder(home.resolve(".local"))));
                 break;
             }
         }

@@ -47,6 +47,32 @@ class CublasTest {
         assertThat(search.candidates()).containsExactly(fresh, real, listed, old, python, system);
     }
 
+    /** Debian's and Ubuntu's python, and a toolkit that lies elsewhere. */
+    @Test
+    void whatPipAddsToTheSystemsPythonIsFound() throws IOException {
+        Path toolkit = library("opt/cuda/lib64/libcublas.so.13");
+        Path ofAll =
+                library("usr/local/lib/python3.12/dist-packages/nvidia/cublas/lib/libcublas.so.12");
+        Path ofUser =
+                library(
+                        "home/me/.local/lib/python3.12/site-packages/nvidia/cublas/lib/libcublas.so.12");
+        assertThat(library("usr/bin/python3").toFile().setExecutable(true)).isTrue();
+
+        var search =
+                search(
+                        "",
+                        root,
+                        Map.of(
+                                "PATH",
+                                root.resolve("usr/bin").toString(),
+                                "HOME",
+                                root.resolve("home/me").toString(),
+                                "CUDA_HOME",
+                                root.resolve("opt/cuda").toString()));
+
+        assertThat(search.candidates()).containsExactly(toolkit, ofAll, ofUser);
+    }
+
     @Test
     void onlyTheFolderOrLibraryThatIsSaidIsLookedAt() throws IOException {
         library("usr/lib64/libcublas.so.13");
