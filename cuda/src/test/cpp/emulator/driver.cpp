@@ -214,9 +214,18 @@ DRIVER cuMemFree_v2(uint64_t address) {
     return Memory::ofAll().free(address);
 }
 
-DRIVER cuMemAdvise(uint64_t address, size_t bytes, int, int) {
+// Of managed memory only. Reading mostly, of the whole allocation, is what is remembered.
+DRIVER cuMemAdvise(uint64_t address, size_t bytes, int advice, int) {
     REQUIRE_CONTEXT
     REQUIRE_DEVICE_MEMORY(address, bytes)
+    return Memory::ofAll().advise(address, advice == 1) ? SUCCESS : INVALID_VALUE;
+}
+
+DRIVER cuMemRangeGetAttribute(int* value, size_t bytes, int attribute, uint64_t address, size_t) {
+    if (attribute != 1 || bytes != sizeof *value) {
+        return NOT_SUPPORTED;
+    }
+    *value = Memory::ofAll().isReadMostly(address);
     return SUCCESS;
 }
 

@@ -194,7 +194,7 @@ int Memory::allocate(int device, size_t bytes, bool isManaged, uint64_t& address
     memset(payloadAt, 0xff, payload);
     usedBytes[device] += isManaged ? 0 : bytes;
     address = reinterpret_cast<uint64_t>(payloadAt);
-    allocations[address] = {bytes, start, mappingBytes, device, !isManaged};
+    allocations[address] = {bytes, start, mappingBytes, device, isManaged, !isManaged};
     return SUCCESS;
 }
 
@@ -210,6 +210,22 @@ bool Memory::touch(uint64_t address) {
         usedBytes[found.device] += found.bytes;
     }
     return usedBytes[found.device] <= memoryOfDevice();
+}
+
+bool Memory::advise(uint64_t address, bool isReadMostly) {
+    std::lock_guard guard(lock);
+    auto found = allocations.find(address);
+    if (found == allocations.end() || !found->second.isManaged) {
+        return false;
+    }
+    found->second.isReadMostly |= isReadMostly;
+    return true;
+}
+
+bool Memory::isReadMostly(uint64_t address) {
+    std::lock_guard guard(lock);
+    auto found = allocations.find(address);
+    return found != allocations.end() && found->second.isReadMostly;
 }
 
 void Memory::spoil(uint64_t address) {

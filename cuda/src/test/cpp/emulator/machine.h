@@ -160,6 +160,9 @@ class Memory {
     int allocate(int device, size_t bytes, bool isManaged, uint64_t& address);
     // What the device touches is there from now on; false if it has no room, and a real one would begin to move pages to and fro.
     bool touch(uint64_t address);
+    // False if the allocation that begins here is not managed.
+    bool advise(uint64_t address, bool isReadMostly);
+    bool isReadMostly(uint64_t address);
     int free(uint64_t address);
     // What is read after it was freed, or while it is, is NaN.
     void spoil(uint64_t address);
@@ -181,7 +184,9 @@ class Memory {
         char* mapping;
         size_t mappingBytes;
         int device;
+        bool isManaged;
         bool isThere;
+        bool isReadMostly = false;
     };
     std::mutex lock;
     std::map<uint64_t, Allocation> allocations;

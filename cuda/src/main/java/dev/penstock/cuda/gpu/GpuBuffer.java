@@ -7,6 +7,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import jcuda.CudaException;
 import jcuda.driver.CUdeviceptr;
+import jcuda.driver.CUmem_advise;
 import jcuda.driver.JCudaDriver;
 
 /**
@@ -23,6 +24,7 @@ sealed class GpuBuffer implements OwnedBuffer permits StagedBuffer {
     private final Arena arena = Arena.ofShared();
     private final MemorySegment segment;
     private volatile boolean freed;
+    private volatile boolean readByBoth;
 
     GpuBuffer(GpuContext gpu, String name, String scopePath, DevicePointer pointer, long bytes) {
         this.gpu = gpu;
@@ -67,9 +69,22 @@ sealed class GpuBuffer implements OwnedBuffer permits StagedBuffer {
         return segment;
     }
 
-    /** What the host sees without waiting for kernels: it may be what was there before them. */
+    /**
+     * What the host reads while kernels read it too, without waiting for them: it may be what was
+     * there before them. Each keeps a copy, or its pages would travel to and fro at every turn.
+     */
     MemorySegment segmentNow() {
         checkAlive();
+        if (!readByBoth) {
+            readByBoth = true;
+            try {
+                gpu.bind();
+                JCudaDriver.cuMemAdvise(
+                        pointer, bytes(), CUmem_advise.CU_MEM_ADVISE_SET_READ_MOSTLY, gpu.device());
+            } catch (CudaException e) {
+                throw GpuFailure.of("placing '%s' of GPU %d".formatted(name, gpu.index()), e);
+            }
+        }
         return segment;
     }
 

@@ -53,14 +53,16 @@ public sealed interface GpuProbe {
             return new None("there is no NVIDIA driver (libcuda.so.1 does not load)");
         }
         try {
-            JcudaLibrary.place();
+            JcudaLibrary.load();
             return ask();
         } catch (IOException e) {
             return new None("JCuda could not be unpacked: " + e.getMessage());
         } catch (CudaException e) {
             return new None("the NVIDIA driver offers no GPU: " + e.getMessage());
         } catch (LinkageError e) {
-            return new None("JCuda could not be loaded: " + e.getMessage());
+            return new None(
+                    "JCuda could not be loaded: %s; if nothing may be run from that folder, name another with -Djava.io.tmpdir="
+                            .formatted(e.getMessage()));
         }
     }
 

@@ -15,9 +15,21 @@ import jcuda.JCudaVersion;
 final class JcudaLibrary {
     private JcudaLibrary() {}
 
-    static void place() throws IOException {
+    /**
+     * To be called before JCuda's first class is.
+     *
+     * @throws UnsatisfiedLinkError if the library does not load: in one line, not in JCuda's many
+     */
+    static void load() throws IOException {
+        load(Path.of(System.getProperty("java.io.tmpdir", "/tmp")));
+    }
+
+    static void load(Path folder) throws IOException {
+        System.load(place(folder).toAbsolutePath().toString());
+    }
+
+    private static Path place(Path folder) throws IOException {
         String name = "libJCudaDriver-" + JCudaVersion.get() + "-linux-x86_64.so";
-        Path folder = Path.of(System.getProperty("java.io.tmpdir", "/tmp"));
         try (InputStream in = JcudaLibrary.class.getResourceAsStream("/lib/" + name)) {
             if (in == null) {
                 throw new IOException("there is no /lib/" + name + " on the class path");
@@ -33,6 +45,7 @@ final class JcudaLibrary {
                     Files.deleteIfExists(whole);
                 }
             }
+            return file;
         }
     }
 }

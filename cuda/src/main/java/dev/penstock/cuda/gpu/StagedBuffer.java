@@ -61,6 +61,11 @@ final class StagedBuffer extends GpuBuffer {
     }
 
     @Override
+    MemorySegment segmentNow() {
+        return segment();
+    }
+
+    @Override
     public boolean isStaged() {
         return true;
     }

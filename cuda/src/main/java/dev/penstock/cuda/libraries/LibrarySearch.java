@@ -69,7 +69,7 @@ public record LibrarySearch(
     public String places() {
         return only.isEmpty()
                 ? "LD_LIBRARY_PATH, CUDA_HOME, /usr/local/cuda*, the system's folders and those of"
-                      + " python3"
+                        + " python3"
                 : only;
     }
 

@@ -16,8 +16,13 @@ import dev.penstock.cuda.device.DeviceSettings.Gemm;
 import dev.penstock.cuda.device.DeviceSettings.Kind;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.cuda.device.TokenRange;
+import java.io.IOException;
+import java.io.InputStream;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -29,12 +34,17 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
 import jcuda.CudaException;
+import jcuda.JCudaVersion;
+import jcuda.Pointer;
 import jcuda.driver.CUcontext;
 import jcuda.driver.CUdevice;
+import jcuda.driver.CUdeviceptr;
+import jcuda.driver.CUmem_range_attribute;
 import jcuda.driver.JCudaDriver;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -225,6 +235,49 @@ class GpuDeviceTest {
         }
     }
 
+    /**
+     * The host checks them, kernels use them: pages that are one's alone would travel each time.
+     */
+    @Test
+    void tokensAreKeptByHostAndGpuAlike() {
+        try (Device device = GpuDevice.open(GPU)) {
+            Tensor tokens = device.memory().tensor("tokens", DType.I32, 1, 8);
+            Tensor table = device.memory().tensor("table", DType.F32, 10, 4);
+            Tensor y = device.memory().tensor("y", DType.F32, 8, 4);
+
+            device.kernels().embedding(tokens, TokenRange.all(10), table, y);
+
+            assertThat(isReadMostly(tokens)).isTrue();
+            assertThat(isReadMostly(table)).isFalse();
+            assertThat(isReadMostly(y)).isFalse();
+        }
+    }
+
+    private static boolean isReadMostly(Tensor tensor) {
+        int[] answer = new int[1];
+        JCudaDriver.cuMemRangeGetAttribute(
+                Pointer.to(answer),
+                Integer.BYTES,
+                CUmem_range_attribute.CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY,
+                new CUdeviceptr().withByteOffset(tensor.address()),
+                tensor.bytes());
+        return answer[0] != 0;
+    }
+
+    /** As where the folder may not hold programs: one line, and no stack of JCuda's. */
+    @Test
+    void aLibraryThatDoesNotLoadIsSaidInOneLine(@TempDir Path folder) throws IOException {
+        String name = "libJCudaDriver-" + JCudaVersion.get() + "-linux-x86_64.so";
+        try (InputStream good = JCudaVersion.class.getResourceAsStream("/lib/" + name)) {
+            Files.write(folder.resolve(name), new byte[good.readAllBytes().length]);
+        }
+
+        assertThatThrownBy(() -> JcudaLibrary.load(folder))
+                .isInstanceOf(UnsatisfiedLinkError.class)
+                .hasMessageContaining(folder.toString())
+                .hasMessageNotContaining("\n");
+    }
+
     /** For as long as a copy lasts. */
     private static void letKernelsWait(Device device) {
         DeviceBuffer slot = device.memory().allocateStaged("slot", 4);
@@ -407,8 +460,8 @@ class GpuDeviceTest {
                 .isInstanceOf(DeviceException.class)
                 .hasMessage(
                         "opening device cuda:0: expected a GPU of compute capability 8.0 or later"
-                            + " (Ampere), got emulated GPU of 7.0; try another GPU or device ="
-                            + " cpu");
+                                + " (Ampere), got emulated GPU of 7.0; try another GPU or device ="
+                                + " cpu");
     }
 
     private static long freeBytes(int gpu) {
