@@ -65,15 +65,18 @@ __device__ __forceinline__ void dots(float (&result)[ROWS_PER_WARP], const float
 template <int WIDTH, int PITCH, bool UP>
 __device__ __forceinline__ void addRows(float (&sum)[ROWS_PER_WARP][WIDTH / 32], const float (&weights)[ROWS_PER_WARP],
                                         const float* tile) {
+    // one load brings the weights of all four rows, where shuffles would take four instructions
+    __shared__ float4 ofThreads[ATTENTION_THREADS];
     int lane = threadIdx.x % 32;
+    float4* ofLanes = ofThreads + (threadIdx.x - lane);
+    __syncwarp();  // nobody needs the last ones any more
+    ofLanes[lane] = make_float4(weights[0], weights[1], weights[2], weights[3]);
+    __syncwarp();
 #pragma unroll 2
     for (int i = 0; i < TILE; i++) {
         int row = UP ? i : TILE - 1 - i;
-        float weight[ROWS_PER_WARP];
-#pragma unroll
-        for (int r = 0; r < ROWS_PER_WARP; r++) {
-            weight[r] = __shfl_sync(ALL_LANES, weights[r], row);
-        }
+        float4 four = ofLanes[row];
+        float weight[ROWS_PER_WARP] = {four.x, four.y, four.z, four.w};
 #pragma unroll
         for (int c = 0; c < WIDTH / 32; c++) {
             float value = tile[row * PITCH + c * 32 + lane];
