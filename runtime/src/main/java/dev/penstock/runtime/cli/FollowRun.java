@@ -79,7 +79,7 @@ final class FollowRun implements NewsReader.Reader {
         ProgressListener shown =
                 ProgressListener.of(
                         System.out,
-                        Terminal.isTerminal(),
+                        Terminal.canDraw(),
                         0,
                         known.run(),
                         known.firstStep(),

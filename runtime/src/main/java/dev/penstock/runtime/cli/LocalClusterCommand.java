@@ -12,8 +12,8 @@ import picocli.CommandLine.Option;
         name = "local-cluster",
         description = {
             "Starts seeds and workers as processes of this machine, for trying a cluster out.",
-            "Kill one and see what becomes of a run: it is told and not started again, and the",
-            "cluster goes on until its last seed or its last worker is gone.",
+            "Kill one and see what becomes of a run: it is told and not started again, and the"
+                    + " cluster goes on until its last seed or its last worker is gone.",
             "Ctrl-C ends them all; none outlives this command."
         },
         footer = {
@@ -59,6 +59,7 @@ final class LocalClusterCommand extends PenstockCommand {
         }
         var end = new CompletableFuture<Void>();
         Interrupts.install().onInterrupt(() -> end.complete(null));
+        Interrupts.outliveTerminal();
         var layout = new LocalCluster.Layout(seeds, nodes, port, runs.toAbsolutePath());
         try (LocalCluster cluster = LocalCluster.start(layout, this::say)) {
             say("try: penstock train sample-configs/quickstart.conf --seed " + cluster.seed());

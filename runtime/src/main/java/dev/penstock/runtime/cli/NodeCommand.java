@@ -19,7 +19,8 @@ import picocli.CommandLine.Parameters;
 @Command(
         name = "node",
         description = {
-            "Takes part in a cluster: as a seed, which keeps runs, or as a worker, which hosts ranks.",
+            "Takes part in a cluster: as a seed, which keeps runs, or as a worker, which hosts"
+                    + " ranks.",
             "Ctrl-C leaves the cluster; a seed lets its runs finish their step and save first."
         },
         footer = {
@@ -68,6 +69,7 @@ final class NodeCommand extends PenstockCommand {
             Thread.ofVirtual().start(() -> endWithInput(end));
         } else {
             Interrupts.install().onInterrupt(() -> end.complete(null));
+            Interrupts.outliveTerminal();
         }
         new NodeProcess(config, this::say).run(end);
         return ExitCode.OK;

@@ -57,6 +57,7 @@ final class ReportCommand extends PenstockCommand {
                 Files.writeString(file, comparison.html());
                 out().println("wrote " + file.toAbsolutePath());
             }
+            out().flush();
             return ExitCode.OK;
         } catch (IOException e) {
             throw new BadInputException(

@@ -16,6 +16,15 @@ final class Terminal {
         return System.console() != null && System.console().isTerminal();
     }
 
+    /** Whether what is there can be drawn over: a dumb terminal is written to line by line. */
+    static boolean canDraw() {
+        return canDraw(isTerminal(), System.getenv());
+    }
+
+    static boolean canDraw(boolean terminal, Map<String, String> environment) {
+        return terminal && !environment.getOrDefault("TERM", "dumb").equals("dumb");
+    }
+
     /** What a terminal shows at a time. */
     record Size(int columns, int rows) {
         /** Of a terminal that does not say. */
@@ -62,7 +71,6 @@ final class Terminal {
      */
     static GridColors gridColors(boolean terminal, Map<String, String> environment) {
         boolean refused = !environment.getOrDefault("NO_COLOR", "").isEmpty();
-        boolean dumb = environment.getOrDefault("TERM", "dumb").equals("dumb");
-        return terminal && !refused && !dumb ? GridColors.ANSI : GridColors.NONE;
+        return canDraw(terminal, environment) && !refused ? GridColors.ANSI : GridColors.NONE;
     }
 }

@@ -33,7 +33,7 @@ final class TopCommand extends PenstockCommand {
     @Override
     public Integer call() throws InterruptedException, IOException {
         var top = new RunTop(run.withEvents());
-        boolean follow = !once && Terminal.isTerminal();
+        boolean follow = !once && Terminal.canDraw();
         var end = new CountDownLatch(1);
         if (follow) {
             Interrupts.install().onInterrupt(end::countDown);

@@ -39,37 +39,37 @@ final class TrainRun {
     int call() {
         var steps = assembly.plan().steps();
         long start = System.nanoTime();
-        var record = new RunRecord(assembly, directory, false);
-        record.banner().forEach(out::println);
-        out.flush();
-        RunOutcome outcome;
-        try (record;
-                var progress =
-                        ProgressListener.of(
-                                System.out,
-                                Terminal.isTerminal(),
-                                0,
-                                assembly.config().run().name(),
-                                steps.completed(),
-                                steps.last(),
-                                record.tokens(),
-                                record.meter())) {
-            assembly.sweepCheckpoints();
-            outcome =
-                    new PipelineRun(
-                                    assembly,
-                                    record.listener(progress),
-                                    action -> interrupts.onInterrupt(() -> end(action)))
-                            .run();
+        try (var record = new RunRecord(assembly, directory, false)) {
+            record.banner().forEach(out::println);
+            out.flush();
+            RunOutcome outcome;
+            try (var progress =
+                    ProgressListener.of(
+                            System.out,
+                            Terminal.canDraw(),
+                            0,
+                            assembly.config().run().name(),
+                            steps.completed(),
+                            steps.last(),
+                            record.tokens(),
+                            record.meter())) {
+                assembly.sweepCheckpoints();
+                outcome =
+                        new PipelineRun(
+                                        assembly,
+                                        record.listener(progress),
+                                        action -> interrupts.onInterrupt(() -> end(action)))
+                                .run();
+            }
+            assembly.close(); // the sample is read from the last checkpoint
+            assembly.mergeGradientDump();
+            return finish(record, outcome, Duration.ofNanos(System.nanoTime() - start));
         }
-        assembly.close(); // the sample is read from the last checkpoint
-        assembly.mergeGradientDump();
-        return finish(record, outcome, Duration.ofNanos(System.nanoTime() - start));
     }
 
     private void end(Runnable action) {
         // a bar is on the line that the cursor is on
-        err.println(Terminal.isTerminal() ? System.lineSeparator() + HEARD : HEARD);
+        err.println(Terminal.canDraw() ? System.lineSeparator() + HEARD : HEARD);
         err.flush();
         action.run();
     }

@@ -242,6 +242,7 @@ final class TrainStart {
 
     private int train(RunDirectory directory, RunParts parts, RunStart start) {
         Interrupts interrupts = Interrupts.install();
+        Interrupts.outliveTerminal();
         interrupts.onInterrupt(() -> leave(directory));
         RunOptions options = start.in(directory.path(), section.name());
         try (RunAssembly assembly = new RunAssembly(parts, options);

@@ -119,7 +119,6 @@ final class SubmittedRun implements ClusterRun {
 
     @Override
     public String finish(RunOutcome outcome, Duration took) {
-        record.close();
         return record.report(outcome, took, Optional.empty());
     }
 

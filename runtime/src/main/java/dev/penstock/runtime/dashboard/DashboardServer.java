@@ -43,9 +43,12 @@ public final class DashboardServer implements AutoCloseable {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final Duration PATIENCE = Duration.ofSeconds(30);
     private static final Duration SIGN_OF_LIFE = Duration.ofSeconds(5);
+    private static final int GOODBYE_SECONDS = 1;
     private static final int VIEWERS = 32;
     private static final int GZIP_FROM = 1 << 12;
     private static final Pattern STEP = Pattern.compile("step=(\\d{1,15})");
+    private static final Pattern OWN_NAMES =
+            Pattern.compile("(?i)(127\\.0\\.0\\.1|localhost|\\[::1])(:\\d{1,5})?");
     private static final String NOTHING_FOREIGN =
             "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src"
                     + " 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none';"
@@ -90,10 +93,11 @@ public final class DashboardServer implements AutoCloseable {
         return "http://127.0.0.1:%d/".formatted(server.getAddress().getPort());
     }
 
+    /** Ends once everybody who keeps up was told what the log says last. */
     @Override
     public void close() {
         feed.close();
-        server.stop(0);
+        server.stop(GOODBYE_SECONDS);
         executor.shutdownNow();
     }
 
@@ -150,11 +154,14 @@ public final class DashboardServer implements AutoCloseable {
         try (RunFeed.Subscription subscription = feed.subscribe();
                 OutputStream out = exchange.getResponseBody()) {
             RunView.Update update = feed.view(PATIENCE).quiet();
-            while (!subscription.isLost()) {
+            while (true) {
                 out.write("data: ".getBytes(StandardCharsets.US_ASCII));
                 out.write(bytes(update));
                 out.write("\n\n".getBytes(StandardCharsets.US_ASCII));
                 out.flush();
+                if (subscription.isOver()) {
+                    return;
+                }
                 update = subscription.next(SIGN_OF_LIFE);
             }
         }
@@ -215,8 +222,11 @@ public final class DashboardServer implements AutoCloseable {
             exchange.getResponseHeaders().set("Content-Encoding", "gzip");
             sent = gzip(body);
         }
-        exchange.sendResponseHeaders(code, sent.length);
-        exchange.getResponseBody().write(sent);
+        boolean bare = exchange.getRequestMethod().equals("HEAD");
+        exchange.sendResponseHeaders(code, bare ? -1 : sent.length);
+        if (!bare) {
+            exchange.getResponseBody().write(sent);
+        }
     }
 
     private static byte[] gzip(byte[] body) throws IOException {
@@ -227,13 +237,12 @@ public final class DashboardServer implements AutoCloseable {
         return zipped.toByteArray();
     }
 
-    /** A name that somebody pointed at this machine is not this machine's. */
-    private boolean isForThisHost(HttpExchange exchange) {
+    /**
+     * A name that somebody pointed at this machine is not this machine's. Its own names come with
+     * any port: a tunnel has another one than this server, and port 80 is not said.
+     */
+    private static boolean isForThisHost(HttpExchange exchange) {
         String host = exchange.getRequestHeaders().getFirst("Host");
-        int port = server.getAddress().getPort();
-        return host != null
-                && (host.equals("127.0.0.1:" + port)
-                        || host.equals("localhost:" + port)
-                        || host.equals("[::1]:" + port));
+        return host != null && OWN_NAMES.matcher(host).matches();
     }
 }

@@ -62,5 +62,6 @@ final class Health {
     void settled() {
         recovering = false;
         stalled = false;
+        slowUntil = -1;
     }
 }

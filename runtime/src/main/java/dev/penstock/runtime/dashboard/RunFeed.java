@@ -17,33 +17,39 @@ import org.slf4j.LoggerFactory;
 final class RunFeed implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(RunFeed.class);
     private static final Duration PAUSE = Duration.ofMillis(250);
+    private static final Duration LAST_LOOK = Duration.ofSeconds(1);
     private static final int UPDATES = 64;
 
+    private final Duration pause;
     private final RunView view;
     private final EventLogReader reader;
     private final Set<Subscription> subscriptions = ConcurrentHashMap.newKeySet();
     private final CountDownLatch caughtUp = new CountDownLatch(1);
     private final Thread follower;
+    private volatile boolean ended;
     private boolean failed;
 
-    /** Somebody who watches; slow ones lose their place and have to begin anew. */
+    /**
+     * Somebody who watches, on the thread that subscribed; slow ones lose their place, even in the
+     * middle of a write that does not end, and have to begin anew.
+     */
     final class Subscription implements AutoCloseable {
         private final BlockingQueue<RunView.Update> updates = new ArrayBlockingQueue<>(UPDATES);
-        private volatile boolean lost;
+        private final Thread viewer = Thread.currentThread();
 
         /**
          * The next update, or a bare head after this long without one.
          *
-         * @throws InterruptedException if the server ends
+         * @throws InterruptedException if the server ends, or the viewer was too slow
          */
         RunView.Update next(Duration patience) throws InterruptedException {
             RunView.Update update = updates.poll(patience.toMillis(), TimeUnit.MILLISECONDS);
             return update == null ? view.quiet() : update;
         }
 
-        /** Whether updates were dropped: close it then. */
-        boolean isLost() {
-            return lost;
+        /** Whether all was told that there ever will be: close it then. */
+        boolean isOver() {
+            return ended && updates.isEmpty();
         }
 
         @Override
@@ -53,6 +59,14 @@ final class RunFeed implements AutoCloseable {
     }
 
     RunFeed(RunDirectory directory) {
+        this(directory, PAUSE);
+    }
+
+    /**
+     * @param pause between two looks into the log
+     */
+    RunFeed(RunDirectory directory, Duration pause) {
+        this.pause = pause;
         this.view = new RunView(directory.path());
         this.reader = new EventLogReader(directory.events());
         this.follower = Thread.ofVirtual().name("dashboard-feed").start(this::follow);
@@ -76,9 +90,19 @@ final class RunFeed implements AutoCloseable {
         return subscriptions.size();
     }
 
+    /** Looks into the log a last time: who watches hears how the run ended. */
     @Override
     public void close() {
         follower.interrupt();
+        try {
+            if (follower.join(LAST_LOOK)) {
+                poll();
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        ended = true;
+        publish(view.quiet()); // wakes who waits
     }
 
     private void follow() {
@@ -86,7 +110,7 @@ final class RunFeed implements AutoCloseable {
             while (!Thread.currentThread().isInterrupted()) {
                 poll();
                 caughtUp.countDown();
-                Thread.sleep(PAUSE);
+                Thread.sleep(pause);
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -116,7 +140,8 @@ final class RunFeed implements AutoCloseable {
     private void publish(RunView.Update update) {
         for (Subscription subscription : subscriptions) {
             if (!subscription.updates.offer(update)) {
-                subscription.lost = true;
+                subscriptions.remove(subscription);
+                subscription.viewer.interrupt();
             }
         }
     }

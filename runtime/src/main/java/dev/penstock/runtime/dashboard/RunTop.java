@@ -97,7 +97,9 @@ public final class RunTop {
                                 plain(head.name()),
                                 head.state(),
                                 head.health(),
-                                hasEnded() ? "" : lastSign(now - head.lastSign())),
+                                hasEnded() || head.lastSign() == 0
+                                        ? ""
+                                        : lastSign(now - head.lastSign())),
                 "step %d of %d  loss %s  %s tokens/s  bubble %s (predicted %s)"
                         .formatted(
                                 head.step(),

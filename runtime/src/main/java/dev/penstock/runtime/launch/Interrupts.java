@@ -31,6 +31,12 @@ public final class Interrupts {
     public static void leaveToParent() {
         Signal.handle(new Signal("INT"), SignalHandler.SIG_IGN);
         Signal.handle(new Signal("TERM"), SignalHandler.SIG_IGN);
+        outliveTerminal();
+    }
+
+    /** A terminal that is closed ends every process that does not refuse it; a run goes on. */
+    public static void outliveTerminal() {
+        Signal.handle(new Signal("HUP"), SignalHandler.SIG_IGN);
     }
 
     /** What the first signal does; done at once if that signal has already come. */

@@ -190,11 +190,12 @@ public final class RunRecord implements AutoCloseable {
     }
 
     /**
-     * Writes the report.
+     * Ends metrics and events, and writes the report. The page stays until {@link #close}.
      *
      * @return a summary for people
      */
     public String report(RunOutcome outcome, Duration took, Optional<String> sample) {
+        endLogs();
         EventLog.appendEnd(directory.events(), outcome, InstantSource.system());
         return new RunReport(directory, facts(), recorder)
                 .write(new RunEnding(outcome, took, sample));
@@ -260,10 +261,14 @@ public final class RunRecord implements AutoCloseable {
                 recoveries.all());
     }
 
-    @Override
-    public void close() {
+    private void endLogs() {
         metrics.close();
         events.close();
+    }
+
+    @Override
+    public void close() {
+        endLogs();
         if (dashboard != null) {
             dashboard.close();
         }

@@ -168,7 +168,7 @@ public record RunDirectory(Path path) {
         return path.resolve("metrics.jsonl");
     }
 
-    /** What happened, a line each: see {@code docs/events.md}. */
+    /** What happened, a line each: see {@code docs/dashboard.md}. */
     public Path events() {
         return path.resolve("events.jsonl");
     }

@@ -60,7 +60,7 @@ function pairs(list, entries) {
 function showHead() {
   const head = run.head;
   if (!head) return;
-  const silent = head.state === "running" && Date.now() - head.lastSign > SILENT_AFTER_MS;
+  const silent = head.state === "running" && head.lastSign && Date.now() - head.lastSign > SILENT_AFTER_MS;
   const state = head.recovering ? "recovering" : silent ? "silent" : head.state;
   byId("name").textContent = head.name || "Penstock";
   document.title = `${head.name} ${head.step}/${head.lastStep} · Penstock`;

@@ -2,10 +2,15 @@ package dev.penstock.runtime.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.InputStream;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
@@ -97,6 +102,40 @@ class InterruptedRunsIT {
         Trained resumed = training.set("pipeline.processes=single").option("--resume").complete();
 
         expectWhole(resumed);
+    }
+
+    @Test
+    void aTerminalThatIsClosedCostsTheRunNothing() throws Exception {
+        Training training =
+                longRun(folder).set("pipeline.processes=per-stage").set("run.steps=200");
+
+        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(30)) {
+            for (ProcessHandle process : run.family()) {
+                ForkedTraining.signal("HUP", process);
+            }
+            Trained ended = run.awaitEnd(SOON);
+
+            assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.OK);
+            assertThat(ended.lossBits()).hasSize(200);
+        }
+    }
+
+    @Test
+    void whoWatchesHearsHowTheRunEnded() throws Exception {
+        Training training = longRun(folder).set("run.steps=200");
+
+        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(30)) {
+            Matcher page = Pattern.compile("dashboard: (\\S+)").matcher(run.output());
+            assertThat(page.find()).as(run.output()).isTrue();
+            String told;
+            try (InputStream stream =
+                    URI.create(page.group(1) + "api/stream").toURL().openStream()) {
+                told = new String(stream.readAllBytes(), StandardCharsets.UTF_8);
+            }
+
+            assertThat(told).contains("\"state\":\"running\"").contains("\"state\":\"completed\"");
+            assertThat(run.awaitEnd(SOON).exitCode()).isEqualTo(ExitCode.OK);
+        }
     }
 
     private static void expectWhole(Trained resumed) {

@@ -32,6 +32,14 @@ class TerminalTest {
     }
 
     @Test
+    void onADumbTerminalNothingIsDrawnOver() {
+        assertThat(Terminal.canDraw(true, Map.of("TERM", "xterm"))).isTrue();
+        assertThat(Terminal.canDraw(false, Map.of("TERM", "xterm"))).isFalse();
+        assertThat(Terminal.canDraw(true, Map.of("TERM", "dumb"))).isFalse();
+        assertThat(Terminal.canDraw(true, Map.of())).isFalse();
+    }
+
+    @Test
     void aTerminalThatDoesNotSayItsSizeHasTheUsualOne() {
         assertThat(Terminal.Size.of("50 132\n")).isEqualTo(new Terminal.Size(132, 50));
         for (String said : List.of("", "0 0", "24", "24 80 1", "rows columns")) {

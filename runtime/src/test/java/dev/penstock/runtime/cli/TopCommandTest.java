@@ -23,6 +23,16 @@ class TopCommandTest {
     @TempDir private Path folder;
 
     @Test
+    void aLogWithoutAWholeLineIsNoOldSign() throws IOException {
+        Files.writeString(folder.resolve("events.jsonl"), "{\"type\":\"beg");
+
+        Cli top = Cli.run("top", "--once", folder.toString());
+
+        assertThat(top.exitCode()).as(top.err()).isZero();
+        assertThat(top.out()).contains("running").doesNotContain("last sign");
+    }
+
+    @Test
     void ranksAndTheLastEventsAreShown() throws IOException {
         RunEventLines.append(
                 folder.resolve("events.jsonl"),

@@ -43,10 +43,23 @@ class DashboardServerTest {
 
     @Test
     void aPageOfAnotherNameIsRefused() throws IOException {
-        assertThat(answer("GET / HTTP/1.1", "penstock.example:" + port()))
-                .startsWith("HTTP/1.1 421");
-        assertThat(answer("GET / HTTP/1.1", "localhost")).startsWith("HTTP/1.1 421");
-        assertThat(answer("GET / HTTP/1.1", "localhost:" + port())).startsWith("HTTP/1.1 200");
+        for (String foreign :
+                List.of(
+                        "penstock.example:" + port(),
+                        "127.0.0.1.example:" + port(),
+                        "localhost.example",
+                        "localhost@penstock.example",
+                        "")) {
+            assertThat(answer("GET / HTTP/1.1", foreign)).as(foreign).startsWith("HTTP/1.1 421");
+        }
+    }
+
+    /** As {@code ssh -L 8080:127.0.0.1:PORT} makes one. */
+    @Test
+    void aTunnelFromAnotherPortLeadsHere() throws IOException {
+        for (String own : List.of(own(), "127.0.0.1:8080", "localhost:8080", "localhost")) {
+            assertThat(answer("GET / HTTP/1.1", own)).as(own).startsWith("HTTP/1.1 200");
+        }
     }
 
     @Test
@@ -163,6 +176,28 @@ class DashboardServerTest {
                     .contains("penstock_tokens_per_second{run=\"a \\\"run\\\"\"} 128.0\n")
                     .contains("penstock_rank_activity_seconds{activity=\"forward\",rank=\"0\",run=")
                     .contains("penstock_stall_events_total{run=\"a \\\"run\\\"\"} 1.0\n");
+        }
+    }
+
+    @Test
+    void whoWatchesHearsHowTheRunEnded() throws IOException {
+        try (Socket socket = ask("GET /api/stream HTTP/1.1", own());
+                var lines =
+                        new BufferedReader(
+                                new InputStreamReader(
+                                        socket.getInputStream(), StandardCharsets.UTF_8))) {
+            assertThat(next(lines)).contains("\"state\":\"running\"");
+
+            RunEventLines.append(
+                    directory.events(),
+                    new RunEvent.Ended(1, RunEvent.Ended.Outcome.FAILED, 3, "no room"));
+            server.close();
+
+            assertThat(lines.lines().toList())
+                    .anyMatch(
+                            line ->
+                                    line.contains("\"state\":\"failed\"")
+                                            && line.contains("no room"));
         }
     }
 

@@ -141,6 +141,16 @@ class RunViewTest {
     }
 
     @Test
+    void aRunThatIsOverHasNoSlowRank() {
+        step(1, 5);
+        view.apply(new RunEvent.Noted(1, RunEvent.Noted.Kind.STRAGGLER, "rank 1"));
+
+        view.apply(new RunEvent.Ended(2, RunEvent.Ended.Outcome.COMPLETED, 1, ""));
+
+        assertThat(view.head().health()).isEqualTo("good");
+    }
+
+    @Test
     void membersAndLinksAreSentWhenTheyAreNew() {
         view.update();
         var member = new RunEvent.Members.Member(0, "node", 7, "0.1");
