@@ -96,8 +96,8 @@ public final class JournalFile implements RunJournal, AutoCloseable {
                 failing = true;
                 LOG.error(
                         "{}: cannot be written, which is tried again with every step; if the"
-                            + " supervisor dies before that, the run goes back to its last"
-                            + " checkpoint",
+                                + " supervisor dies before that, the run goes back to its last"
+                                + " checkpoint",
                         file,
                         e);
             }

@@ -32,28 +32,37 @@ class KilledStageIT {
         validation = whole.validationBits();
     }
 
-    /** Step 6 is two steps after a checkpoint, step 2 before the first, step 8 saves one. */
-    @ParameterizedTest
-    @CsvSource({
-        "warm-up,    1, op=1F0, 6",
-        "steady,     0, op=0B1, 6",
-        "cool-down,  1, op=1B3, 2",
-        "ready,      1, at=ready, 6",
-        "optimizer,  0, at=optimizer, 6",
-        "updated,    1, at=updated, 6",
-        "checkpoint, 0, at=checkpoint, 8",
-        "saved,      1, at=saved, 8"
-    })
-    void theLossesStayTheSame(String phase, int rank, String at, long step) throws Exception {
+    /**
+     * Two deaths in every run. Steps 6 and 10 are two steps after a checkpoint, step 2 is before
+     * the first, step 8 saves one.
+     */
+    @ParameterizedTest(name = "{0}")
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "cool-down, warm-up    | 1 | op=1B3, step=2       | 1 | op=1F0, step=6",
+                "steady, checkpoint    | 0 | op=0B1, step=6       | 0 | at=checkpoint, step=8",
+                "ready, saved          | 1 | at=ready, step=6     | 1 | at=saved, step=8",
+                "optimizer, updated    | 0 | at=optimizer, step=6 | 1 | at=updated, step=10"
+            })
+    void theLossesStayTheSame(String phases, int first, String at, int second, String later)
+            throws Exception {
         Training training =
-                perStage().set("fault=[{kill-rank=%d, %s, step=%d}]".formatted(rank, at, step));
+                perStage()
+                        .set(
+                                "fault=[{kill-rank=%d, %s}, {kill-rank=%d, %s}]"
+                                        .formatted(first, at, second, later));
 
         Trained ended = run(training);
 
-        assertThat(ended.exitCode()).as(phase + ended.out()).isEqualTo(ExitCode.OK);
+        assertThat(ended.exitCode()).as(phases + ended.out()).isEqualTo(ExitCode.OK);
         assertThat(ended.lossBits()).isEqualTo(losses);
         assertThat(ended.validationBits()).isEqualTo(validation);
-        assertThat(ended.out()).contains("recovered: rank " + rank, "died");
+        assertThat(ended.recoveries())
+                .extracting(recovery -> recovery.get("cause").asText())
+                .satisfiesExactly(
+                        cause -> assertThat(cause).contains("rank " + first, "died"),
+                        cause -> assertThat(cause).contains("rank " + second, "died"));
     }
 
     @Test
@@ -62,7 +71,8 @@ class KilledStageIT {
                 perStage()
                         .set("recovery.spares=1")
                         .set(
-                                "fault=[{kill-rank=1, op=1F2, step=7}, {kill-rank=0, op=0F1, step=11}]");
+                                "fault=[{kill-rank=1, op=1F2, step=7}, {kill-rank=0, op=0F1,"
+                                        + " step=11}]");
 
         Trained ended = run(training);
 
@@ -76,7 +86,8 @@ class KilledStageIT {
                 perStage()
                         .set("recovery.max-restarts=1")
                         .set(
-                                "fault=[{kill-rank=1, op=1F2, step=6}, {kill-rank=0, op=0F1, step=7}]");
+                                "fault=[{kill-rank=1, op=1F2, step=6}, {kill-rank=0, op=0F1,"
+                                        + " step=7}]");
 
         Trained ended = run(training);
 
