@@ -56,6 +56,7 @@ struct World {
     std::condition_variable changed;
     int size = 0;
     std::map<int, int> devices;
+    int left = 0;
     std::map<uint64_t, Meeting> meetings;
     int failure = SUCCESS;
 
@@ -248,23 +249,24 @@ NCCL ncclCommInitRank(Handle** joined, int members, UniqueId id, int rank) {
     return SUCCESS;
 }
 
-NCCL ncclCommDestroy(Handle* handle) {
-    delete handle;
-    return handle ? SUCCESS : INVALID_ARGUMENT;
-}
-
-NCCL ncclCommAbort(Handle* handle) {
+// Both ways of leaving wait for all members, says the manual: who calls this for one that never comes waits for good.
+static int leave(Handle* handle, bool aborts) {
     if (!handle) {
         return INVALID_ARGUMENT;
     }
-    {
-        std::lock_guard guard((*handle)->world->lock);
-        (*handle)->aborted = true;
-        (*handle)->world->changed.notify_all();
-    }
+    std::shared_ptr<World> world = (*handle)->world;
+    std::unique_lock guard(world->lock);
+    (*handle)->aborted |= aborts;
+    world->left++;
+    world->changed.notify_all();
+    world->changed.wait(guard, [&] { return world->left >= world->size; });
     delete handle;
     return SUCCESS;
 }
+
+NCCL ncclCommDestroy(Handle* handle) { return leave(handle, false); }
+
+NCCL ncclCommAbort(Handle* handle) { return leave(handle, true); }
 
 NCCL ncclCommGetAsyncError(Handle* handle, int* error) {
     if (!handle) {

@@ -5,6 +5,7 @@ import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.nccl.Nccl;
 import dev.penstock.cuda.nccl.NcclMember;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.UUID;
@@ -21,6 +22,11 @@ import org.jspecify.annotations.Nullable;
  * and an event tells when it is done. Nobody waits in the driver for another member.
  */
 final class GpuCollectives implements DeviceCollectives {
+    private static final System.Logger LOG = System.getLogger(GpuCollectives.class.getName());
+
+    /** What members need to leave who are all there. */
+    private static final Duration LEAVING = Duration.ofSeconds(5);
+
     private final GpuContext gpu;
     private final Nccl library;
     private final StreamHandle stream = new StreamHandle();
@@ -177,15 +183,11 @@ final class GpuCollectives implements DeviceCollectives {
             closed = true;
             left = member;
         }
+        if (left != null && !leave(left)) {
+            return; // the library may still use the stream
+        }
         try {
             gpu.bind();
-            if (left != null) {
-                if (underWay.isEmpty()) {
-                    left.close();
-                } else {
-                    left.abort(); // or its stream would wait for members that are gone
-                }
-            }
             JCudaDriver.cuStreamSynchronize(stream);
         } catch (CudaException e) {
             warn(e);
@@ -200,8 +202,49 @@ final class GpuCollectives implements DeviceCollectives {
         }
     }
 
+    /**
+     * Leaves, for which the library waits until all members on this machine do so too; one of them
+     * may be gone.
+     *
+     * @return whether it came to an end in time
+     */
+    private boolean leave(NcclMember leaver) {
+        boolean isIdle = underWay.isEmpty();
+        Thread leaving =
+                Thread.ofPlatform()
+                        .daemon()
+                        .name("leaving NCCL on GPU " + gpu.index())
+                        .start(
+                                () -> {
+                                    try {
+                                        gpu.bind();
+                                    } catch (CudaException e) {
+                                        warn(e);
+                                    }
+                                    if (isIdle) {
+                                        leaver.close();
+                                    } else {
+                                        leaver.abort(); // its stream would wait for the others
+                                    }
+                                });
+        boolean ended = false;
+        try {
+            ended = leaving.join(LEAVING);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        if (!ended) {
+            LOG.log(
+                    System.Logger.Level.WARNING,
+                    "GPU {0}: not all members of a group left NCCL within {1}; what it holds stays"
+                        + " until the process ends",
+                    gpu.index(),
+                    LEAVING);
+        }
+        return ended;
+    }
+
     private void warn(CudaException e) {
-        System.getLogger(GpuCollectives.class.getName())
-                .log(System.Logger.Level.WARNING, "leaving collectives of GPU " + gpu.index(), e);
+        LOG.log(System.Logger.Level.WARNING, "leaving collectives of GPU " + gpu.index(), e);
     }
 }

@@ -23,6 +23,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -161,6 +162,36 @@ class NcclTest {
                         assertThat(collectives.isDone(begun)).isFalse();
                     }
                 });
+    }
+
+    /** As one whose process has died: the library would let the others wait for it. */
+    @Test
+    void whoNeverLeavesKeepsNobody() throws Exception {
+        var othersLeft = new CountDownLatch(MEMBERS - 1);
+        byte[] id = newId();
+        List<Future<?>> members = new ArrayList<>();
+        for (int member = 0; member < MEMBERS; member++) {
+            int index = member;
+            members.add(
+                    threads.submit(
+                            () -> {
+                                try (Device device = Devices.open(GPU.withGpu(index))) {
+                                    try (DeviceCollectives collectives = device.openCollectives()) {
+                                        collectives.join(id, MEMBERS, index);
+                                        if (index == 0) {
+                                            assertThat(othersLeft.await(60, TimeUnit.SECONDS))
+                                                    .isTrue();
+                                        }
+                                    }
+                                    othersLeft.countDown();
+                                }
+                                return null;
+                            }));
+        }
+
+        for (Future<?> member : members) {
+            member.get(90, TimeUnit.SECONDS);
+        }
     }
 
     @Test
