@@ -237,7 +237,7 @@ final class GpuCollectives implements DeviceCollectives {
             LOG.log(
                     System.Logger.Level.WARNING,
                     "GPU {0}: not all members of a group left NCCL within {1}; what it holds stays"
-                        + " until the process ends",
+                            + " until the process ends",
                     gpu.index(),
                     LEAVING);
         }
