@@ -17,7 +17,7 @@ import java.util.Optional;
  */
 public record Identity(String clusterId, int protocol, String registry, String process) {
     /** What messages mean in this version. */
-    public static final int PROTOCOL = 1;
+    public static final int PROTOCOL = 2;
 
     /** Keys below {@code penstock.identity} in a node's configuration. */
     static final String CLUSTER_ID = "cluster-id";

@@ -80,11 +80,8 @@ final class ScalarForms {
                 (_, input) -> input.readInts(Lengths.read(input, Integer.BYTES)));
         add(
                 long[].class,
-                (_, output, value) -> {
-                    Lengths.write(output, ((long[]) value).length);
-                    output.writeLongs((long[]) value, 0, ((long[]) value).length);
-                },
-                (_, input) -> input.readLongs(Lengths.read(input, Long.BYTES)));
+                (_, output, value) -> writeSteps(output, (long[]) value),
+                (_, input) -> readSteps(input));
         add(
                 double[].class,
                 (_, output, value) -> {
@@ -92,6 +89,26 @@ final class ScalarForms {
                     output.writeDoubles((double[]) value, 0, ((double[]) value).length);
                 },
                 (_, input) -> input.readDoubles(Lengths.read(input, Double.BYTES)));
+    }
+
+    /** As differences: the times of a step's ops are many, and each is near the one before. */
+    private static void writeSteps(Output output, long[] values) {
+        Lengths.write(output, values.length);
+        long last = 0;
+        for (long value : values) {
+            output.writeVarLong(value - last, false);
+            last = value;
+        }
+    }
+
+    private static long[] readSteps(Input input) {
+        long[] values = new long[Lengths.read(input, 1)];
+        long last = 0;
+        for (int i = 0; i < values.length; i++) {
+            last += input.readVarLong(false);
+            values[i] = last;
+        }
+        return values;
     }
 
     private void addOptionals() {

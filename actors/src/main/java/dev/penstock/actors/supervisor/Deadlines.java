@@ -68,7 +68,9 @@ final class Deadlines {
                 }
             }
             case RECOVERING -> {
-                if (noticeSilence(now)) {
+                if (driver.interrupted() && recovery.hasNothingToSaveSoon()) {
+                    course.stop(now);
+                } else if (noticeSilence(now)) {
                     course.follow(recovery.onTick(now), now);
                 }
             }

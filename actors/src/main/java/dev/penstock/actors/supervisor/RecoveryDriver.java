@@ -71,6 +71,19 @@ final class RecoveryDriver {
         return attempt != null && attempt.restart == null;
     }
 
+    /**
+     * Whether a run that is to end need not come back first: nobody knows when it would, or all of
+     * it is in a checkpoint.
+     */
+    boolean hasNothingToSaveSoon() {
+        RecoveryAttempt under = attempt;
+        return driver.lastCommit() == plan.steps().completed()
+                || under != null
+                        && (under.wentBack
+                                || under.parkedSinceNanos >= 0
+                                || under.noRoomSinceNanos >= 0);
+    }
+
     /** The recovery under way, or another. */
     RecoveryAttempt attempt(String cause, long now) {
         RecoveryAttempt under = attempt;

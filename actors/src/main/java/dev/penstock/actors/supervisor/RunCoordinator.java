@@ -342,11 +342,14 @@ public final class RunCoordinator {
 
     // ---- the end --------------------------------------------------------------------------------
 
-    /** The user wants the run to finish its step, save, and end. */
+    /**
+     * The user wants the run to finish its step, save, and end. One that recovers does so when it
+     * is back, if there is something to save and it is known who comes back.
+     */
     public List<Effect> onInterrupt(long now) {
         driver.interrupt();
         if (course.is(Phase.PLACING)
-                || course.is(Phase.RECOVERING)) { // who knows when it comes back
+                || course.is(Phase.RECOVERING) && recovery.hasNothingToSaveSoon()) {
             course.stop(now);
         }
         return out.drain();

@@ -14,6 +14,8 @@ import dev.penstock.actors.serialization.SampleProtocol.Colour;
 import dev.penstock.actors.serialization.SampleProtocol.Leaf;
 import dev.penstock.actors.serialization.SampleProtocol.Nested;
 import dev.penstock.actors.serialization.SampleProtocol.Question;
+import dev.penstock.actors.shard.RankEvent;
+import dev.penstock.actors.spi.RankStep;
 import java.io.NotSerializableException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -52,6 +54,28 @@ class KryoMessageSerializerTest {
     @AfterAll
     static void stopSystem() {
         system.terminate();
+    }
+
+    /** Else the message would not fit into a frame, and the run would wait for it in vain. */
+    @Test
+    void theTimesOfManyOpsTakeLittleRoom() throws Exception {
+        int ops = 200_000; // 2,048 micro-batches in 16 slices, forward, backward and transfers
+        long[] starts = new long[ops];
+        long[] ends = new long[ops];
+        long now = 1L << 60;
+        for (int op = 0; op < ops; op++) {
+            starts[op] = now;
+            ends[op] = now + 700_000;
+            now = ends[op] + 300;
+        }
+        var timings = new RankStep(3, starts, ends, now, now + 5, 1 << 20, List.of(), 0);
+
+        byte[] bytes = serializer.toBinary(new RankEvent.StepDone(3, 1, 17, timings));
+
+        assertThat(bytes).hasSizeLessThan(2 << 20);
+        var back = (RankEvent.StepDone) serializer.fromBinary(bytes, registry.fingerprint());
+        assertThat(back.timings().opStartNanos()).isEqualTo(starts);
+        assertThat(back.timings().opEndNanos()).isEqualTo(ends);
     }
 
     @Test

@@ -421,6 +421,27 @@ class RunCoordinatorTest {
     }
 
     @Test
+    void anInterruptDuringARecoveryLosesNoStep() {
+        run.saveEvery(100).open().step().step().linkLost(1);
+
+        run.take(run.coordinator.onInterrupt(run.now));
+        assertThat(run.told(RankOrder.Stop.class)).isEmpty();
+        run.prepared(0, 1, 2, 3).resumed(0, 1, 2, 3).saves().published(2).stopped(0, 1, 2, 3);
+
+        assertThat(run.outcome()).isEqualTo(new RunOutcome.Interrupted(2));
+    }
+
+    @Test
+    void anInterruptEndsARecoveryThatHasNothingToSave() {
+        run.saveEvery(2).open().step().step().saves().published(2).dies(1);
+        run.take(run.coordinator.onInterrupt(run.now));
+
+        run.prepared(0, 2, 3).take(run.coordinator.onTick(run.now));
+
+        assertThat(run.told(RankOrder.Stop.class)).isNotEmpty();
+    }
+
+    @Test
     void anInterruptEndsAParkedRun() {
         run.open().step().silentBut(0, 1).prepared(0, 1);
 

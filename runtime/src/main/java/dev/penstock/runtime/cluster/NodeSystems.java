@@ -50,6 +50,7 @@ final class NodeSystems {
                 transport = tcp
                 bind.bind-timeout = 20 s # many processes that start on few cores
                 advanced {
+                  maximum-frame-size = 2 MiB # the times of a rank's ops travel in one message
                   outbound-message-queue-size = 8192
                   inbound-lanes = 1
                 }

@@ -34,6 +34,7 @@ final class ActorSystems {
                 transport = tcp
                 canonical { hostname = "127.0.0.1", port = 0 }
                 bind.bind-timeout = 20 s # many processes that start on few cores
+                advanced.maximum-frame-size = 2 MiB # the times of a rank's ops travel in one message
               }
               cluster {
                 jmx.enabled = off
