@@ -78,10 +78,10 @@ final class RecoveryDriver {
     boolean hasNothingToSaveSoon() {
         RecoveryAttempt under = attempt;
         return driver.lastCommit() == plan.steps().completed()
-                || under != null
+                || (under != null
                         && (under.wentBack
                                 || under.parkedSinceNanos >= 0
-                                || under.noRoomSinceNanos >= 0);
+                                || under.noRoomSinceNanos >= 0));
     }
 
     /** The recovery under way, or another. */

@@ -349,7 +349,7 @@ public final class RunCoordinator {
     public List<Effect> onInterrupt(long now) {
         driver.interrupt();
         if (course.is(Phase.PLACING)
-                || course.is(Phase.RECOVERING) && recovery.hasNothingToSaveSoon()) {
+                || (course.is(Phase.RECOVERING) && recovery.hasNothingToSaveSoon())) {
             course.stop(now);
         }
         return out.drain();
