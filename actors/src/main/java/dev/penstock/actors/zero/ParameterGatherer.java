@@ -42,9 +42,17 @@ public final class ParameterGatherer implements Collective {
 
     /** An epoch begins: what was gathered in an earlier one is worth nothing. */
     public void connect(CollectiveGroup newReplicas) {
+        dropAll();
+        replicas = newReplicas;
+    }
+
+    /**
+     * A pass begins: what the one before left here to its end goes now. Since then the optimizer
+     * may have changed the parameters.
+     */
+    public void dropAll() {
         stays.keySet().forEach(Group::release);
         stays.clear();
-        replicas = newReplicas;
     }
 
     /** Begins to gather what nobody holds yet. */

@@ -173,7 +173,7 @@ final class TrainStart {
                     CheckpointFolders.newestOf(directory.path(), this::warn);
             Optional<Path> newest = found.map(SavedCheckpoint::path);
             tellOfEarlierStarts(directory, found);
-            tellOfOtherLayout(directory);
+            tellOfOtherLayout(directory, found.map(SavedCheckpoint::step).orElse(0L));
             if (newest.isEmpty()) {
                 Optional<Path> init = RunOptions.initOf(directory.path());
                 warn(
@@ -203,7 +203,7 @@ final class TrainStart {
     }
 
     /** The layout may be another, the meaning of the tokens may not. */
-    private void tellOfOtherLayout(RunDirectory directory) {
+    private void tellOfOtherLayout(RunDirectory directory, long step) {
         Path earlier = directory.resolvedConfiguration();
         if (!Files.exists(earlier)) {
             return;
@@ -215,6 +215,7 @@ final class TrainStart {
             if (!layout.isEmpty()) {
                 warn("goes on under another layout: " + String.join(", ", layout));
             }
+            changes.dataOrder(step).ifPresent(this::warn);
             changes.otherTokenizer()
                     .ifPresent(
                             other ->

@@ -21,6 +21,7 @@ final class Consistency {
         consistency.nameIsAFileName();
         consistency.headsDivideTheWidth();
         consistency.vocabularyHoldsTheTokens();
+        consistency.parametersOfAGroupCanBeCounted();
         consistency.microBatchesDivideTheBatch();
         consistency.replicasDivideTheMicroBatches();
         consistency.shardsDivideTheHeads();
@@ -73,6 +74,41 @@ final class Consistency {
                 "model.vocabulary",
                 "data.tokenizer",
                 "data.format");
+    }
+
+    /**
+     * A shard's parameters of a block lie in one row, and so do those of a table, so that one
+     * collective moves them; the elements of a row are counted in 31 bits.
+     */
+    private void parametersOfAGroupCanBeCounted() {
+        int shards = config.parallel().tensor();
+        long width = config.model().width();
+        long vectors = 14 * width + 192; // biases, gains, and what fills lines up
+        long block = 12 * width * width / shards + vectors;
+        long rows = config.model().vocabularyOr(config.data().tokenizer().vocabulary());
+        countable(block, "of a block", "model.width", "parallel.tensor");
+        countable(
+                Math.ceilDiv(rows, shards) * width,
+                "of the token table",
+                "model.vocabulary",
+                "model.width",
+                "parallel.tensor");
+        countable(
+                config.model().context() * width,
+                "of the position table",
+                "model.context",
+                "model.width");
+    }
+
+    private void countable(long parameters, String whose, String... keys) {
+        require(
+                parameters <= Integer.MAX_VALUE,
+                "at most %,d parameters %s on a shard".formatted(Integer.MAX_VALUE, whose),
+                "about %,d".formatted(parameters),
+                List.of(keys).contains("parallel.tensor")
+                        ? "use more tensor shards: parallel.tensor"
+                        : "use a shorter context or a smaller width",
+                keys);
     }
 
     private void microBatchesDivideTheBatch() {

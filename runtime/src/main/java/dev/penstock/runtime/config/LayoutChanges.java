@@ -17,6 +17,7 @@ import java.util.TreeMap;
 public final class LayoutChanges {
     private static final List<String> LAYOUT = List.of("pipeline", "parallel", "schedule", "batch");
     private static final String TOKENIZER = "data.tokenizer";
+    private static final String SEQUENCES = "batch.sequences";
 
     private final Config before;
     private final Config now;
@@ -50,6 +51,30 @@ public final class LayoutChanges {
                 !before.hasPath(TOKENIZER)
                         || before.getString(TOKENIZER).equals(now.getString(TOKENIZER));
         return same ? Optional.empty() : Optional.of(before.getString(TOKENIZER));
+    }
+
+    /**
+     * What becomes of the order of the data: a step's place in it follows from its number, as if
+     * all steps had been of the size that they have now.
+     *
+     * @param step up to which the run has come
+     * @return empty if steps are as large as before
+     */
+    public Optional<String> dataOrder(long step) {
+        int sequences = now.getInt(SEQUENCES);
+        int earlier = before.hasPath(SEQUENCES) ? before.getInt(SEQUENCES) : sequences;
+        long more = step * (sequences - earlier);
+        if (more == 0) {
+            return Optional.empty();
+        }
+        return Optional.of(
+                "the data goes on after %,d sequences (%d steps of batch.sequences = %d): %,d %s"
+                        .formatted(
+                                step * sequences,
+                                step,
+                                sequences,
+                                Math.abs(more),
+                                more > 0 ? "are left out" : "are read a second time"));
     }
 
     private static Map<String, String> values(Config config, String section) {

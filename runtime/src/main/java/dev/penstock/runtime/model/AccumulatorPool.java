@@ -20,15 +20,37 @@ final class AccumulatorPool {
 
     /**
      * Gives gradients their room, for which earlier sums may have to end first. Since all replicas
-     * run the same program, each has begun those or will without waiting for this.
+     * run the same program, each has begun those or will without waiting for this. As soon as there
+     * is room it goes on, whatever else is being summed: replicas that found room may wait for this
+     * one in a sum of shards, and then move no sum of replicas on.
      */
     void open(List<GroupGradient> gradients, CollectiveGroup replicas) {
         List<GroupGradient> closed = gradients.stream().filter(g -> !g.isOpen()).toList();
         List<RowPool.Kind> wanted = closed.stream().map(GroupGradient::row).toList();
-        while (!rows.has(wanted) && !sums.isEmpty()) {
-            replicas.await(sums.remove());
+        if (!rows.has(wanted)) {
+            replicas.await(new Room(wanted));
         }
         closed.forEach(gradient -> gradient.open(rows));
+    }
+
+    /** Until rows are free, or no sum is left that could free them. */
+    private final class Room implements Collective {
+        private final List<RowPool.Kind> wanted;
+
+        Room(List<RowPool.Kind> wanted) {
+            this.wanted = wanted;
+        }
+
+        @Override
+        public boolean advance() {
+            sums.removeIf(Collective::advance);
+            return rows.has(wanted) || sums.isEmpty();
+        }
+
+        @Override
+        public String describe() {
+            return sums.isEmpty() ? "nothing" : sums.getFirst().describe();
+        }
     }
 
     /** A sum that gives rows back when it ends. */

@@ -241,6 +241,7 @@ public final class GptStage implements StageProgram {
     void begin(StepKind newKind, long step) {
         kind = newKind;
         guard.atStep(step);
+        stream.beginPass();
         buffers.stash().clear();
         if (kind == StepKind.TRAIN) {
             gradients.begin();

@@ -73,7 +73,12 @@ final class ParameterStream {
         gatherer.connect(replicas);
     }
 
-    /** Starts to gather layers that stay until their {@link #release}. */
+    /** A pass begins, in which nothing is gathered yet. */
+    void beginPass() {
+        gatherer.dropAll();
+    }
+
+    /** Starts to gather layers that stay until their {@link #release} or the end of the pass. */
     Collective gather(LayerRange layers, boolean rising) {
         if (units != null) {
             units.of(layers, rising).forEach(group -> gatherer.hold(gatherOf(group)));

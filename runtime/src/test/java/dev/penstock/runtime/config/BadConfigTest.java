@@ -49,6 +49,9 @@ data.source = "gone/*.txt"                | data.source               | a path t
 data.source = "a\\u0000b"                | data.source               | a path to something that exists   | which no file can be called | take the character out
 run.directory = "a\\u0000b"              | run.directory             | a path                            | which no file can be called | take the character out
 model.width = 250                         | model.width               | a multiple of model.heads = 4     | 250              | try 248 or 252
+model { width = 25600, heads = 128 }      | model.width               | at most 2,147,483,647 parameters of a block on a shard | about 7,864,678,592 | parallel.tensor
+model { width = 8192, vocabulary = 300000 } | model.vocabulary        | parameters of the token table     | about 2,457,600,000 | parallel.tensor
+model { width = 8192, context = 1000000 } | model.context             | parameters of the position table  | about 8,192,000,000 | a shorter context
 model.vocabulary = 100                    | model.vocabulary          | at least the 256 tokens           | 100              | tokenizer
 batch.sequences = 10                      | batch.sequences           | a multiple of batch.micro-batches = 8 | 10           | try 8 or 16
 parallel.context = 3                      | model.context             | a multiple of parallel.context = 3 | 256             | try 255 or 258

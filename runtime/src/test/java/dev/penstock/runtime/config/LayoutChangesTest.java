@@ -35,6 +35,22 @@ class LayoutChangesTest {
     }
 
     @Test
+    void stepsOfAnotherSizeReadAnotherPlaceOfTheData() {
+        String before = "batch { sequences = 8 }";
+
+        assertThat(new LayoutChanges(before, before).dataOrder(100)).isEmpty();
+        assertThat(new LayoutChanges(before, "batch { sequences = 12 }").dataOrder(0)).isEmpty();
+        assertThat(new LayoutChanges(before, "batch { sequences = 12 }").dataOrder(100))
+                .hasValue(
+                        "the data goes on after 1,200 sequences (100 steps of batch.sequences ="
+                            + " 12): 400 are left out");
+        assertThat(new LayoutChanges(before, "batch { sequences = 6 }").dataOrder(100))
+                .hasValue(
+                        "the data goes on after 600 sequences (100 steps of batch.sequences = 6):"
+                                + " 200 are read a second time");
+    }
+
+    @Test
     void anotherTokenizerIsToldApart() {
         var changes = new LayoutChanges(BEFORE, BEFORE.replace("bytes", "gpt2"));
 

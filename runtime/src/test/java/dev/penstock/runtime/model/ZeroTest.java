@@ -16,7 +16,11 @@ import dev.penstock.schedules.generate.GenerateOptions;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.lower.GatherSettings;
+import dev.penstock.schedules.lower.InsertParameterGathers;
+import dev.penstock.schedules.lower.ParameterResidency;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -137,6 +141,30 @@ class ZeroTest {
             assertThat(bits(driver.gradients())).isEqualTo(calm.gradients());
             assertThat(bits(driver.state())).isEqualTo(calm.state());
         }
+    }
+
+    /** The optimizer changed them in between. */
+    @Test
+    void parametersThatAnOrderNeverReleasesAreGatheredAnewInTheNextStep() throws Exception {
+        Schedule order = order("breadth-first", 2, 2, 2, "16");
+        Schedule gathered =
+                InsertParameterGathers.into(
+                        order, new GatherSettings(ParameterResidency.PER_STEP, 1));
+        Schedule kept =
+                gathered.withPrograms(
+                        gathered.programs().stream().map(ZeroTest::withoutReleases).toList());
+        GptSettings settings = settings(TinyRuns.TIED, order, Precision.FLOAT32);
+        var zero = new ZeroSettings(3, Residency.STEP, 1);
+
+        assertThat(run(settings, kept, 2, zero)).isEqualTo(run(settings, order, 2, zero));
+    }
+
+    private static RankProgram withoutReleases(RankProgram program) {
+        return new RankProgram(
+                program.rank(),
+                program.ops().stream()
+                        .filter(op -> !(op instanceof Op.ReleaseParameters))
+                        .toList());
     }
 
     @Test
