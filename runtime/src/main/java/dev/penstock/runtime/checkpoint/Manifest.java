@@ -35,8 +35,10 @@ public record Manifest(
         List<ShardFile> shards) {
     static final String FILE = "manifest.json";
     static final int FORMAT_VERSION = 1;
+
     /** Some three hundred thousand files. */
     private static final long MAX_BYTES = 64 << 20;
+
     private static final String HASH = "sha256";
     private static final String CONTENT = "checkpoint";
     private static final ObjectMapper JSON =

@@ -63,18 +63,18 @@ public final class LayoutChanges {
     public Optional<String> dataOrder(long step) {
         int sequences = now.getInt(SEQUENCES);
         int earlier = before.hasPath(SEQUENCES) ? before.getInt(SEQUENCES) : sequences;
-        long more = step * (sequences - earlier);
-        if (more == 0) {
+        if (step == 0 || sequences == earlier) {
             return Optional.empty();
         }
         return Optional.of(
-                "the data goes on after %,d sequences (%d steps of batch.sequences = %d): %,d %s"
+                "the data goes on after %,d sequences (%d steps of batch.sequences = %d), where steps of %d would have come to %,d: what lies between is %s"
                         .formatted(
                                 step * sequences,
                                 step,
                                 sequences,
-                                Math.abs(more),
-                                more > 0 ? "are left out" : "are read a second time"));
+                                earlier,
+                                step * earlier,
+                                sequences > earlier ? "left out" : "read a second time"));
     }
 
     private static Map<String, String> values(Config config, String section) {

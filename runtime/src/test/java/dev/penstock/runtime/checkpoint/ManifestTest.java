@@ -15,7 +15,9 @@ import org.junit.jupiter.api.io.TempDir;
 class ManifestTest {
     @TempDir Path folder;
 
-    /** 16 ranks of 8 stages each, 4 tensor shards, 48 replicas that divide the optimizer's state. */
+    /**
+     * 16 ranks of 8 stages each, 4 tensor shards, 48 replicas that divide the optimizer's state.
+     */
     @Test
     void whatThousandsOfRanksWroteCanBeReadAgain() throws IOException {
         List<ShardFile> files =

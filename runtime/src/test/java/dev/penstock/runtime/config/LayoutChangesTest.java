@@ -43,11 +43,13 @@ class LayoutChangesTest {
         assertThat(new LayoutChanges(before, "batch { sequences = 12 }").dataOrder(100))
                 .hasValue(
                         "the data goes on after 1,200 sequences (100 steps of batch.sequences ="
-                            + " 12): 400 are left out");
+                                + " 12), where steps of 8 would have come to 800: what lies"
+                                + " between is left out");
         assertThat(new LayoutChanges(before, "batch { sequences = 6 }").dataOrder(100))
                 .hasValue(
-                        "the data goes on after 600 sequences (100 steps of batch.sequences = 6):"
-                                + " 200 are read a second time");
+                        "the data goes on after 600 sequences (100 steps of batch.sequences = 6),"
+                                + " where steps of 8 would have come to 800: what lies between is"
+                                + " read a second time");
     }
 
     @Test
