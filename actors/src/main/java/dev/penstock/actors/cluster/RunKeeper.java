@@ -15,6 +15,7 @@ import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.supervisor.PipelineSupervisor;
 import dev.penstock.actors.supervisor.RunBeginning;
+import dev.penstock.actors.supervisor.SupervisorServices;
 import dev.penstock.schedules.ir.ScheduleText;
 import java.time.Duration;
 import java.util.Collection;
@@ -277,19 +278,23 @@ final class RunKeeper extends AbstractBehavior<RunKeeper.Command> {
     }
 
     private void supervise() {
-        kept.enter(RunState.RUNNING, "");
         ActorRef<Command> self = getContext().getSelf();
+        SupervisorServices services;
+        try {
+            services = made.services(new KeeperSupply(self));
+        } catch (RuntimeException e) { // such as a journal on a disk that is full or gone
+            LOG.warn("run {} cannot be supervised", made.name(), e);
+            onEnded(new RunOutcome.Failed(kept.step(), "cannot begin: " + e.getMessage()));
+            return;
+        }
+        kept.enter(RunState.RUNNING, "");
         RunListener listener = made.listener(new NewsWriter(news -> self.tell(new NewsCame(news))));
         CompletableFuture<RunOutcome> outcome = new CompletableFuture<>();
         kept.supervisedBy(
                 getContext()
                         .spawn(
                                 PipelineSupervisor.create(
-                                        made.plan(),
-                                        listener,
-                                        made.services(new KeeperSupply(self)),
-                                        made.beginning(),
-                                        outcome),
+                                        made.plan(), listener, services, made.beginning(), outcome),
                                 "supervisor"));
         getContext()
                 .pipeToSelf(

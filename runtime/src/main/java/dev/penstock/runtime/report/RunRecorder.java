@@ -22,6 +22,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Keeps what the report needs and metrics.jsonl does not hold: the devices, the op times of a few
@@ -39,6 +40,8 @@ public final class RunRecorder implements RunListener {
     private long checkpoints;
     private long checkpointNanos;
     private long failedCheckpoints;
+    private long saved;
+    private @Nullable String unsaved;
     private long stalls;
     private long recoveries;
 
@@ -74,6 +77,8 @@ public final class RunRecorder implements RunListener {
     @Override
     public synchronized void onCheckpoint(long step, long bytes, long nanos) {
         checkpoints++;
+        saved = step;
+        unsaved = null;
         checkpointNanos += nanos;
         events.put(
                 "checkpoints",
@@ -88,6 +93,7 @@ public final class RunRecorder implements RunListener {
     @Override
     public synchronized void onCheckpointFailed(long step, String reason) {
         failedCheckpoints++;
+        unsaved = "not saved after step %d: %s".formatted(step, reason);
         events.put(
                 "failed checkpoints",
                 "%d, the last one after step %d: %s".formatted(failedCheckpoints, step, reason));
@@ -122,6 +128,17 @@ public final class RunRecorder implements RunListener {
     /** Of the kernels; empty before the devices were opened. */
     synchronized String fingerprint() {
         return fingerprint;
+    }
+
+    /** Why the newest checkpoint is not the one that was last asked for; empty if it is. */
+    synchronized Optional<String> unsaved() {
+        return Optional.ofNullable(unsaved)
+                .map(
+                        reason ->
+                                reason
+                                        + (saved == 0
+                                                ? "; this run saved none"
+                                                : "; its newest checkpoint is of step " + saved));
     }
 
     /** What happened beside steps: a name and what there is to say. */

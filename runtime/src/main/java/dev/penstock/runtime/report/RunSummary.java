@@ -28,6 +28,7 @@ final class RunSummary {
                                         findings.facts().name().strip(),
                                         findings.ending().told(),
                                         Quantities.clock(findings.ending().wallTime()))));
+        findings.recorder().unsaved().ifPresent(told -> lines.add(line("checkpoint", told)));
         if (curves.steps() > 0) {
             lines.add(line("steps", steps(findings)));
             lines.add(line("loss", losses(curves)));

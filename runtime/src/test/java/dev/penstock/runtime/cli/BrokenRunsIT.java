@@ -74,6 +74,8 @@ class BrokenRunsIT {
             assertThat(trained.directory().resolve("log.txt"))
                     .content()
                     .contains("could not save step 8", "bytes wanted", "free");
+            assertThat(trained.out())
+                    .contains("not saved after step 12: ", "its newest checkpoint is of step 4");
             assertThat(trained.lossBits()).isEqualTo(bits);
             List<String> ignored = new ArrayList<>();
             Path checkpoints = trained.directory().resolve(CheckpointFolders.FOLDER);
