@@ -22,7 +22,7 @@ import java.util.SplittableRandom;
  * Training steps of GPT-2's sizes in bf16 on the first GPU: tokens per second, and FLOP/s beside
  * what one large product of matrices reaches on the same device in the same run. Each size has as
  * many sequences per step as fit into the GPU's memory, up to 32; one that does not fit at all says
- * so.
+ * so. Below each size in one stage: PyTorch's figures for it, if {@code python3} has PyTorch.
  *
  * <p>Arguments: names of rows, such as {@code 124m 355m/2}; all but {@code toy} without any. {@code
  * graphs}: with CUDA graphs.
@@ -88,6 +88,9 @@ public final class GpuBenchmark {
 
     private static final String GRAPHS = "graphs";
 
+    /** {@code cpu} shows where there is no GPU that the peer's part works. */
+    private static final String PEER_DEVICE = System.getProperty("penstock.peer-device", "cuda");
+
     private final PrintStream out;
     private final List<String> rows;
     private final boolean graphs;
@@ -136,9 +139,14 @@ public final class GpuBenchmark {
                 "memory GiB");
         long usable = (long) (USABLE * gpu.memoryBytes());
         boolean any = false;
+        String peer = peer();
         for (Row row : toy ? List.of(TOY_ROW) : ROWS) {
             if (rows.isEmpty() || rows.contains(row.name())) {
-                any |= row(row, usable, peak);
+                double tokensPerSecond = row(row, usable, peak);
+                any |= tokensPerSecond > 0;
+                if (!peer.isEmpty() && row.stages() == 1) {
+                    peerRow(row, tokensPerSecond, peak);
+                }
             }
         }
         print(
@@ -148,10 +156,47 @@ public final class GpuBenchmark {
                 the best product's above; several stages: all on this GPU; memory: of the rank that holds most
                 """,
                 toy ? "32" : "1,024");
+        if (!peer.isEmpty()) {
+            print(
+                    "PyTorch: %s, compiled, fused attention and AdamW, bf16; x: Penstock's tokens/s over its%n",
+                    peer);
+        }
         return any;
     }
 
-    private boolean row(Row row, long usable, double peak) {
+    /** PyTorch's version; empty, and told why, if there is none to compare with. */
+    private String peer() {
+        try {
+            return PyTorchPeer.version(PEER_DEVICE);
+        } catch (PyTorchPeer.Missing e) {
+            print("(no figures of PyTorch: %s)%n", "" + e.getMessage());
+            return "";
+        }
+    }
+
+    private void peerRow(Row row, double tokensPerSecond, double peak) {
+        try {
+            PyTorchPeer.Measured found =
+                    PyTorchPeer.measure(PEER_DEVICE, row.shape(), row.mostSequences(), STEPS);
+            double rate = found.sequences() * row.shape().context() / found.stepSeconds();
+            double flops = rate * row.shape().flopsPerToken();
+            print(
+                    "%-10s %10d %12.0f %10.1f %10.1f %10.0f%% %7.2fx %10.1f%n",
+                    "  PyTorch",
+                    found.sequences(),
+                    rate,
+                    1e3 * found.stepSeconds(),
+                    flops / 1e12,
+                    100 * flops / peak,
+                    tokensPerSecond / rate,
+                    found.peakBytes() / (double) (1L << 30));
+        } catch (PyTorchPeer.Missing e) {
+            print("%-10s does not run: %s%n", "  PyTorch", "" + e.getMessage());
+        }
+    }
+
+    /** Returns tokens per second; 0 if it does not run. */
+    private double row(Row row, long usable, double peak) {
         String reason = "";
         for (int sequences = row.mostSequences(); sequences >= 1; sequences /= 2) {
             try {
@@ -169,13 +214,13 @@ public final class GpuBenchmark {
                         100 * flops / peak,
                         100 * found.bubble(),
                         found.peakBytes() / (double) (1L << 30));
-                return true;
+                return found.tokensPerSecond();
             } catch (ConfigException | DeviceException | IllegalStateException e) {
                 reason = String.valueOf(e.getMessage()).lines().findFirst().orElse("");
             }
         }
         print("%-10s does not run: %s%n", row.name(), reason);
-        return false;
+        return 0;
     }
 
     private void print(String format, Object... values) {
