@@ -65,6 +65,13 @@ final class FollowRun implements NewsReader.Reader {
                 }
             }
             case FollowEvent.Contact(String line) -> warn(line);
+            case FollowEvent.GivenUp(String line) -> {
+                closeProgress();
+                warn(
+                        "%s: gave up; the run goes on if its cluster does, and is taken up when a seed is back; penstock attach %s --seed %s"
+                                .formatted(line, run, String.join(" --seed ", seeds)));
+                exitCode = ExitCode.FAILURE;
+            }
             case FollowEvent.NotThere(ClusterRuns.NotThere answer) -> {
                 warn(notThere(answer));
                 exitCode = ExitCode.BAD_INPUT;

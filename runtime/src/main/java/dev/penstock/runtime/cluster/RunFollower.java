@@ -19,7 +19,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Follows a run from outside its cluster: says every other second that it wants to, at the next
- * seed when one falls silent, and first of all fetches the run's program.
+ * seed when one falls silent, and first of all fetches the run's program. Gives up when all have
+ * been silent for as long as a seed on another machine may take to be there again.
  */
 final class RunFollower extends AbstractBehavior<RunFollower.Command> {
     /** What it understands; never leaves its process. */
@@ -35,11 +36,13 @@ final class RunFollower extends AbstractBehavior<RunFollower.Command> {
 
     private static final Duration RENEWAL = Duration.ofSeconds(2);
     private static final Duration SILENCE = Duration.ofSeconds(10);
+    private static final Duration PATIENCE = Duration.ofMinutes(10);
     private static final int MOST_CHARS = 256 << 20;
 
     private final String run;
     private final List<ActorRef<ClusterRuns.Command>> desks;
     private final Queue<FollowEvent> events;
+    private final Duration patience;
     private final ActorRef<ClusterRuns.FollowAnswer> answers;
     private final ActorRef<RunNews> news;
     private final List<RunNews> early = new ArrayList<>();
@@ -48,17 +51,20 @@ final class RunFollower extends AbstractBehavior<RunFollower.Command> {
     private int desk;
     private boolean silent;
     private long heardNanos = System.nanoTime();
+    private long turnedNanos = heardNanos;
 
     private RunFollower(
             ActorContext<Command> context,
             TimerScheduler<Command> timers,
             String run,
             List<ActorRef<ClusterRuns.Command>> desks,
-            Queue<FollowEvent> events) {
+            Queue<FollowEvent> events,
+            Duration patience) {
         super(context);
         this.run = run;
         this.desks = desks;
         this.events = events;
+        this.patience = patience;
         this.answers = context.messageAdapter(ClusterRuns.FollowAnswer.class, Answered::new);
         this.news = context.messageAdapter(RunNews.class, NewsCame::new);
         timers.startTimerWithFixedDelay(new Renew(), Duration.ZERO, RENEWAL);
@@ -66,10 +72,20 @@ final class RunFollower extends AbstractBehavior<RunFollower.Command> {
 
     static Behavior<Command> of(
             String run, List<ActorRef<ClusterRuns.Command>> desks, Queue<FollowEvent> events) {
+        return of(run, desks, events, PATIENCE);
+    }
+
+    static Behavior<Command> of(
+            String run,
+            List<ActorRef<ClusterRuns.Command>> desks,
+            Queue<FollowEvent> events,
+            Duration patience) {
         return Behaviors.setup(
                 context ->
                         Behaviors.withTimers(
-                                timers -> new RunFollower(context, timers, run, desks, events)));
+                                timers ->
+                                        new RunFollower(
+                                                context, timers, run, desks, events, patience)));
     }
 
     @Override
@@ -82,7 +98,9 @@ final class RunFollower extends AbstractBehavior<RunFollower.Command> {
             case Answered(ClusterRuns.FollowAnswer answer) -> onAnswer(answer);
             case NewsCame(RunNews item) -> onNews(item);
             case ProgramCame(TextFetch.Result result) -> onProgram(result);
-            case Renew _ -> onRenew();
+            case Renew _ -> {
+                return onRenew();
+            }
         }
         return this;
     }
@@ -137,18 +155,26 @@ final class RunFollower extends AbstractBehavior<RunFollower.Command> {
         }
     }
 
-    private void onRenew() {
-        if (System.nanoTime() - heardNanos > SILENCE.toNanos()) {
-            heardNanos = System.nanoTime();
+    private Behavior<Command> onRenew() {
+        long now = System.nanoTime();
+        if (now - heardNanos > patience.toNanos()) {
+            events.add(
+                    new FollowEvent.GivenUp(
+                            "no seed has answered for %d s".formatted(patience.toSeconds())));
+            return Behaviors.stopped();
+        }
+        if (now - Math.max(heardNanos, turnedNanos) > SILENCE.toNanos()) {
+            turnedNanos = now;
             desk = (desk + 1) % desks.size();
             if (!silent) {
                 silent = true;
                 events.add(
                         new FollowEvent.Contact(
-                                "the cluster has been silent for %d s: still trying"
-                                        .formatted(SILENCE.toSeconds())));
+                                "the cluster has been silent for %d s: still trying, for up to %d s"
+                                        .formatted(SILENCE.toSeconds(), patience.toSeconds())));
             }
         }
         desks.get(desk).tell(new ClusterRuns.Follow(run, news, answers));
+        return this;
     }
 }

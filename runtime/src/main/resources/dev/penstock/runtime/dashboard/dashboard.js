@@ -379,9 +379,15 @@ function showAll() {
 
 let loading = null, waiting = [];
 
+/** One after the other: what a load brings may be older than the call for the next. */
 async function reload() {
-  loading ??= loadAll().finally(() => loading = null);
-  await loading;
+  const mine = loading = (loading ?? Promise.resolve()).catch(() => {}).then(loadAll);
+  try {
+    await mine;
+  } finally {
+    if (mine === loading) loading = null;
+  }
+  if (loading) return; // which will show all
   waiting.splice(0).forEach(merge);
   showAll();
   document.body.dataset.loaded = "yes";
