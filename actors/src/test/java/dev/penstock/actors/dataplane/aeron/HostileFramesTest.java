@@ -274,6 +274,8 @@ class HostileFramesTest {
     @Test
     void requestsForAPlaceBeyondTheTensorSendNothingAgain() {
         tensorsStillTravelBack();
+        // with its credit the receiver knows the true sender's session; a stranger's would be taken
+        await().atMost(DEADLINE).until(() -> ranks.receiver.credits(TwoRanks.BACKWARD) == 2);
         signal(
                 TensorFrame.Type.RESEND,
                 frame -> frame.channel(TwoRanks.BACKWARD).place(0, Long.MAX_VALUE));
