@@ -137,7 +137,7 @@ public final class RunRecorder implements RunListener {
                         reason ->
                                 reason
                                         + (saved == 0
-                                                ? "; this run saved none"
+                                                ? "; none was since it began or was resumed"
                                                 : "; its newest checkpoint is of step " + saved));
     }
 
