@@ -168,12 +168,13 @@ final class GpuContext implements AutoCloseable {
     }
 
     /**
-     * Asks the driver what a library that failed does not say.
+     * Asks the driver what a library that failed does not say; binds the context.
      *
      * @throws DeviceException if the context has failed
      */
     void requireWell(String doing) {
         try {
+            bind();
             JCudaDriver.cuStreamQuery(stream);
         } catch (CudaException e) {
             if (!String.valueOf(e.getMessage()).contains(NOT_READY)) {

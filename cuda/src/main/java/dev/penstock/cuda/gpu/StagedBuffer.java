@@ -162,8 +162,29 @@ final class StagedBuffer extends GpuBuffer {
             JCudaDriver.cuEventRecord(copied, stream);
             copying = true;
         } catch (CudaException e) {
-            throw GpuFailure.of(doing(), e);
+            throw failure(e);
         }
+    }
+
+    /**
+     * A copy between two GPUs fails where either is lost: only the sender's own is a {@link
+     * dev.penstock.cuda.device.DeviceLostException}, as that is the one its rank gives up.
+     */
+    private DeviceException failure(CudaException e) {
+        StagedBuffer to = target;
+        if (to != null && to.gpu.index() != gpu.index()) {
+            try {
+                gpu.requireWell("%s; GPU %d".formatted(doing(), gpu.index()));
+            } catch (DeviceException ours) {
+                return ours;
+            }
+            try {
+                to.gpu.requireWell("%s; GPU %d".formatted(doing(), to.gpu.index()));
+            } catch (DeviceException theirs) {
+                return new DeviceException(theirs.getMessage(), theirs);
+            }
+        }
+        return GpuFailure.of(doing(), e);
     }
 
     private String doing() {
@@ -186,7 +207,7 @@ final class StagedBuffer extends GpuBuffer {
             if (String.valueOf(e.getMessage()).contains(GpuContext.NOT_READY)) {
                 return false;
             }
-            throw GpuFailure.of(doing(), e);
+            throw failure(e);
         }
         copying = false;
         return true;

@@ -8,6 +8,7 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceBuffer;
 import dev.penstock.cuda.device.DeviceException;
+import dev.penstock.cuda.device.DeviceLostException;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.DeviceSettings.Kind;
@@ -51,6 +52,7 @@ class PeerCopyTest {
         EmulatedGpus.set("COPY_MILLIS", "");
         EmulatedGpus.set("NO_PEERS", "");
         EmulatedGpus.set("LOSE_AT_COPY", "");
+        EmulatedGpus.set("LOSE_DEVICE", "");
     }
 
     /** Copies last: who did not wait for a kernel or a copy would see what was there before. */
@@ -196,8 +198,37 @@ class PeerCopyTest {
                             })
                     .isInstanceOf(DeviceException.class)
                     .hasMessageContaining(
-                            "copying 'output 0' to 'slot 0' of GPU 1 from GPU 3: the GPU is lost");
+                            "copying 'output 0' to 'slot 0' of GPU 1 from GPU 3; GPU 3: the GPU is lost");
             assertThat(receiver.kernels().allFinite(ones(receiver))).isTrue();
+        }
+    }
+
+    /** Its own rank's process gives it up; the sender's GPU is well and stays. */
+    @Test
+    void aCopyToALostGpuNamesThatOne() {
+        try (Device receiver = open(1);
+                Device sender = open(3)) {
+            DeviceBuffer sent = staged(sender, "output 0").buffer();
+            DeviceBuffer slot = staged(receiver, "slot 0").buffer();
+            Tensor ones = ones(receiver);
+            assertThat(sent.reaches(slot)).isTrue();
+            EmulatedGpus.set("LOSE_DEVICE", "1:1");
+            assertThatThrownBy(
+                            () -> {
+                                receiver.kernels().add(ones, ones);
+                                receiver.kernels().finish();
+                            })
+                    .isInstanceOf(DeviceLostException.class);
+
+            assertThatThrownBy(
+                            () -> {
+                                sent.beginCopyTo(slot, 4 * ELEMENTS);
+                                awaitCopy(sent);
+                            })
+                    .isInstanceOf(DeviceException.class)
+                    .isNotInstanceOf(DeviceLostException.class)
+                    .hasMessageContaining("from GPU 3; GPU 1: the GPU is lost");
+            assertThat(sender.kernels().allFinite(ones(sender))).isTrue();
         }
     }
 

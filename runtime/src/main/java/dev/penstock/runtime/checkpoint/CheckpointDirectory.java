@@ -80,10 +80,11 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
     }
 
     /**
-     * Removes what a crash left behind: unfinished and half removed sets, and sets that were
-     * replaced by a whole one. Only for a time when nobody writes, before the run starts.
+     * Removes what a crash left behind: unfinished and half removed sets, sets that were replaced by
+     * a whole one, and what was held for reading. Only for a time when nobody writes, before the run starts.
      */
     public void sweep() {
+        HeldCheckpoint.sweep(root);
         for (CheckpointFolders.Folder folder : CheckpointFolders.newestFirst(root)) {
             switch (folder.state()) {
                 case CheckpointFolders.INCOMPLETE, CheckpointFolders.REMOVED ->

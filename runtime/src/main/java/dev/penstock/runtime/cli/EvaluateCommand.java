@@ -6,6 +6,7 @@ import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.runtime.checkpoint.CheckpointException;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
+import dev.penstock.runtime.checkpoint.HeldCheckpoint;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.config.ConfigLoader;
 import dev.penstock.runtime.config.DraftConfig;
@@ -95,15 +96,18 @@ final class EvaluateCommand extends PenstockCommand {
         List<Problem> problems = new ArrayList<>();
         ExposedDataPlane.ofLocalRun(draft.draft()).ifPresent(problems::add);
         Optional<SavedCheckpoint> saved = checkpoint(directory, problems);
-        RunStart start = RunStart.evaluationOf(saved.map(SavedCheckpoint::path));
-        RunParts parts = RunParts.prepare(draft, start, problems);
-        OptionalDouble measured = evaluate(parts, start);
-        if (measured.isEmpty()) {
-            err().println("penstock: interrupted before the loss was measured");
-            return ExitCode.INTERRUPTED;
+        try (HeldCheckpoint held = saved.map(HeldCheckpoint::of).orElse(null)) {
+            Optional<Path> read = Optional.ofNullable(held).map(HeldCheckpoint::path);
+            RunStart start = RunStart.evaluationOf(read);
+            RunParts parts = RunParts.prepare(draft, start, problems);
+            OptionalDouble measured = evaluate(parts, start);
+            if (measured.isEmpty()) {
+                err().println("penstock: interrupted before the loss was measured");
+                return ExitCode.INTERRUPTED;
+            }
+            print(answer(saved.orElseThrow(), parts, measured.getAsDouble()));
+            return ExitCode.OK;
         }
-        print(answer(saved.orElseThrow(), parts, measured.getAsDouble()));
-        return ExitCode.OK;
     }
 
     /** Of a file all is held out, and read once; what the user sets wins. */

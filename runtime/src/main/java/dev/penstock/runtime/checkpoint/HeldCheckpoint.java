@@ -1,0 +1,87 @@
+package dev.penstock.runtime.checkpoint;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.UUID;
+import java.util.stream.Stream;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A checkpoint that stays while somebody reads it, also when the run that it belongs to is under
+ * way and lets go of it: its files have second names (hard links) beside it, which cost no room.
+ * Where that cannot be, in a folder that only others may write to or without hard links, it is the
+ * checkpoint itself.
+ *
+ * @param path of the folder to read
+ */
+public record HeldCheckpoint(Path path) implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(HeldCheckpoint.class);
+
+    /** What the folders begin with that hold checkpoints. */
+    private static final String PREFIX = "held-";
+
+    /**
+     * Holds a checkpoint until {@link #close}.
+     *
+     * @throws CheckpointException if its run has just let go of it
+     */
+    public static HeldCheckpoint of(SavedCheckpoint checkpoint) {
+        Path folder = checkpoint.path().toAbsolutePath();
+        Path holder = folder.resolveSibling(PREFIX + UUID.randomUUID());
+        Path held = holder.resolve(folder.getFileName());
+        try {
+            Files.createDirectories(held);
+            for (Path file : filesIn(folder)) {
+                Files.createLink(held.resolve(file.getFileName()), file);
+            }
+            return new HeldCheckpoint(held);
+        } catch (NoSuchFileException e) {
+            delete(holder);
+            throw new CheckpointException(
+                    folder, "expected a checkpoint, but its run has just let go of it; try again");
+        } catch (IOException | UnsupportedOperationException e) {
+            LOG.debug("{} cannot be held", folder, e);
+            delete(holder);
+            return new HeldCheckpoint(folder);
+        }
+    }
+
+    /** Removes what was held by processes that were killed. */
+    static void sweep(Path root) {
+        try {
+            if (Files.isDirectory(root)) {
+                filesIn(root).stream()
+                        .filter(file -> file.getFileName().toString().startsWith(PREFIX))
+                        .forEach(HeldCheckpoint::delete);
+            }
+        } catch (IOException e) {
+            LOG.warn("{}: cannot be read", root, e);
+        }
+    }
+
+    private static List<Path> filesIn(Path folder) throws IOException {
+        try (Stream<Path> files = Files.list(folder)) {
+            return files.toList();
+        }
+    }
+
+    private static void delete(Path holder) {
+        try {
+            DurableFiles.delete(holder);
+        } catch (IOException e) {
+            LOG.warn("{} stays", holder, e);
+        }
+    }
+
+    @Override
+    public void close() {
+        Path holder = path.getParent();
+        if (holder.getFileName().toString().startsWith(PREFIX)) {
+            delete(holder);
+        }
+    }
+}
