@@ -80,8 +80,9 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
     }
 
     /**
-     * Removes what a crash left behind: unfinished and half removed sets, sets that were replaced by
-     * a whole one, and what was held for reading. Only for a time when nobody writes, before the run starts.
+     * Removes what a crash left behind: unfinished and half removed sets, sets that were replaced
+     * by a whole one, and what was held for reading. Only for a time when nobody writes, before the
+     * run starts.
      */
     public void sweep() {
         HeldCheckpoint.sweep(root);

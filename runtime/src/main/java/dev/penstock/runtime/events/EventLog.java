@@ -20,6 +20,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.stream.IntStream;
+import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -269,7 +270,8 @@ public final class EventLog implements RunListener, AutoCloseable {
                                                 sinceStart(rank.opStartNanos(), start),
                                                 sinceStart(rank.opEndNanos(), start),
                                                 sinceStart(rank.updateStartNanos(), start),
-                                                sinceStart(rank.updateEndNanos(), start)))
+                                                sinceStart(rank.updateEndNanos(), start),
+                                                collectives(rank.collectiveNanos())))
                         .toList());
     }
 
@@ -279,6 +281,11 @@ public final class EventLog implements RunListener, AutoCloseable {
             micros[i] = sinceStart(nanos[i], start);
         }
         return micros;
+    }
+
+    private static int[] collectives(long[] nanos) {
+        boolean any = LongStream.of(nanos).anyMatch(each -> each != 0);
+        return any ? sinceStart(nanos, 0) : new int[0];
     }
 
     private static int sinceStart(long nanos, long start) {

@@ -3,9 +3,11 @@ package dev.penstock.runtime.events;
 import com.fasterxml.jackson.annotation.JsonFormat;
 import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
 import com.fasterxml.jackson.annotation.JsonPropertyOrder;
+import com.fasterxml.jackson.annotation.JsonSetter;
 import com.fasterxml.jackson.annotation.JsonSubTypes;
 import com.fasterxml.jackson.annotation.JsonSubTypes.Type;
 import com.fasterxml.jackson.annotation.JsonTypeInfo;
+import com.fasterxml.jackson.annotation.Nulls;
 import dev.penstock.actors.spi.RankGrid;
 import java.util.List;
 import java.util.Map;
@@ -94,9 +96,22 @@ public sealed interface RunEvent {
          * Microseconds since the step's start; entry i is op i of the rank's program.
          *
          * @param updateStart and {@code updateEnd}: the optimizer
+         * @param collectives entry i is what gathers and sums took of op i or because of it, as in
+         *     {@link dev.penstock.actors.spi.RankStep}; empty where that is nothing, and in older
+         *     files
          */
         @SuppressWarnings("ArrayRecordComponent") // on its way to a file; nobody compares it
-        public record Rank(int[] starts, int[] ends, int updateStart, int updateEnd) {}
+        public record Rank(
+                int[] starts,
+                int[] ends,
+                int updateStart,
+                int updateEnd,
+                @JsonSetter(nulls = Nulls.AS_EMPTY) int[] collectives) {
+            /** Of a rank without collectives. */
+            public Rank(int[] starts, int[] ends, int updateStart, int updateEnd) {
+                this(starts, ends, updateStart, updateEnd, new int[0]);
+            }
+        }
     }
 
     /** Held-out loss after a step. */

@@ -13,6 +13,7 @@ final class RunEventJson {
             JsonMapper.builder()
                     .disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
                     .disable(DeserializationFeature.FAIL_ON_INVALID_SUBTYPE)
+                    .enable(DeserializationFeature.FAIL_ON_NULL_CREATOR_PROPERTIES)
                     .build();
 
     private RunEventJson() {}
@@ -26,7 +27,10 @@ final class RunEventJson {
         }
     }
 
-    /** Reads a line; empty if it is cut off, or of a type that this version does not know. */
+    /**
+     * Reads a line; empty if it is cut off, lacks something, or is of a type that this version does
+     * not know.
+     */
     static Optional<RunEvent> read(byte[] bytes, int offset, int length) {
         try {
             return Optional.ofNullable(JSON.readValue(bytes, offset, length, RunEvent.class));

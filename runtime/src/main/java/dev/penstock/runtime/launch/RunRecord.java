@@ -198,7 +198,7 @@ public final class RunRecord implements AutoCloseable {
         endLogs();
         EventLog.appendEnd(directory.events(), outcome, InstantSource.system());
         return new RunReport(directory, facts(), recorder)
-                .write(new RunEnding(outcome, took, sample));
+                .write(RunEnding.of(outcome, took, sample));
     }
 
     private List<MemoryPlan> memory() {

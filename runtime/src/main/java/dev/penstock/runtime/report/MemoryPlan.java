@@ -22,6 +22,11 @@ public record MemoryPlan(List<MemoryUse> planned, List<MemoryUse> proved, long o
         return proved.stream().mapToLong(MemoryUse::peakBytes).sum();
     }
 
+    /** Whether it is known what for; of a run whose log is all that is left, it is not. */
+    boolean isByUse() {
+        return proved.stream().anyMatch(each -> MemoryUse.ALL.contains(each.use()));
+    }
+
     /** Bytes of a use, 0 if there is none. */
     static long of(List<MemoryUse> uses, String use) {
         return uses.stream()

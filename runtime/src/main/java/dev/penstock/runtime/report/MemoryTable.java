@@ -35,7 +35,7 @@ final class MemoryTable {
                                                 ? Quantities.bytes(
                                                         MemoryPlan.of(plan.planned(), use))
                                                 : "-"))
-                        .append(ReportTables.cell(Quantities.bytes(proved)))
+                        .append(ReportTables.cell(plan.isByUse() ? Quantities.bytes(proved) : "-"))
                         .append(ReportTables.cell(Quantities.bytes(peak)))
                         .append(ReportTables.cell(difference(proved, peak)))
                         .append("</tr>");

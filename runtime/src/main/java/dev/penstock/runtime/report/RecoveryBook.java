@@ -33,6 +33,11 @@ public final class RecoveryBook implements RunListener {
         entries.add(new Entry(report, clock.instant()));
     }
 
+    /** One that was before. */
+    synchronized void add(Entry entry) {
+        entries.add(entry);
+    }
+
     /** All so far, in order. */
     public synchronized List<Entry> all() {
         return List.copyOf(entries);

@@ -5,23 +5,26 @@ import java.time.Duration;
 import java.util.Optional;
 
 /**
- * What is known about a run when it is over.
+ * What is known about a run when its report is made.
  *
- * @param wallTime from the start of this process's training to its end
+ * @param told {@code completed}, {@code interrupted after step 120} or what went wrong
+ * @param isGood whether it did all of its steps
+ * @param wallTime from the start of its last process's training to its end
  * @param sample text that the trained model wrote
  */
-public record RunEnding(RunOutcome outcome, Duration wallTime, Optional<String> sample) {
-    /** {@code completed}, {@code interrupted after step 120} or what went wrong. */
-    String told() {
+public record RunEnding(String told, boolean isGood, Duration wallTime, Optional<String> sample) {
+    /** Of a run whose process says how it ended. */
+    public static RunEnding of(RunOutcome outcome, Duration wallTime, Optional<String> sample) {
+        return new RunEnding(
+                told(outcome), outcome instanceof RunOutcome.Completed, wallTime, sample);
+    }
+
+    private static String told(RunOutcome outcome) {
         return switch (outcome) {
             case RunOutcome.Completed _ -> "completed";
             case RunOutcome.Interrupted(long step) -> "interrupted after step " + step;
             case RunOutcome.Failed(long step, String reason) ->
                     "failed after step %d: %s".formatted(step, reason.strip());
         };
-    }
-
-    boolean isGood() {
-        return outcome instanceof RunOutcome.Completed;
     }
 }

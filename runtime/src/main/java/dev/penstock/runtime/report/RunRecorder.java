@@ -99,14 +99,24 @@ public final class RunRecorder implements RunListener {
                 "%d, the last one after step %d: %s".formatted(failedCheckpoints, step, reason));
     }
 
-    /** Steps that are done again are forgotten. */
+    /** The same of a log, in its words. */
+    synchronized void notSaved(String told) {
+        failedCheckpoints++;
+        unsaved = told;
+        events.put("failed checkpoints", "%d, the last one: %s".formatted(failedCheckpoints, told));
+    }
+
     @Override
-    public synchronized void onRecovery(RecoveryReport report) {
+    public void onRecovery(RecoveryReport report) {
+        recovered(Told.recovery(report), report.fromStep());
+    }
+
+    /** Steps that are done again are forgotten. */
+    synchronized void recovered(String told, long fromStep) {
         recoveries++;
-        recent.removeIf(step -> step.step() > report.fromStep());
-        kept.tailMap(report.fromStep() + 1).clear();
-        events.put(
-                "recoveries", "%d, the last one: %s".formatted(recoveries, Told.recovery(report)));
+        recent.removeIf(step -> step.step() > fromStep);
+        kept.tailMap(fromStep + 1).clear();
+        events.put("recoveries", "%d, the last one: %s".formatted(recoveries, told));
     }
 
     @Override
@@ -116,8 +126,12 @@ public final class RunRecorder implements RunListener {
     }
 
     @Override
-    public synchronized void onStraggler(int rank, long step, double factor) {
-        events.merge("stragglers", Told.straggler(rank, step, factor), (a, b) -> a + "; " + b);
+    public void onStraggler(int rank, long step, double factor) {
+        slow(Told.straggler(rank, step, factor));
+    }
+
+    synchronized void slow(String told) {
+        events.merge("stragglers", told, (a, b) -> a + "; " + b);
     }
 
     /** Entry r describes the device of rank r; empty before they were opened. */

@@ -49,15 +49,7 @@ public final class RunReport {
     public String write(RunEnding ending) {
         List<String> problems = new ArrayList<>();
         try {
-            RunCurves curves = RunCurves.read(directory.metrics());
-            RunFindings findings =
-                    new RunFindings(
-                            facts,
-                            ending,
-                            curves,
-                            recorder,
-                            TypicalStep.of(facts.schedule(), facts.grid(), recorder),
-                            Prediction.of(facts.schedule(), facts.grid(), recorder.recent()));
+            RunFindings findings = findings(ending);
             writeFiles(findings, problems);
             return RunSummary.text(findings) + where(problems);
         } catch (IOException | RuntimeException e) {
@@ -65,6 +57,21 @@ public final class RunReport {
             problems.add(e.toString());
             return where(problems);
         }
+    }
+
+    /** The page alone. */
+    public String page(RunEnding ending) throws IOException {
+        return new ReportPage(findings(ending)).html();
+    }
+
+    private RunFindings findings(RunEnding ending) throws IOException {
+        return new RunFindings(
+                facts,
+                ending,
+                RunCurves.read(directory.metrics()),
+                recorder,
+                TypicalStep.of(facts.schedule(), facts.grid(), recorder),
+                Prediction.of(facts.schedule(), facts.grid(), recorder.recent()));
     }
 
     private void writeFiles(RunFindings findings, List<String> problems) {

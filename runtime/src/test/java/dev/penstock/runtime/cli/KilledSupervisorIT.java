@@ -41,12 +41,15 @@ class KilledSupervisorIT {
                     .as("of three members of the run's cluster, and of the dashboard")
                     .hasSize(4);
 
+            expectNoReportYet(training);
+
             run.signal("KILL");
 
             await().atMost(SOON).until(() -> family.stream().noneMatch(ProcessHandle::isAlive));
             assertThat(Leftovers.sharedMemory(name)).isEmpty();
             Leftovers.expectFree(ports);
             assertThat(Trained.lossBits(training.directory())).hasSizeBetween(45, 89);
+            expectAReportFromItsLogs(training);
         }
         Trained ended;
         try (ForkedTraining run = ForkedTraining.start(training.resume())) {
@@ -61,6 +64,32 @@ class KilledSupervisorIT {
                 .hasSize(90)
                 .isEqualTo(SteadyTraining.calmBits(folder.resolve("calm"), ended));
         assertThat(Leftovers.sharedMemory(name)).isEmpty();
+    }
+
+    private void expectNoReportYet(Training training) throws Exception {
+        Path page = folder.resolve("so-far.html");
+
+        Cli refused = Cli.run("report", training.directory().toString());
+        Cli soFar = Cli.run("report", training.directory().toString(), "--output", page.toString());
+
+        assertThat(refused.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(refused.err()).contains("is under way");
+        assertThat(soFar.exitCode()).as(soFar.err()).isZero();
+        assertThat(page).content().contains("under way after step", "measured: step");
+    }
+
+    private static void expectAReportFromItsLogs(Training training) {
+        Path run = training.directory();
+        assertThat(run.resolve("report.html")).doesNotExist();
+
+        Cli made = Cli.run("report", run.toString());
+
+        assertThat(made.exitCode()).as(made.err()).isZero();
+        assertThat(made.out()).contains("ended without a word after step", "report.html");
+        assertThat(run.resolve("report.html"))
+                .content()
+                .contains("ended without a word after step", "measured: step", "Device memory");
+        assertThat(run.resolve("profile.txt")).isNotEmptyFile();
     }
 
     private static List<Integer> epochsOfStarts(Path run) {

@@ -12,8 +12,8 @@ final class SteadyTraining {
 
     /**
      * Steps take longer than they must, such that a pause of some seconds is not thousands of them;
-     * which changes no loss. By what each frame between processes waits, and not by times of what an
-     * op takes: in a Java machine that has just started that is a hundred times as long.
+     * which changes no loss. By what each frame between processes waits, and not by times of what
+     * an op takes: in a Java machine that has just started that is a hundred times as long.
      */
     static Training on(Path folder) {
         return plain(folder)

@@ -90,6 +90,26 @@ class EventLogReaderTest {
                 .isEqualTo(new RunEvent.OpTimes(1, 3, List.of(rank)));
     }
 
+    /** Whoever reads on would stumble over what is not there. */
+    @Test
+    void aLineThatLacksAFieldIsPassedOverAndOneFromBeforeCollectivesIsNot() throws IOException {
+        Path file = folder.resolve("events.jsonl");
+        Files.writeString(
+                file,
+                """
+                {"type":"ops","time":1,"step":3}
+                {"type":"ops","time":1,"step":4,"ranks":[{"starts":[0],"updateStart":2,"updateEnd":3}]}
+                {"type":"members","time":1,"members":null}
+                {"type":"ops","time":1,"step":5,"ranks":[{"starts":[0],"ends":[1],"updateStart":2,"updateEnd":3}]}
+                """);
+
+        var rank = new RunEvent.OpTimes.Rank(new int[] {0}, new int[] {1}, 2, 3);
+        assertThat(read(file))
+                .singleElement()
+                .usingRecursiveComparison()
+                .isEqualTo(new RunEvent.OpTimes(1, 5, List.of(rank)));
+    }
+
     /** At every byte: what is whole before the cut is told, and the rest when it comes. */
     @Test
     void aFileThatIsCutAnywhereTellsItsWholeLinesAndGoesOnWhenTheRestCame() throws IOException {

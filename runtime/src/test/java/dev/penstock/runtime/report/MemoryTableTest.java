@@ -176,7 +176,7 @@ class MemoryTableTest {
                 new RunFacts("run", "run {}", run.schedule(), 4, 2048, 3_200_000, plans, Map.of());
         return new RunReport(directory, facts, new RunRecorder(List.of()))
                 .write(
-                        new RunEnding(
+                        RunEnding.of(
                                 new RunOutcome.Completed(4),
                                 Duration.ofSeconds(1),
                                 Optional.empty()));

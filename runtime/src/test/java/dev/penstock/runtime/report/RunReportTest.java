@@ -176,7 +176,7 @@ class RunReportTest {
         String summary =
                 new RunReport(directory, facts("short"), recorder)
                         .write(
-                                new RunEnding(
+                                RunEnding.of(
                                         new RunOutcome.Failed(0, "the disk melted"),
                                         Duration.ofSeconds(2),
                                         Optional.empty()));
@@ -225,7 +225,7 @@ class RunReportTest {
         recorder.onStall(name + " waits");
         return new RunReport(directory, facts(name), recorder)
                 .write(
-                        new RunEnding(
+                        RunEnding.of(
                                 new RunOutcome.Completed(STEPS),
                                 Duration.ofSeconds(100),
                                 Optional.of(sample)));

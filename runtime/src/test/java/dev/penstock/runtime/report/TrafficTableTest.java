@@ -143,7 +143,7 @@ class TrafficTableTest {
                         Map.of());
         return new RunReport(directory, facts, new RunRecorder(List.of()))
                 .write(
-                        new RunEnding(
+                        RunEnding.of(
                                 new RunOutcome.Completed(4),
                                 Duration.ofSeconds(1),
                                 Optional.empty()));
