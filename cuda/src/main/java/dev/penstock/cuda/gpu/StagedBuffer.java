@@ -181,7 +181,7 @@ final class StagedBuffer extends GpuBuffer {
             try {
                 to.gpu.requireWell("%s; GPU %d".formatted(doing(), to.gpu.index()));
             } catch (DeviceException theirs) {
-                return new DeviceException(theirs.getMessage(), theirs);
+                return new DeviceException(String.valueOf(theirs.getMessage()), theirs);
             }
         }
         return GpuFailure.of(doing(), e);

@@ -79,7 +79,7 @@ public record HeldCheckpoint(Path path) implements AutoCloseable {
 
     @Override
     public void close() {
-        Path holder = path.getParent();
+        Path holder = DurableFiles.folderOf(path);
         if (holder.getFileName().toString().startsWith(PREFIX)) {
             delete(holder);
         }
