@@ -18,7 +18,7 @@ final class MemoryTable {
         StringBuilder table =
                 new StringBuilder(
                         "<div class=\"scroll\"><table><tr><th>rank</th><th>use</th><th>planned</th><th>proved</th><th>measured</th><th>measured"
-                                + " against proved</th></tr>");
+                            + " against proved</th></tr>");
         List<List<MemoryUse>> ranks = findings.curves().usesOfMemory();
         for (int rank = 0; rank < ranks.size(); rank++) {
             List<MemoryUse> measured = named(ranks.get(rank));
@@ -69,19 +69,25 @@ final class MemoryTable {
                 usesOf(plan, measured).stream()
                         .map(
                                 use ->
-                                        "%s %s (%s)"
+                                        "%s %s%s"
                                                 .formatted(
                                                         use,
                                                         Quantities.bytes(
                                                                 MemoryPlan.of(measured, use)),
-                                                        Quantities.bytes(
-                                                                MemoryPlan.of(plan.proved(), use))))
+                                                        proved(plan, use)))
                         .collect(Collectors.joining(", "));
         String offloaded =
                 plan.offloaded() == 0
                         ? ""
                         : "; %s on disk instead".formatted(Quantities.bytes(plan.offloaded()));
-        return Optional.of("rank %d, measured (proved): %s%s".formatted(largest, uses, offloaded));
+        String beside = plan.isByUse() ? " (proved)" : "";
+        return Optional.of("rank %d, measured%s: %s%s".formatted(largest, beside, uses, offloaded));
+    }
+
+    private static String proved(MemoryPlan plan, String use) {
+        return plan.isByUse()
+                ? " (%s)".formatted(Quantities.bytes(MemoryPlan.of(plan.proved(), use)))
+                : "";
     }
 
     private static MemoryPlan planOf(RunFindings findings, int rank) {

@@ -43,7 +43,9 @@ class ReportFromLogsIT {
         Cli made = Cli.run("report", run.toString());
 
         assertThat(made.exitCode()).as(made.err()).isZero();
-        assertThat(made.out()).contains("completed in ", "report.html").doesNotContain("problem");
+        assertThat(made.out())
+                .contains("completed in ", "measured: parameters ")
+                .doesNotContain("problem");
         for (String field : List.of("run", "outcome", "steps", "loss", "tokensPerSecond")) {
             assertThat(summary(run).get(field)).as(field).isEqualTo(own.get(field));
         }
