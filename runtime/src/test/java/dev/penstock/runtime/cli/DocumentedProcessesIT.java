@@ -27,9 +27,10 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(value = 6, unit = TimeUnit.MINUTES)
 class DocumentedProcessesIT {
     private static final Path README = DocumentsTest.ROOT.resolve("README.md");
+    private static final Path CLUSTER = DocumentsTest.ROOT.resolve("docs/cluster.md");
     private static final Duration PATIENCE = Duration.ofSeconds(150);
 
-    /** Lines of the README's two clusters. */
+    /** Lines of the README's cluster, and of the page's second. */
     private static final String ONE_MACHINE = "worker.conf --seed 127.0.0.1:2551";
 
     private static final String TWO_MACHINES = "certs init certs";
@@ -40,7 +41,7 @@ class DocumentedProcessesIT {
     static boolean runs(DocumentedCommand command) throws IOException {
         return isTrainingAlone(command)
                 || command.is("ui")
-                || (command.place().startsWith("README.md")
+                || (command.place().matches("(README|cluster)\\.md:.*")
                         && command.has("--seed", "sample-configs/cluster/seed.conf"));
     }
 
@@ -77,6 +78,9 @@ class DocumentedProcessesIT {
     void aClusterOfOneMachineIsUsedAsTheReadmeSays() throws Exception {
         List<List<String>> commands =
                 DocumentedCommand.asBashSees(DocumentedCommand.block(README, ONE_MACHINE));
+        assertThat(DocumentedCommand.block(CLUSTER, ONE_MACHINE))
+                .as("the same lines, run once")
+                .isEqualTo(DocumentedCommand.block(README, ONE_MACHINE));
         assertThat(commands.stream().map(List::getFirst))
                 .containsExactly("node", "node", "train", "runs");
         int port = ForkedCluster.freePort();
@@ -107,9 +111,9 @@ class DocumentedProcessesIT {
 
     /** Two addresses of this machine stand for the two machines, which share no memory. */
     @Test
-    void aClusterOfTwoMachinesIsUsedAsTheReadmeSays() throws Exception {
+    void aClusterOfTwoMachinesIsUsedAsItsPageSays() throws Exception {
         List<String> block =
-                DocumentedCommand.block(README, TWO_MACHINES).stream()
+                DocumentedCommand.block(CLUSTER, TWO_MACHINES).stream()
                         .map(line -> line.replace("10.0.0.", "127.0.0."))
                         .toList();
         List<List<String>> commands = DocumentedCommand.asBashSees(block);
