@@ -13,6 +13,7 @@ import java.util.Map;
  */
 final class SentBytes {
     private static final int MOST_GROUPS = 16;
+    private static final int MOST_RANGES = 8;
 
     private SentBytes() {}
 
@@ -53,9 +54,9 @@ final class SentBytes {
         return lines;
     }
 
-    /** {@code rank 3}, {@code ranks 0-2, 5}. */
+    /** {@code rank 3}, {@code ranks 0-2, 5}; of thousands, how many there are. */
     private static String numbers(List<Integer> rising) {
-        var text = new StringBuilder(rising.size() == 1 ? "rank " : "ranks ");
+        List<String> ranges = new ArrayList<>();
         int next = 0;
         while (next < rising.size()) {
             int first = rising.get(next);
@@ -65,10 +66,15 @@ final class SentBytes {
                 last++;
             }
             next++;
-            text.append(first);
-            text.append(last > first ? "-" + last : "");
-            text.append(next < rising.size() ? ", " : "");
+            ranges.add(last > first ? first + "-" + last : "" + first);
         }
-        return text.toString();
+        if (rising.size() == 1) {
+            return "rank " + ranges.getFirst();
+        }
+        return ranges.size() <= MOST_RANGES
+                ? "ranks " + String.join(", ", ranges)
+                : "%d ranks (%s, ..)"
+                        .formatted(
+                                rising.size(), String.join(", ", ranges.subList(0, MOST_RANGES)));
     }
 }
