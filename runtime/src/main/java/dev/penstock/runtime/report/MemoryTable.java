@@ -18,7 +18,7 @@ final class MemoryTable {
         StringBuilder table =
                 new StringBuilder(
                         "<div class=\"scroll\"><table><tr><th>rank</th><th>use</th><th>planned</th><th>proved</th><th>measured</th><th>measured"
-                            + " against proved</th></tr>");
+                                + " against proved</th></tr>");
         List<List<MemoryUse>> ranks = findings.curves().usesOfMemory();
         for (int rank = 0; rank < ranks.size(); rank++) {
             List<MemoryUse> measured = named(ranks.get(rank));
