@@ -100,7 +100,7 @@ class GpuRunsIT {
 
         assertThat(lost.exitCode()).isNotEqualTo(ExitCode.OK);
         assertThat(lost.out() + lost.err())
-                .contains("rank 0", "step ", "of GPU 1 from GPU 0: the GPU is lost")
+                .contains("rank 0", "step ", "of GPU 1 from GPU 0; GPU 0: the GPU is lost")
                 .doesNotContain("\tat ");
     }
 
