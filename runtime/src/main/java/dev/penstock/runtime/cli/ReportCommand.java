@@ -105,20 +105,33 @@ final class ReportCommand extends PenstockCommand {
                                         new BadInputException(
                                                 "report: expected the log of a run, got no %s that can be read; it is made by training since version 0.1"
                                                         .formatted(directory.events())));
-        RunReport report = report(directory, recorded);
+        boolean underWay = isUnderWay(directory);
+        if (file != null) {
+            write(report(directory, recorded).page(recorded.ending(underWay)), file);
+            return;
+        }
+        if (underWay) {
+            throw new BadInputException(
+                    "report: expected a run that has ended, but %s is under way and will write its report itself; watch it with `penstock ui` or `penstock top`, or try --output FILE for a page of what it did so far"
+                            .formatted(directory.path()));
+        }
+        if (recorded.hasEnded() && Files.exists(directory.report())) {
+            out().printf(
+                            "%s is the run's own, which knows more than its logs; --output FILE makes one from them%n",
+                            directory.report());
+            return;
+        }
         try (FileChannel _ = directory.lock()) {
-            if (file == null) {
-                out().print(report.write(recorded.ending(false)));
-            } else {
-                write(report.page(recorded.ending(false)), file);
-            }
+            out().print(report(directory, recorded).write(recorded.ending(false)));
+        }
+    }
+
+    /** Not known of a directory whose lock may not be opened: then it is taken to have ended. */
+    private static boolean isUnderWay(RunDirectory directory) throws IOException {
+        try (FileChannel _ = directory.lock()) {
+            return false;
         } catch (RunDirectoryException e) {
-            if (file == null) {
-                throw new BadInputException(
-                        "report: expected a run that has ended, but %s is under way and will write its report itself; watch it with `penstock ui` or `penstock top`, or try --output FILE for a page of what it did so far"
-                                .formatted(directory.path()));
-            }
-            write(report.page(recorded.ending(true)), file);
+            return e.getCause() == null;
         }
     }
 

@@ -186,6 +186,11 @@ public final class RecordedRun {
         return new RunReport(directory, facts, recorder);
     }
 
+    /** Whether its process came to its end, and said so. */
+    public boolean hasEnded() {
+        return ended != null;
+    }
+
     /**
      * How it stands.
      *

@@ -31,7 +31,9 @@ class KilledSupervisorIT {
         Training training =
                 SteadyTraining.on(folder.resolve("killed"))
                         .set("run.name=" + name, "run.steps=90", "checkpoint.every=40")
-                        .set("pipeline.processes=per-stage");
+                        .set("pipeline.processes=per-stage")
+                        // such that it is far from its end when it has been looked at
+                        .set("fault=[{ delay-frames = 1, for = 40 ms, from-step = 30 }]");
 
         try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(45)) {
             List<ProcessHandle> family = run.family();

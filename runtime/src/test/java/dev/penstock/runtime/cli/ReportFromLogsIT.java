@@ -36,6 +36,7 @@ class ReportFromLogsIT {
         JsonNode own = summary(run);
         String program = opsOf(run.resolve("profile.txt"));
         String curve = Files.readString(run.resolve("loss.svg"));
+        expectItsOwnReportToStay(run);
         for (String file : FILES) {
             Files.delete(run.resolve(file));
         }
@@ -62,6 +63,21 @@ class ReportFromLogsIT {
         assertThat(opsOf(run.resolve("profile.txt"))).isEqualTo(program);
         assertThat(run.resolve("loss.svg")).hasContent(curve);
         FILES.forEach(file -> assertThat(run.resolve(file)).isNotEmptyFile());
+    }
+
+    /** It has what the logs have not: a sample of the model, what was proved and predicted. */
+    private static void expectItsOwnReportToStay(Path run) throws IOException {
+        byte[] own = Files.readAllBytes(run.resolve("report.html"));
+        Path other = run.resolve("from-logs.html");
+
+        Cli kept = Cli.run("report", run.toString());
+        Cli elsewhere = Cli.run("report", run.toString(), "--output", other.toString());
+
+        assertThat(kept.exitCode()).as(kept.err()).isZero();
+        assertThat(kept.out()).contains("report.html is the run's own");
+        assertThat(elsewhere.exitCode()).as(elsewhere.err()).isZero();
+        assertThat(other).content().contains("completed");
+        assertThat(run.resolve("report.html")).hasBinaryContent(own);
     }
 
     @Test
