@@ -2,12 +2,12 @@ package dev.penstock.benchmarks;
 
 import dev.penstock.actors.collective.Collective;
 import dev.penstock.actors.collective.CollectiveGroup;
-import dev.penstock.actors.collective.CollectiveRegistry;
-import dev.penstock.actors.collective.DataPlaneGroup;
 import dev.penstock.actors.collective.GroupRole;
 import dev.penstock.actors.collective.OpenGroup;
 import dev.penstock.actors.collective.RankWaits;
 import dev.penstock.actors.collective.ShardMap;
+import dev.penstock.actors.collective.shared.CollectiveRegistry;
+import dev.penstock.actors.collective.wire.DataPlaneGroup;
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.DataPlane;
 import dev.penstock.actors.dataplane.DataPlaneException;

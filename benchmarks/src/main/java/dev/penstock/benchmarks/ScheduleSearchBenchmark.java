@@ -1,9 +1,9 @@
 package dev.penstock.benchmarks;
 
 import com.sun.management.OperatingSystemMXBean;
-import dev.penstock.schedules.generate.GenerateOptions;
 import dev.penstock.schedules.generate.Generators;
-import dev.penstock.schedules.generate.OpCosts;
+import dev.penstock.schedules.generate.base.GenerateOptions;
+import dev.penstock.schedules.generate.base.OpCosts;
 import dev.penstock.schedules.ir.PassKind;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;

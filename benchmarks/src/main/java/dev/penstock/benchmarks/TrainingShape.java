@@ -1,6 +1,6 @@
 package dev.penstock.benchmarks;
 
-import dev.penstock.runtime.model.GptShape;
+import dev.penstock.runtime.model.shape.GptShape;
 
 /** A model to measure. */
 record TrainingShape(String name, int layers, int width, int heads, int context, int vocabulary) {

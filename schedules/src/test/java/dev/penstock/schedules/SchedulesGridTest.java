@@ -3,9 +3,9 @@ package dev.penstock.schedules;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.penstock.schedules.generate.GenerateOptions;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.generate.LegalShapes;
+import dev.penstock.schedules.generate.base.GenerateOptions;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.ScheduleText;

@@ -25,7 +25,7 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
     /**
      * Say who you are.
      *
-     * @param lifeline see {@link Lifeline}; of use to nodes of {@code host} only
+     * @param lifeline see {@link HostWatch}; of use to nodes of {@code host} only
      */
     public record Introduce(String host, String lifeline, ActorRef<Introduction> replyTo)
             implements Command {}
@@ -126,7 +126,7 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
     private final NodeOffer offer;
     private final RunJoiner joiner;
     private final Map<String, ActorRef<NodeRun.Command>> runs = new HashMap<>();
-    private Lifeline.@Nullable Line line;
+    private HostWatch.@Nullable Line line;
     private String linedTo = "";
 
     private ClusterNode(ActorContext<Command> context, NodeOffer offer, RunJoiner joiner) {
@@ -173,7 +173,7 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
     private void onIntroduce(Introduce introduce) {
         if (introduce.host().equals(offer.host()) && !introduce.lifeline().equals(linedTo)) {
             cut();
-            line = Lifeline.hold(introduce.lifeline(), offer.address());
+            line = HostWatch.hold(introduce.lifeline(), offer.address());
             linedTo = introduce.lifeline();
         }
         introduce.replyTo().tell(new Introduction(offer, getContext().getSelf()));
@@ -202,7 +202,7 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
     }
 
     private void cut() {
-        Lifeline.Line old = line;
+        HostWatch.Line old = line;
         if (old != null) {
             old.close();
             line = null;

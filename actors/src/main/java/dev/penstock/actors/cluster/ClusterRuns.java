@@ -29,7 +29,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The runs of a cluster, as a singleton on role {@code seed}: takes submissions, gives each run
- * room on nodes, and answers clients. Each run has a {@link RunKeeper} below it.
+ * room on nodes, and answers clients. Each run has a {@link RunManager} below it.
  */
 public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
     /** What clients and keepers say. */
@@ -128,16 +128,16 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
     /** What keepers say; never leaves its process. */
     sealed interface KeeperSays {}
 
-    /** Which ranks should live elsewhere? Answered by {@link RunKeeper.Crowded}. */
+    /** Which ranks should live elsewhere? Answered by {@link RunManager.Crowded}. */
     record WantsBalance(
             String run,
-            NodeBook.Wish wish,
+            NodeInventory.Wish wish,
             ActorRef<RebalanceAnswer> replyTo,
-            ActorRef<RunKeeper.Command> keeper)
+            ActorRef<RunManager.Command> keeper)
             implements KeeperSays {}
 
     /** A keeper asks for room. */
-    record WantsRoom(String run, NodeBook.Wish wish, ActorRef<RunKeeper.Command> keeper)
+    record WantsRoom(String run, NodeInventory.Wish wish, ActorRef<RunManager.Command> keeper)
             implements KeeperSays {}
 
     /**
@@ -147,16 +147,18 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
      */
     record WantsSeats(
             String run,
-            NodeBook.Wish wish,
+            NodeInventory.Wish wish,
             Map<Integer, String> addresses,
             CompletableFuture<Boolean> answer)
             implements KeeperSays {}
 
     /** Where a run stands now. */
-    record Stands(RunStanding standing, ActorRef<RunKeeper.Command> keeper) implements KeeperSays {}
+    record Stands(RunStanding standing, ActorRef<RunManager.Command> keeper)
+            implements KeeperSays {}
 
     /** A rank took room that nobody had asked for. */
-    record Seated(String run, NodeBook.Wish wish, int rank, String address) implements KeeperSays {}
+    record Seated(String run, NodeInventory.Wish wish, int rank, String address)
+            implements KeeperSays {}
 
     private record KeeperSaid(KeeperSays what) implements Command {}
 
@@ -170,18 +172,18 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
 
     private record LineCut(String address) implements Command {}
 
-    private record NodeLeft(NodeBook.Entry node) implements Command {}
+    private record NodeLeft(NodeInventory.Entry node) implements Command {}
 
     private static final Logger LOG = LoggerFactory.getLogger(ClusterRuns.class);
     private static final Duration ASK_AGAIN = Duration.ofSeconds(1);
 
     private final RunMaker maker;
     private final String host;
-    private final Lifeline lifeline;
+    private final HostWatch lifeline;
     private final ActorRef<ClusterNode.Introduction> introductions;
-    private final NodeBook nodes = new NodeBook();
+    private final NodeInventory nodes = new NodeInventory();
     private final Map<String, RunStanding> standings = new LinkedHashMap<>();
-    private final Map<String, ActorRef<RunKeeper.Command>> keepers = new LinkedHashMap<>();
+    private final Map<String, ActorRef<RunManager.Command>> keepers = new LinkedHashMap<>();
     private final Map<String, WantsRoom> waiting = new LinkedHashMap<>();
 
     /** Whether runs of a seed that died are looked for: until then, nobody knows what there is. */
@@ -193,7 +195,7 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
         this.host = host;
         ActorRef<Command> self = context.getSelf();
         try {
-            this.lifeline = Lifeline.open(address -> self.tell(new LineCut(address)));
+            this.lifeline = HostWatch.open(address -> self.tell(new LineCut(address)));
         } catch (IOException e) {
             throw new UncheckedIOException("cannot open a local socket: " + e.getMessage(), e);
         }
@@ -241,7 +243,7 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
             case KeeperSaid(WantsBalance wants) ->
                     wants.keeper()
                             .tell(
-                                    new RunKeeper.Crowded(
+                                    new RunManager.Crowded(
                                             nodes.crowded(wants.run(), wants.wish()),
                                             wants.replyTo()));
             case KeeperSaid(WantsRoom wanted) -> onRoomWanted(wanted);
@@ -255,7 +257,7 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
             case NodesListed(Receptionist.Listing listing) -> onNodesListed(listing);
             case Introduced(ClusterNode.Introduction introduction) -> onIntroduced(introduction);
             case LineCut(String address) -> onLineCut(address);
-            case NodeLeft(NodeBook.Entry node) -> onNodeLeft(node);
+            case NodeLeft(NodeInventory.Entry node) -> onNodeLeft(node);
         }
         return this;
     }
@@ -266,7 +268,7 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
         ActorRef<Command> self = getContext().getSelf();
         getContext()
                 .spawnAnonymous(
-                        RunKeeper.create(maker, submit, said -> self.tell(new KeeperSaid(said))));
+                        RunManager.create(maker, submit, said -> self.tell(new KeeperSaid(said))));
     }
 
     private void onFound(ClusterRun run) {
@@ -275,7 +277,7 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
                 run.name(),
                 getContext()
                         .spawnAnonymous(
-                                RunKeeper.takeUp(
+                                RunManager.takeUp(
                                         run,
                                         nodes.all(),
                                         said -> self.tell(new KeeperSaid(said)))));
@@ -285,35 +287,35 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
         replyTo.tell(
                 new RunList(
                         List.copyOf(standings.values()),
-                        nodes.all().stream().map(NodeBook.Entry::offer).toList()));
+                        nodes.all().stream().map(NodeInventory.Entry::offer).toList()));
     }
 
     private void onFollow(Follow follow) {
-        ActorRef<RunKeeper.Command> keeper = keepers.get(follow.run());
+        ActorRef<RunManager.Command> keeper = keepers.get(follow.run());
         if (keeper != null) {
-            keeper.tell(new RunKeeper.Followed(follow));
+            keeper.tell(new RunManager.Followed(follow));
         } else if (!looking) { // else a follower asks again
             follow.replyTo().tell(notThere(follow.run()));
         }
     }
 
     private void onStopRun(StopRun stop) {
-        ActorRef<RunKeeper.Command> keeper = keepers.get(stop.run());
+        ActorRef<RunManager.Command> keeper = keepers.get(stop.run());
         RunStanding standing = standings.get(stop.run());
         if (keeper == null || standing == null) {
             stop.replyTo().tell(notThere(stop.run()));
         } else {
-            keeper.tell(new RunKeeper.Stop());
+            keeper.tell(new RunManager.Stop());
             stop.replyTo().tell(new Stopping(standing));
         }
     }
 
     private void onRebalanceRun(RebalanceRun rebalance) {
-        ActorRef<RunKeeper.Command> keeper = keepers.get(rebalance.run());
+        ActorRef<RunManager.Command> keeper = keepers.get(rebalance.run());
         if (keeper == null) {
             rebalance.replyTo().tell(notThere(rebalance.run()));
         } else {
-            keeper.tell(new RunKeeper.Rebalance(rebalance.replyTo()));
+            keeper.tell(new RunManager.Rebalance(rebalance.replyTo()));
         }
     }
 
@@ -343,11 +345,11 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
     private void serveWaiting() {
         Set<String> served = new HashSet<>();
         for (WantsRoom wanted : waiting.values()) {
-            NodeBook.Answer answer = nodes.take(wanted.run(), wanted.wish());
-            if (answer instanceof NodeBook.Answer.Granted) {
+            NodeInventory.Answer answer = nodes.take(wanted.run(), wanted.wish());
+            if (answer instanceof NodeInventory.Answer.Granted) {
                 served.add(wanted.run());
             }
-            wanted.keeper().tell(new RunKeeper.RoomAnswered(answer));
+            wanted.keeper().tell(new RunManager.RoomAnswered(answer));
         }
         waiting.keySet().removeAll(served);
     }
@@ -373,10 +375,10 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
         }
         LOG.info("node {} offers {} bytes on {}", offer.text(), offer.memoryBytes(), offer.host());
         lost(offer.address(), "its process was started anew");
-        var entry = new NodeBook.Entry(offer, introduction.node());
+        var entry = new NodeInventory.Entry(offer, introduction.node());
         nodes.add(entry);
         getContext().watchWith(introduction.node(), new NodeLeft(entry));
-        tellKeepers(new RunKeeper.NodeThere(entry));
+        tellKeepers(new RunManager.NodeThere(entry));
         serveWaiting();
     }
 
@@ -384,7 +386,7 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
      * Also of a node that lives: Akka answers a watch by the watched one's death while it still
      * clears away what it had for that address, whose former member was removed and has come back.
      */
-    private void onNodeLeft(NodeBook.Entry node) {
+    private void onNodeLeft(NodeInventory.Entry node) {
         String address = node.offer().address();
         if (nodes.at(address).filter(node::equals).isPresent()) { // else another is there by now
             lost(address, "it left the cluster");
@@ -411,12 +413,12 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
                         entry -> {
                             LOG.warn("node {} is gone: {}", entry.offer().text(), how);
                             getContext().unwatch(entry.node());
-                            tellKeepers(new RunKeeper.NodeLost(entry.offer(), how));
+                            tellKeepers(new RunManager.NodeLost(entry.offer(), how));
                             serveWaiting();
                         });
     }
 
-    private void tellKeepers(RunKeeper.Command news) {
+    private void tellKeepers(RunManager.Command news) {
         keepers.values().forEach(keeper -> keeper.tell(news));
     }
 

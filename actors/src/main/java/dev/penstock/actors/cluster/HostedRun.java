@@ -1,6 +1,6 @@
 package dev.penstock.actors.cluster;
 
-import dev.penstock.actors.shard.RankResources;
+import dev.penstock.actors.rank.RankResources;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;

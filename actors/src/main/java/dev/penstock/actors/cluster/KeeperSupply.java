@@ -8,26 +8,26 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 
 /** A run's supervisor gets what it needs from the run's keeper. */
-record KeeperSupply(ActorRef<RunKeeper.Command> keeper) implements ProcessSupply {
+record KeeperSupply(ActorRef<RunManager.Command> keeper) implements ProcessSupply {
     @Override
     public void start(Optional<Integer> rank) {
-        rank.ifPresent(one -> keeper.tell(new RunKeeper.StartRank(one)));
+        rank.ifPresent(one -> keeper.tell(new RunManager.StartRank(one)));
     }
 
     @Override
     public void placed(int rank, String node, long pid) {
-        keeper.tell(new RunKeeper.RankPlaced(rank, node, pid));
+        keeper.tell(new RunManager.RankPlaced(rank, node, pid));
     }
 
     @Override
     public CompletionStage<Boolean> takeIn(Map<Integer, String> processes) {
         CompletableFuture<Boolean> answer = new CompletableFuture<>();
-        keeper.tell(new RunKeeper.TakeIn(processes, answer));
+        keeper.tell(new RunManager.TakeIn(processes, answer));
         return answer;
     }
 
     @Override
     public void restartLink() {
-        keeper.tell(new RunKeeper.RestartLink());
+        keeper.tell(new RunManager.RestartLink());
     }
 }

@@ -11,7 +11,7 @@ import akka.actor.typed.javadsl.Receive;
 import akka.actor.typed.javadsl.TimerScheduler;
 import dev.penstock.actors.node.NodeActor;
 import dev.penstock.actors.node.NodeInfo;
-import dev.penstock.actors.shard.RankResources;
+import dev.penstock.actors.rank.RankResources;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;

@@ -18,7 +18,7 @@ final class PlacementText {
      * @param bytes of each rank of the run
      */
     static String wanting(
-            NodeBook.Wish wish,
+            NodeInventory.Wish wish,
             List<Long> bytes,
             RankPlacement.Answer.Missing missing,
             List<RankPlacement.Room> rooms) {
@@ -50,9 +50,10 @@ final class PlacementText {
      *
      * @param bytes of each rank
      */
-    static String placed(Map<Integer, NodeBook.Entry> nodes, List<Long> bytes) {
+    static String placed(Map<Integer, NodeInventory.Entry> nodes, List<Long> bytes) {
         List<String> lines = new ArrayList<>();
-        for (NodeBook.Entry entry : new TreeMap<>(nodes).values().stream().distinct().toList()) {
+        for (NodeInventory.Entry entry :
+                new TreeMap<>(nodes).values().stream().distinct().toList()) {
             List<Integer> ranks =
                     nodes.keySet().stream()
                             .filter(rank -> entry.equals(nodes.get(rank)))
@@ -70,7 +71,7 @@ final class PlacementText {
     }
 
     /** How tensors travel between the hosts of these nodes; empty if there is one. */
-    static Optional<String> betweenHosts(Collection<NodeBook.Entry> nodes, boolean sealed) {
+    static Optional<String> betweenHosts(Collection<NodeInventory.Entry> nodes, boolean sealed) {
         long hosts = nodes.stream().map(entry -> entry.offer().host()).distinct().count();
         return hosts < 2
                 ? Optional.empty()

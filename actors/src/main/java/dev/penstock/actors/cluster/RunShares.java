@@ -28,11 +28,11 @@ import java.util.TreeSet;
 final class RunShares {
     /** A node's share of the run. */
     private static final class Share {
-        final NodeBook.Entry entry;
+        final NodeInventory.Entry entry;
         final Set<Integer> toHost = new TreeSet<>();
         boolean open;
 
-        Share(NodeBook.Entry entry) {
+        Share(NodeInventory.Entry entry) {
             this.entry = entry;
         }
     }
@@ -58,7 +58,7 @@ final class RunShares {
     private Optional<RunKey> key;
     private final ActorRef<ClusterNode.Report> reports;
     private final Map<String, Share> shares = new LinkedHashMap<>();
-    private final Map<Integer, NodeBook.Entry> homes = new TreeMap<>();
+    private final Map<Integer, NodeInventory.Entry> homes = new TreeMap<>();
     private final Map<String, Driver> drivers = new HashMap<>();
     private boolean hosting;
 
@@ -80,7 +80,7 @@ final class RunShares {
     // ---- what is there ----------------------------------------------------------------------
 
     /** The node of each rank that has one. */
-    Map<Integer, NodeBook.Entry> homes() {
+    Map<Integer, NodeInventory.Entry> homes() {
         return Map.copyOf(homes);
     }
 
@@ -119,7 +119,7 @@ final class RunShares {
     }
 
     /** The node of that process, if the run has a share there. */
-    Optional<NodeBook.Entry> node(String name, long pid) {
+    Optional<NodeInventory.Entry> node(String name, long pid) {
         return shares.values().stream()
                 .map(share -> share.entry)
                 .filter(entry -> entry.offer().name().equals(name) && entry.offer().pid() == pid)
@@ -157,13 +157,13 @@ final class RunShares {
     // ---- what happens -----------------------------------------------------------------------
 
     /** Ranks get nodes. */
-    void place(Map<Integer, NodeBook.Entry> ranks) {
+    void place(Map<Integer, NodeInventory.Entry> ranks) {
         homes.putAll(ranks);
         ranks.forEach((rank, entry) -> share(entry).toHost.add(rank));
         host();
     }
 
-    private Share share(NodeBook.Entry entry) {
+    private Share share(NodeInventory.Entry entry) {
         NodeOffer offer = entry.offer();
         Share known = shares.get(offer.address());
         if (known != null) {
@@ -183,7 +183,7 @@ final class RunShares {
     }
 
     /** A share that another owner had opened. */
-    void adopt(NodeBook.Entry entry, ClusterNode.ShareKept kept) {
+    void adopt(NodeInventory.Entry entry, ClusterNode.ShareKept kept) {
         NodeOffer offer = entry.offer();
         Share share = new Share(entry);
         share.open = true;
@@ -203,7 +203,7 @@ final class RunShares {
     }
 
     /** A rank is where nobody sent it: with the holder of its mirror. */
-    void moved(int rank, NodeBook.Entry entry) {
+    void moved(int rank, NodeInventory.Entry entry) {
         homes.put(rank, entry);
     }
 

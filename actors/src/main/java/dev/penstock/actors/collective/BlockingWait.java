@@ -8,7 +8,7 @@ import java.util.concurrent.locks.LockSupport;
  * Waits inside an op. Others are mostly microseconds behind, so it looks again at once at first;
  * then it leaves the core to them.
  */
-final class BlockingWait {
+public final class BlockingWait {
     private static final int SPINS = 200;
     private static final int YIELDS = 50;
     private static final long NAP_NANOS = 20_000;
@@ -20,13 +20,13 @@ final class BlockingWait {
     private final Duration limit;
     private final RankWaits waits;
 
-    BlockingWait(int rank, Duration limit, RankWaits waits) {
+    public BlockingWait(int rank, Duration limit, RankWaits waits) {
         this.rank = rank;
         this.limit = limit;
         this.waits = waits;
     }
 
-    void until(Collective collective) {
+    public void until(Collective collective) {
         if (collective.advance()) {
             return;
         }

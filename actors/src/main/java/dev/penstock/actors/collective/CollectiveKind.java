@@ -18,12 +18,12 @@ public enum CollectiveKind {
     }
 
     /** Whether every member's part becomes a sum. */
-    boolean sums() {
+    public boolean sums() {
         return sums;
     }
 
     /** Whether every member's part goes to all others. */
-    boolean gathers() {
+    public boolean gathers() {
         return gathers;
     }
 

@@ -4,11 +4,11 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Tensor;
 
 /** A dense tensor as one row of elements. */
-final class FlatTensor {
+public final class FlatTensor {
     private FlatTensor() {}
 
     /** A stretch of it. */
-    static Tensor stretch(Tensor whole, long first, long count) {
+    public static Tensor stretch(Tensor whole, long first, long count) {
         int columns = Math.toIntExact(count);
         return new Tensor(
                 whole.buffer(),
@@ -19,7 +19,7 @@ final class FlatTensor {
                 columns);
     }
 
-    static void checkPass(Tensor sent, Tensor received) {
+    public static void checkPass(Tensor sent, Tensor received) {
         if (!sent.isDense()
                 || !received.isDense()
                 || sent.type() != received.type()
@@ -30,7 +30,7 @@ final class FlatTensor {
         }
     }
 
-    static void check(CollectiveKind kind, Tensor whole, ShardMap map, int members) {
+    public static void check(CollectiveKind kind, Tensor whole, ShardMap map, int members) {
         boolean summable = !kind.sums() || whole.type() == DType.F32;
         if (!whole.isDense()
                 || !summable

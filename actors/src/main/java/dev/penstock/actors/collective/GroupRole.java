@@ -19,7 +19,7 @@ public enum GroupRole {
     }
 
     /** The way from one rank to another in a group of this role, in a run of so many ranks. */
-    ChannelKey channel(int from, int to, int ranks) {
+    public ChannelKey channel(int from, int to, int ranks) {
         int first = lane * ranks;
         return new ChannelKey(FrameKind.COLLECTIVE, first + from, first + to);
     }

@@ -9,12 +9,12 @@ import akka.actor.typed.javadsl.Behaviors;
 import akka.actor.typed.javadsl.Receive;
 import akka.actor.typed.receptionist.Receptionist;
 import akka.actor.typed.receptionist.ServiceKey;
+import dev.penstock.actors.rank.RankAssignment;
+import dev.penstock.actors.rank.RankCommand;
+import dev.penstock.actors.rank.RankEvent;
+import dev.penstock.actors.rank.RankResources;
+import dev.penstock.actors.rank.StageActor;
 import dev.penstock.actors.serialization.WireMessage;
-import dev.penstock.actors.shard.RankBirth;
-import dev.penstock.actors.shard.RankEvent;
-import dev.penstock.actors.shard.RankOrder;
-import dev.penstock.actors.shard.RankResources;
-import dev.penstock.actors.stage.StageActor;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -33,14 +33,14 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
     public record Introduce(int epoch, ActorRef<Introduction> replyTo) implements Command {}
 
     /** End a rank that was born in this epoch: another has its place. */
-    public record Dismiss(HostedRank stray, RankOrder.Stop order) implements Command {}
+    public record Dismiss(HostedRank stray, RankCommand.Stop order) implements Command {}
 
     /** End: the rank that this node is for lives elsewhere from now on. */
     public record Leave() implements Command {}
 
     /** Open a rank of the plan with this hash. */
     public record HostRank(
-            RankBirth birth,
+            RankAssignment birth,
             String planHash,
             ActorRef<RankEvent> events,
             ActorRef<HostAnswer> replyTo)
@@ -127,7 +127,7 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
                 }
             }
             case HostRank host -> onHostRank(host);
-            case Dismiss(HostedRank stray, RankOrder.Stop order) -> dismiss(stray, order);
+            case Dismiss(HostedRank stray, RankCommand.Stop order) -> dismiss(stray, order);
             case Leave _ -> {
                 return Behaviors.stopped();
             }
@@ -136,7 +136,7 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
     }
 
     /** Nobody waits for its farewell. */
-    private void dismiss(HostedRank stray, RankOrder.Stop order) {
+    private void dismiss(HostedRank stray, RankCommand.Stop order) {
         ActorRef<RankEvent> nobody = getContext().getSystem().ignoreRef();
         hosted.stream()
                 .filter(each -> each.rank() == stray.rank())
@@ -165,7 +165,7 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
     }
 
     private void onHostRank(HostRank host) {
-        RankBirth birth = host.birth();
+        RankAssignment birth = host.birth();
         if (birth.epoch() < epoch) {
             return; // asked by a supervisor that another has followed
         }

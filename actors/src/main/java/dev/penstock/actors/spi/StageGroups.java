@@ -1,7 +1,7 @@
 package dev.penstock.actors.spi;
 
-import dev.penstock.actors.collective.Alone;
 import dev.penstock.actors.collective.CollectiveGroup;
+import dev.penstock.actors.collective.SoloGroup;
 
 /**
  * With whom a stage computes and sums, for one epoch.
@@ -14,5 +14,6 @@ import dev.penstock.actors.collective.CollectiveGroup;
 public record StageGroups(
         CollectiveGroup tensor, CollectiveGroup context, CollectiveGroup replicas) {
     /** Of a stage that nobody shares. */
-    public static final StageGroups ALONE = new StageGroups(Alone.GROUP, Alone.GROUP, Alone.GROUP);
+    public static final StageGroups ALONE =
+            new StageGroups(SoloGroup.GROUP, SoloGroup.GROUP, SoloGroup.GROUP);
 }

@@ -1,7 +1,7 @@
 package dev.penstock.actors.spi;
 
-import dev.penstock.actors.collective.Alone;
 import dev.penstock.actors.collective.Collective;
+import dev.penstock.actors.collective.SoloGroup;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.WorkUnit;
@@ -102,7 +102,7 @@ public interface StageProgram extends AutoCloseable {
      * @param rising whether the first layers are needed first
      */
     default Collective gather(LayerRange layers, boolean rising) {
-        return Alone.DONE;
+        return SoloGroup.DONE;
     }
 
     /**
@@ -121,7 +121,7 @@ public interface StageProgram extends AutoCloseable {
      * them; between ops the actor moves it on.
      */
     default Collective reduceGradients() {
-        return Alone.DONE;
+        return SoloGroup.DONE;
     }
 
     /**

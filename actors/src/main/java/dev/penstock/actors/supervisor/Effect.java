@@ -3,8 +3,8 @@ package dev.penstock.actors.supervisor;
 import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.NodeInfo;
-import dev.penstock.actors.shard.RankBirth;
-import dev.penstock.actors.shard.RankOrder;
+import dev.penstock.actors.rank.RankAssignment;
+import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
@@ -19,16 +19,16 @@ import java.util.function.Consumer;
  */
 public sealed interface Effect {
     /** Ask a node to open a rank; the answer is {@code onHosted} or {@code onHostRefused}. */
-    record HostRank(NodeInfo node, RankBirth birth) implements Effect {}
+    record HostRank(NodeInfo node, RankAssignment birth) implements Effect {}
 
     /** End a rank on this node that is not where the run has it. */
-    record Dismiss(NodeInfo node, HostedRank stray, RankOrder.Stop order) implements Effect {}
+    record Dismiss(NodeInfo node, HostedRank stray, RankCommand.Stop order) implements Effect {}
 
     /** A node whose rank goes elsewhere ends, and is listened to no more. */
     record Leave(NodeInfo node) implements Effect {}
 
     /** Hand an order to a hosted rank. */
-    record TellRank(int rank, RankOrder order) implements Effect {}
+    record TellRank(int rank, RankCommand order) implements Effect {}
 
     /** Make this durable before anything that follows. */
     record Journal(JournalRecord entry) implements Effect {}

@@ -2,8 +2,8 @@ package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.node.NodeInfo;
-import dev.penstock.actors.shard.RankBirth;
-import dev.penstock.actors.shard.RankStart;
+import dev.penstock.actors.rank.RankAssignment;
+import dev.penstock.actors.rank.StateSource;
 import dev.penstock.actors.spi.RunPlan;
 import java.util.Map;
 import java.util.TreeMap;
@@ -50,11 +50,11 @@ final class FirstPlacement {
                         .toList());
     }
 
-    private RankBirth birth(int rank) {
-        return new RankBirth(
+    private RankAssignment birth(int rank) {
+        return new RankAssignment(
                 rank,
                 ranks.epoch(),
-                new RankStart.Fresh(),
+                new StateSource.Fresh(),
                 firstMirrors(),
                 ranks.homes(),
                 "",

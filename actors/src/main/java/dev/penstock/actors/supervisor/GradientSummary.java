@@ -11,7 +11,7 @@ import java.util.Optional;
  */
 record GradientSummary(List<Part> parts, double norm) {
     /** One parameter's share, and the rank that reported it. */
-    record Part(int rank, TensorNorm tensor) {}
+    public record Part(int rank, TensorNorm tensor) {}
 
     static GradientSummary of(List<Part> parts) {
         List<Part> sorted =

@@ -1,6 +1,6 @@
 package dev.penstock.actors.supervisor;
 
-import dev.penstock.actors.shard.RankOrder;
+import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.spi.RunListener;
 import java.util.ArrayList;
 import java.util.List;
@@ -24,14 +24,14 @@ final class Outbox {
     }
 
     /** To every rank that is there to listen. */
-    void tellAll(RankOrder order) {
+    void tellAll(RankCommand order) {
         for (int rank = 0; rank < ranks.size(); rank++) {
             tell(rank, order);
         }
     }
 
     /** To a rank, if it is there to listen. */
-    void tell(int rank, RankOrder order) {
+    void tell(int rank, RankCommand order) {
         if (ranks.listens(rank)) {
             add(new Effect.TellRank(rank, order));
         }

@@ -1,6 +1,6 @@
 package dev.penstock.actors.supervisor;
 
-import dev.penstock.actors.shard.RankEvent;
+import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepResult;
 import java.util.ArrayList;

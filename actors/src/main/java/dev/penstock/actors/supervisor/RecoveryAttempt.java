@@ -2,8 +2,8 @@ package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.node.NodeInfo;
-import dev.penstock.actors.shard.RankEvent;
-import dev.penstock.actors.shard.RankStart;
+import dev.penstock.actors.rank.RankEvent;
+import dev.penstock.actors.rank.StateSource;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RecoveryReport.Restart;
 import java.util.BitSet;
@@ -44,7 +44,7 @@ final class RecoveryAttempt {
     /** What the run restarts from; null while ranks prepare. */
     @Nullable Restart restart;
 
-    RankStart start = new RankStart.Kept();
+    StateSource start = new StateSource.Kept();
     MirrorLayout mirrors = MirrorLayout.none(0);
     long decidedNanos;
     long detectNanos;

@@ -4,7 +4,7 @@ import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.NodeInfo;
-import dev.penstock.actors.shard.RankOrder;
+import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.spi.RunPlan;
 import java.util.List;
 import java.util.Optional;
@@ -51,11 +51,11 @@ final class RecoveryCauses {
     // ---- what raises the epoch ------------------------------------------------------------------
 
     /** Ranks are gone for good: their processes ended, or they did. */
-    Turn onDead(List<Integer> gone, String cause, long now) {
+    NextAction onDead(List<Integer> gone, String cause, long now) {
         gone.forEach(ranks::vacate);
         Optional<String> refused = budget.spend(cause, now);
         if (refused.isPresent()) {
-            return new Turn.Broken(refused.get());
+            return new NextAction.Broken(refused.get());
         }
         RecoveryAttempt under = recovery.attempt(cause, now);
         for (int rank : gone) {
@@ -69,7 +69,7 @@ final class RecoveryCauses {
      * Nodes are gone before all ranks were open: what they were to have is placed again, and all
      * begin anew.
      */
-    Turn onLostInPlacing(List<Integer> gone, boolean withLink, String cause, long now) {
+    NextAction onLostInPlacing(List<Integer> gone, boolean withLink, String cause, long now) {
         RecoveryAttempt under = recovery.attempt(cause, now);
         under.opens = true;
         for (int rank = 0; rank < ranks.size(); rank++) {
@@ -81,14 +81,14 @@ final class RecoveryCauses {
     }
 
     /** Ranks say nothing any more, which proves nothing. */
-    Turn onSilent(List<Integer> silent, String cause, long now) {
+    NextAction onSilent(List<Integer> silent, String cause, long now) {
         silent.forEach(ranks::silent);
         if (recovery.isPreparing()) {
             return recovery.retry(now); // nobody was promised anything in this epoch
         }
         Optional<String> refused = budget.spend(cause, now);
         if (refused.isPresent()) {
-            return new Turn.Broken(refused.get());
+            return new NextAction.Broken(refused.get());
         }
         RecoveryAttempt under = recovery.attempt(cause, now);
         under.detectNanos = Math.max(under.detectNanos, ranks.silentNanos(silent.getFirst(), now));
@@ -96,40 +96,40 @@ final class RecoveryCauses {
     }
 
     /** Links broke; all ranks live. */
-    Turn onLinkLost(String cause, long now) {
+    NextAction onLinkLost(String cause, long now) {
         Optional<String> refused = budget.spend(cause, now);
         return refused.isPresent()
-                ? new Turn.Broken(refused.get())
+                ? new NextAction.Broken(refused.get())
                 : recovery.raise(recovery.attempt(cause, now), cause, now);
     }
 
     /** The media driver is gone, and with it every link. */
-    Turn onLinkDied(String cause, long now) {
+    NextAction onLinkDied(String cause, long now) {
         links.died();
         return withOtherDriver(onLinkLost(cause, now));
     }
 
     /** Ranks are gone, and the media driver with them. */
-    Turn onDeadWithLink(List<Integer> gone, String cause, long now) {
+    NextAction onDeadWithLink(List<Integer> gone, String cause, long now) {
         links.died();
         return withOtherDriver(onDead(gone, cause, now));
     }
 
-    private Turn withOtherDriver(Turn turn) {
-        if (turn instanceof Turn.GoOn) {
+    private NextAction withOtherDriver(NextAction turn) {
+        if (turn instanceof NextAction.GoOn) {
             out.add(new Effect.RestartLink());
         }
         return turn;
     }
 
     /** Nothing of a step may be applied; all ranks live. */
-    Turn onNotFinite(long step, String cause, RecoveryPolicy.NonFinite policy, long now) {
+    NextAction onNotFinite(long step, String cause, RecoveryPolicy.NonFinite policy, long now) {
         Optional<String> refused =
                 notFinite
                         .refuse(step, cause, driver.lastCommit())
                         .or(() -> budget.spendOnLiving(cause, now));
         if (refused.isPresent()) {
-            return new Turn.Broken(refused.get());
+            return new NextAction.Broken(refused.get());
         }
         RecoveryAttempt under = recovery.attempt(cause, now);
         under.skippedStep = policy == RecoveryPolicy.NonFinite.SKIP ? step : -1;
@@ -141,7 +141,7 @@ final class RecoveryCauses {
      * Ranks leave their nodes, and all go on from the checkpoint that has their last step. One
      * whose node hosts others for their dead nodes' sake stays.
      */
-    Turn onMove(Set<Integer> wanted, long now) {
+    NextAction onMove(Set<Integer> wanted, long now) {
         List<Integer> moving = wanted.stream().filter(this::mayLeave).sorted().toList();
         if (moving.isEmpty()) {
             return driver.resume(now);
@@ -152,7 +152,7 @@ final class RecoveryCauses {
         under.wantsBack = true;
         for (int rank : moving) {
             NodeInfo node = ranks.node(rank).orElseThrow();
-            out.tell(rank, new RankOrder.Stop(ranks.epoch()));
+            out.tell(rank, new RankCommand.Stop(ranks.epoch()));
             if (isFor(node, rank)) {
                 placer.remove(node);
                 out.add(new Effect.Leave(node));
@@ -189,25 +189,25 @@ final class RecoveryCauses {
      * A node says which ranks it hosts. One that nobody else has is taken into the run; one that
      * lives elsewhere too, or comes when all is decided, is sent away.
      */
-    Turn onHostedRanks(NodeInfo node, List<HostedRank> hosted, long now) {
+    NextAction onHostedRanks(NodeInfo node, List<HostedRank> hosted, long now) {
         Optional<RecoveryAttempt> gathering = recovery.underWay().filter(RecoveryAttempt::gathers);
         for (HostedRank each : hosted) {
             int rank = each.rank();
             if (gathering.isPresent() && !ranks.hasNode(rank)) {
                 ranks.found(each, node, now);
                 gathering.get().dead.clear(rank);
-                out.tell(rank, new RankOrder.Prepare(ranks.epoch()));
+                out.tell(rank, new RankCommand.Prepare(ranks.epoch()));
             } else if (!ranks.isTheOne(each, node)) {
                 LOG.warn("run {} has no use for {} of {}", plan.runId(), each, node);
-                out.add(new Effect.Dismiss(node, each, new RankOrder.Stop(ranks.epoch())));
+                out.add(new Effect.Dismiss(node, each, new RankCommand.Stop(ranks.epoch())));
             }
         }
         List<Integer> gone = ranks.lostAgain(node, hosted);
-        return gone.isEmpty() ? Turn.GO_ON : onDead(gone, "a rank ended unheard", now);
+        return gone.isEmpty() ? NextAction.GO_ON : onDead(gone, "a rank ended unheard", now);
     }
 
     /** Proof that a rank lives nowhere. */
-    Turn onNowhere(int rank, long now) {
+    NextAction onNowhere(int rank, long now) {
         recovery.underWay()
                 .filter(_ -> !ranks.hasNode(rank))
                 .ifPresent(under -> under.dead.set(rank));

@@ -2,10 +2,10 @@ package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.node.NodeInfo;
-import dev.penstock.actors.shard.RankBirth;
-import dev.penstock.actors.shard.RankEvent;
-import dev.penstock.actors.shard.RankOrder;
-import dev.penstock.actors.shard.RankStart;
+import dev.penstock.actors.rank.RankAssignment;
+import dev.penstock.actors.rank.RankCommand;
+import dev.penstock.actors.rank.RankEvent;
+import dev.penstock.actors.rank.StateSource;
 import dev.penstock.actors.spi.RecoveryReport.Restart;
 import dev.penstock.actors.spi.RunPlan;
 import java.util.ArrayList;
@@ -58,10 +58,10 @@ final class RecoveryDecision {
         }
         if (even && missing.isEmpty()) {
             under.restart = Restart.MEMORY;
-            under.start = new RankStart.Kept();
+            under.start = new StateSource.Kept();
         } else if (mirrored && under.hasRoom.orElseThrow()) {
             under.restart = Restart.MIRROR;
-            under.start = new RankStart.Kept();
+            under.start = new StateSource.Kept();
         } else if (homesMatter() && askForNodes(under, missing)) {
             return; // nobody opens links before all are somewhere
         } else {
@@ -89,7 +89,7 @@ final class RecoveryDecision {
         for (int rank : under.prepared.keySet()) {
             out.tell(
                     rank,
-                    new RankOrder.Resume(
+                    new RankCommand.Resume(
                             ranks.epoch(),
                             under.start,
                             under.mirrors,
@@ -203,14 +203,14 @@ final class RecoveryDecision {
 
     /** Has a placed rank opened, from what the decision says. */
     private void host(RecoveryAttempt under, int rank) {
-        RankStart start = under.start;
+        StateSource start = under.start;
         if (under.restart == Restart.MIRROR) {
             int holder = under.holder(rank, driver.lastCommit()).orElseThrow();
-            start = new RankStart.FromMirror(holder, driver.lastCommit());
+            start = new StateSource.FromMirror(holder, driver.lastCommit());
         }
         NodeInfo node = ranks.node(rank).orElseThrow();
         var birth =
-                new RankBirth(
+                new RankAssignment(
                         rank,
                         ranks.epoch(),
                         start,

@@ -3,8 +3,8 @@ package dev.penstock.actors.supervisor;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.node.NodeInfo;
-import dev.penstock.actors.shard.RankEvent;
-import dev.penstock.actors.shard.RankOrder;
+import dev.penstock.actors.rank.RankCommand;
+import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.spi.RunPlan;
 import java.util.ArrayList;
 import java.util.List;
@@ -95,7 +95,7 @@ final class RecoveryDriver {
     }
 
     /** Another epoch, in which all ranks prepare. */
-    Turn raise(RecoveryAttempt under, String cause, long now) {
+    NextAction raise(RecoveryAttempt under, String cause, long now) {
         int epoch = ranks.epoch() + 1;
         LOG.warn("run {}: {}; recovering in epoch {}", plan.runId(), cause, epoch);
         ranks.enter(epoch);
@@ -106,12 +106,12 @@ final class RecoveryDriver {
         under.raisedNanos = now;
         for (int rank = 0; rank < ranks.size(); rank++) {
             if (!ranks.isSilent(rank)) {
-                out.tell(rank, new RankOrder.Prepare(epoch));
+                out.tell(rank, new RankCommand.Prepare(epoch));
             }
         }
         decision.askAhead(under);
         decideIfReady(under, now);
-        return Turn.GO_ON;
+        return NextAction.GO_ON;
     }
 
     // ---- preparing ------------------------------------------------------------------------------
@@ -122,34 +122,34 @@ final class RecoveryDriver {
     void onHeard(int rank, boolean wasSilent) {
         RecoveryAttempt under = attempt;
         if (under != null && under.restart == null && wasSilent) {
-            out.tell(rank, new RankOrder.Prepare(ranks.epoch()));
+            out.tell(rank, new RankCommand.Prepare(ranks.epoch()));
         }
     }
 
-    Turn onPrepared(RankEvent.Prepared prepared, long now) {
+    NextAction onPrepared(RankEvent.Prepared prepared, long now) {
         RecoveryAttempt under = attempt;
         if (under == null || under.restart != null) {
-            return Turn.GO_ON;
+            return NextAction.GO_ON;
         }
         ranks.prepared(prepared.rank());
         under.prepared.put(prepared.rank(), prepared);
         decideIfReady(under, now);
-        return Turn.GO_ON;
+        return NextAction.GO_ON;
     }
 
     /** A new driver serves this directory instead of its former one. */
-    Turn onLinkRestarted(String former, String directory, long now) {
+    NextAction onLinkRestarted(String former, String directory, long now) {
         links.moved(former, directory);
         return retry(now);
     }
 
     /** Something that the decision may have waited for has happened. */
-    Turn retry(long now) {
+    NextAction retry(long now) {
         RecoveryAttempt under = attempt;
         if (under != null && under.restart == null) {
             decideIfReady(under, now);
         }
-        return Turn.GO_ON;
+        return NextAction.GO_ON;
     }
 
     private void decideIfReady(RecoveryAttempt under, long now) {
@@ -181,7 +181,7 @@ final class RecoveryDriver {
         String reason =
                 "run %s goes on in epoch %d without %s, which was silent for too long"
                         .formatted(plan.runId(), ranks.epoch(), ranks.name(rank));
-        out.tell(rank, new RankOrder.Fence(ranks.epoch(), reason));
+        out.tell(rank, new RankCommand.Fence(ranks.epoch(), reason));
         ranks.node(rank).ifPresent(placer::remove);
         under.dead.set(rank);
         under.prepared.remove(rank); // what it holds, mirrors too, is out of reach
@@ -191,23 +191,23 @@ final class RecoveryDriver {
     // ---- resuming -------------------------------------------------------------------------------
 
     /** A node is there that was not. */
-    Turn onNode(long now) {
+    NextAction onNode(long now) {
         RecoveryAttempt under = attempt;
         if (under == null || under.restart == null) {
             return retry(now);
         }
         decision.onNode(under, now);
-        return Turn.GO_ON;
+        return NextAction.GO_ON;
     }
 
     /** What a rank's start waits for. */
-    Turn onNoRoom(String line, long now) {
+    NextAction onNoRoom(String line, long now) {
         RecoveryAttempt under = attempt;
-        return under == null ? Turn.GO_ON : patience.onNoRoom(under, line, now);
+        return under == null ? NextAction.GO_ON : patience.onNoRoom(under, line, now);
     }
 
     /** Whether nodes have room for ranks whose mirrors they hold. */
-    Turn onRoom(Map<Integer, NodeInfo> asked, boolean granted, long now) {
+    NextAction onRoom(Map<Integer, NodeInfo> asked, boolean granted, long now) {
         RecoveryAttempt under = attempt;
         if (under != null && under.roomAskedFor.equals(asked)) {
             under.hasRoom = Optional.of(granted);
@@ -216,37 +216,37 @@ final class RecoveryDriver {
     }
 
     /** A rank was hosted; if the epoch has moved on since it was asked for, it is told. */
-    Turn onHosted(int rank, int birthEpoch, long now) {
+    NextAction onHosted(int rank, int birthEpoch, long now) {
         RecoveryAttempt under = attempt;
         if (under == null) {
-            return Turn.GO_ON;
+            return NextAction.GO_ON;
         }
         if (under.restart != null) {
             return finishIfBack(under, now);
         }
         if (birthEpoch < ranks.epoch()) {
-            out.tell(rank, new RankOrder.Prepare(ranks.epoch()));
+            out.tell(rank, new RankCommand.Prepare(ranks.epoch()));
         }
-        return Turn.GO_ON;
+        return NextAction.GO_ON;
     }
 
     /** A rank is open again, with state and links. */
-    Turn onBack(int rank, long now) {
+    NextAction onBack(int rank, long now) {
         RecoveryAttempt under = attempt;
         if (under == null || under.restart == null) {
-            return Turn.GO_ON;
+            return NextAction.GO_ON;
         }
         under.back.set(rank);
         return finishIfBack(under, now);
     }
 
-    private Turn finishIfBack(RecoveryAttempt under, long now) {
+    private NextAction finishIfBack(RecoveryAttempt under, long now) {
         if (under.back.cardinality() < ranks.size() || !ranks.allOpen()) {
-            return Turn.GO_ON; // that a rank opened may be heard before its node says where
+            return NextAction.GO_ON; // that a rank opened may be heard before its node says where
         }
         Optional<String> mixed = ranks.mixedFingerprints();
         if (mixed.isPresent()) {
-            return new Turn.Broken(mixed.get());
+            return new NextAction.Broken(mixed.get());
         }
         attempt = null;
         if (under.leavesOut()) {
@@ -268,10 +268,10 @@ final class RecoveryDriver {
         return driver.resume(now);
     }
 
-    Turn onTick(long now) {
+    NextAction onTick(long now) {
         RecoveryAttempt under = attempt;
         if (under == null) {
-            return Turn.GO_ON;
+            return NextAction.GO_ON;
         }
         patience.explain(under, now);
         if (under.restart == null) {
@@ -279,7 +279,9 @@ final class RecoveryDriver {
         }
         boolean waitsForFiles = under.restart == null && driver.publishing();
         return waitsForFiles
-                ? Turn.GO_ON
-                : patience.exhausted(under, now).<Turn>map(Turn.Broken::new).orElse(Turn.GO_ON);
+                ? NextAction.GO_ON
+                : patience.exhausted(under, now)
+                        .<NextAction>map(NextAction.Broken::new)
+                        .orElse(NextAction.GO_ON);
     }
 }

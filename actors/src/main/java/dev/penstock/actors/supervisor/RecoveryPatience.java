@@ -66,16 +66,16 @@ final class RecoveryPatience {
     }
 
     /** What a rank's start waits for; the time until it is back counts from when there is room. */
-    Turn onNoRoom(RecoveryAttempt under, String line, long now) {
+    NextAction onNoRoom(RecoveryAttempt under, String line, long now) {
         under.raisedNanos = now;
         under.decidedNanos = now;
         under.noRoomSinceNanos = under.noRoomSinceNanos < 0 ? now : under.noRoomSinceNanos;
         Duration patience = policy.roomPatience();
         return now - under.noRoomSinceNanos > patience.toNanos()
-                ? new Turn.Broken(
+                ? new NextAction.Broken(
                         "%s; for recovery.room-patience = %d s the run %s"
                                 .formatted(under.cause, patience.toSeconds(), line))
-                : Turn.GO_ON;
+                : NextAction.GO_ON;
     }
 
     /** Why it is no use to wait any longer; a rank may renew its lease and yet hang. */

@@ -5,8 +5,8 @@ import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.NodeInfo;
-import dev.penstock.actors.shard.RankEvent;
-import dev.penstock.actors.shard.RankOrder;
+import dev.penstock.actors.rank.RankCommand;
+import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.supervisor.RunCourse.Phase;
 import java.util.List;
@@ -37,7 +37,7 @@ public final class RunCoordinator {
     private final RecoveryDriver recovery;
     private final RecoveryCauses causes;
     private final RunCourse course;
-    private final Losses losses;
+    private final Failures losses;
     private final Deadlines deadlines;
     private final Roster roster;
 
@@ -125,7 +125,7 @@ public final class RunCoordinator {
                 new RecoveryCauses(
                         plan, policy, ranks, placer, links, out, driver, recovery, budget);
         this.course = new RunCourse(plan, policy, ranks, out, driver, recovery, causes);
-        this.losses = new Losses(plan, ranks, placer, driver, causes, course);
+        this.losses = new Failures(plan, ranks, placer, driver, causes, course);
         this.deadlines =
                 new Deadlines(plan, ranks, out, stalls, driver, recovery, causes, course, now);
         this.roster = new Roster(ranks, placer, out, now);
@@ -182,7 +182,7 @@ public final class RunCoordinator {
         if (ranks.isPlaced(rank, birthEpoch)) {
             ranks.hosted(rank, now);
             if (course.is(Phase.STOPPING)) {
-                out.tell(rank, new RankOrder.Stop(ranks.epoch()));
+                out.tell(rank, new RankCommand.Stop(ranks.epoch()));
             }
             course.follow(recovery.onHosted(rank, birthEpoch, now), now);
             course.startWhenAllOpen(now);
@@ -231,7 +231,7 @@ public final class RunCoordinator {
                     ifRecovering(event, () -> recovery.onPrepared(prepared, now), now);
             case RankEvent.LinkLost lost -> losses.onLinkLost(lost, now);
             case RankEvent.NonFinite bad ->
-                    ifRunning(event, () -> new Turn.NotFinite(bad.step(), bad.reason()), now);
+                    ifRunning(event, () -> new NextAction.NotFinite(bad.step(), bad.reason()), now);
             case RankEvent.PassDone done ->
                     ifRunning(event, () -> driver.onPassDone(done, now), now);
             case RankEvent.StepDone done ->
@@ -243,13 +243,13 @@ public final class RunCoordinator {
         return out.drain();
     }
 
-    private void ifRunning(RankEvent event, Supplier<Turn> act, long now) {
+    private void ifRunning(RankEvent event, Supplier<NextAction> act, long now) {
         if (course.is(Phase.RUNNING) && event.epoch() == ranks.epoch()) {
             course.follow(act.get(), now);
         }
     }
 
-    private void ifRecovering(RankEvent event, Supplier<Turn> act, long now) {
+    private void ifRecovering(RankEvent event, Supplier<NextAction> act, long now) {
         if (course.is(Phase.RECOVERING) && event.epoch() == ranks.epoch()) {
             course.follow(act.get(), now);
         }

@@ -3,7 +3,7 @@ package dev.penstock.actors.supervisor;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.journal.JournalledRun;
-import dev.penstock.actors.shard.RankOrder;
+import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunPlan;
 import java.util.List;
@@ -88,7 +88,7 @@ final class RunCourse {
     }
 
     /** What comes of an event of the run. */
-    void follow(Turn turn, long now) {
+    void follow(NextAction turn, long now) {
         if (phase == Phase.PLACING && recovery.underWay().isPresent()) {
             phase = Phase.RECOVERING;
         }
@@ -96,11 +96,11 @@ final class RunCourse {
             phase = recovery.underWay().isPresent() ? Phase.RECOVERING : Phase.RUNNING;
         }
         switch (turn) {
-            case Turn.GoOn _ -> {}
-            case Turn.Finished _ -> stop(now);
-            case Turn.Broken(String reason) -> fail(reason, now);
-            case Turn.NotFinite(long step, String reason) -> onNotFinite(step, reason, now);
-            case Turn.Move(Set<Integer> moving) -> follow(causes.onMove(moving, now), now);
+            case NextAction.GoOn _ -> {}
+            case NextAction.Finished _ -> stop(now);
+            case NextAction.Broken(String reason) -> fail(reason, now);
+            case NextAction.NotFinite(long step, String reason) -> onNotFinite(step, reason, now);
+            case NextAction.Move(Set<Integer> moving) -> follow(causes.onMove(moving, now), now);
         }
     }
 
@@ -131,7 +131,7 @@ final class RunCourse {
         }
         phase = Phase.STOPPING;
         stoppingSinceNanos = now;
-        out.tellAll(new RankOrder.Stop(ranks.epoch()));
+        out.tellAll(new RankCommand.Stop(ranks.epoch()));
         finishIfStopped();
     }
 

@@ -1,6 +1,6 @@
 package dev.penstock.actors.supervisor;
 
-import dev.penstock.actors.shard.RankEvent;
+import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
 import java.util.ArrayList;
 import java.util.BitSet;

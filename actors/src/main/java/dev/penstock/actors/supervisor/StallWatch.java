@@ -1,6 +1,6 @@
 package dev.penstock.actors.supervisor;
 
-import dev.penstock.actors.shard.RankActivity;
+import dev.penstock.actors.rank.RankActivity;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepKind;
@@ -149,7 +149,7 @@ final class StallWatch {
             if (activity.position() < ops.size()) {
                 Op op = ops.get(activity.position());
                 standing.add(new OpPlace(program, activity.position(), op));
-                Awaited.by(schedule, op).ifPresent(awaited::add);
+                AwaitedOp.by(schedule, op).ifPresent(awaited::add);
             }
         }
         return standing.isEmpty() ? "" : FaultGrid.ofStandstill(schedule, standing, awaited);

@@ -2,9 +2,9 @@ package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.journal.JournalledRun;
-import dev.penstock.actors.shard.RankEvent;
-import dev.penstock.actors.shard.RankOrder;
-import dev.penstock.actors.shard.RankStart;
+import dev.penstock.actors.rank.RankCommand;
+import dev.penstock.actors.rank.RankEvent;
+import dev.penstock.actors.rank.StateSource;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepReport;
@@ -107,7 +107,7 @@ final class StepDriver {
     }
 
     /** Starts whatever is due next. */
-    Turn proceed(long now) {
+    NextAction proceed(long now) {
         var steps = plan.steps();
         if (!moving.isEmpty() && !interrupted && completed < steps.last()) {
             return moveWhenSaved(now);
@@ -118,21 +118,21 @@ final class StepDriver {
         } else if (saveIsDue() && savedAfter != completed) {
             beginSave(now);
         } else if (interrupted || completed >= steps.last()) {
-            return publishing ? Turn.GO_ON : Turn.FINISHED;
+            return publishing ? NextAction.GO_ON : NextAction.FINISHED;
         } else {
             stepStartNanos = now;
             beginPass(StepKind.TRAIN, completed + 1, now);
         }
-        return Turn.GO_ON;
+        return NextAction.GO_ON;
     }
 
     /** All wait until a checkpoint has the last step: then a move costs none. */
-    private Turn moveWhenSaved(long now) {
+    private NextAction moveWhenSaved(long now) {
         if (publishing) {
-            return Turn.GO_ON; // onPublished goes on
+            return NextAction.GO_ON; // onPublished goes on
         }
         if (published == completed || completed == plan.steps().completed()) {
-            var move = new Turn.Move(moving);
+            var move = new NextAction.Move(moving);
             moving = Set.of();
             return move;
         }
@@ -141,7 +141,7 @@ final class StepDriver {
             return proceed(now);
         }
         beginSave(now);
-        return Turn.GO_ON;
+        return NextAction.GO_ON;
     }
 
     private boolean saveIsDue() {
@@ -155,13 +155,13 @@ final class StepDriver {
         passes++;
         roundStartNanos = now;
         pass = new PassRound(plan.ranks(), passes, kind, step);
-        out.tellAll(new RankOrder.BeginPass(ranks.epoch(), passes, kind, step));
+        out.tellAll(new RankCommand.BeginPass(ranks.epoch(), passes, kind, step));
     }
 
-    Turn onPassDone(RankEvent.PassDone done, long now) {
+    NextAction onPassDone(RankEvent.PassDone done, long now) {
         PassRound round = pass;
         if (round == null || !round.accept(done)) {
-            return Turn.GO_ON;
+            return NextAction.GO_ON;
         }
         pass = null;
         return switch (round.kind()) {
@@ -170,11 +170,11 @@ final class StepDriver {
         };
     }
 
-    private Turn commit(PassRound round, long now) {
+    private NextAction commit(PassRound round, long now) {
         GradientSummary gradients = round.gradients();
         Optional<String> broken = gradients.problem(round.step(), round.loss());
         if (broken.isPresent()) {
-            return new Turn.NotFinite(round.step(), broken.get());
+            return new NextAction.NotFinite(round.step(), broken.get());
         }
         double clipFactor = gradients.clipFactor(plan.steps().clipNorm());
         commit =
@@ -190,14 +190,14 @@ final class StepDriver {
                                 clipFactor,
                                 round.loss(),
                                 gradients.norm())));
-        out.tellAll(new RankOrder.Commit(ranks.epoch(), round.step(), clipFactor));
-        return Turn.GO_ON;
+        out.tellAll(new RankCommand.Commit(ranks.epoch(), round.step(), clipFactor));
+        return NextAction.GO_ON;
     }
 
-    Turn onStepDone(RankEvent.StepDone done, long now) {
+    NextAction onStepDone(RankEvent.StepDone done, long now) {
         CommitRound round = commit;
         if (round == null || !round.accept(done)) {
-            return Turn.GO_ON;
+            return NextAction.GO_ON;
         }
         commit = null;
         completed = round.step();
@@ -207,12 +207,12 @@ final class StepDriver {
         return proceed(now);
     }
 
-    private Turn onEvaluated(PassRound round, long now) {
+    private NextAction onEvaluated(PassRound round, long now) {
         Evaluation under = Objects.requireNonNull(evaluation);
         under.add(round.loss());
         if (!under.isComplete() && !interrupted) {
             beginPass(StepKind.EVALUATE, under.batchesDone(), now);
-            return Turn.GO_ON;
+            return NextAction.GO_ON;
         }
         evaluation = null;
         if (under.isComplete()) { // else a resumed run evaluates after this step again
@@ -232,21 +232,21 @@ final class StepDriver {
         savedAfter = completed;
         roundStartNanos = now;
         save = new SaveRound(plan.ranks(), completed, now);
-        out.tellAll(new RankOrder.Save(ranks.epoch(), completed));
+        out.tellAll(new RankCommand.Save(ranks.epoch(), completed));
     }
 
-    Turn onSaved(RankEvent.Saved saved, long now) {
+    NextAction onSaved(RankEvent.Saved saved, long now) {
         return onSaveAnswer(saved.step(), round -> round.saved(saved), now);
     }
 
-    Turn onSaveFailed(RankEvent.SaveFailed failed, long now) {
+    NextAction onSaveFailed(RankEvent.SaveFailed failed, long now) {
         return onSaveAnswer(failed.step(), round -> round.failed(failed), now);
     }
 
-    private Turn onSaveAnswer(long step, Predicate<SaveRound> accept, long now) {
+    private NextAction onSaveAnswer(long step, Predicate<SaveRound> accept, long now) {
         SaveRound round = save;
         if (round == null || round.step() != step || !accept.test(round)) {
-            return Turn.GO_ON;
+            return NextAction.GO_ON;
         }
         save = null;
         Optional<String> failure = round.failure();
@@ -315,14 +315,14 @@ final class StepDriver {
     }
 
     /** Goes on from what the ranks hold: a commit that not all have answered is told again. */
-    Turn resume(long now) {
+    NextAction resume(long now) {
         CommitRound round = commit;
         if (round == null) {
             return proceed(now);
         }
         roundStartNanos = now;
-        out.tellAll(new RankOrder.Commit(ranks.epoch(), round.step(), round.clipFactor()));
-        return Turn.GO_ON;
+        out.tellAll(new RankCommand.Commit(ranks.epoch(), round.step(), round.clipFactor()));
+        return NextAction.GO_ON;
     }
 
     /** Leaves a step out: nothing of it was applied anywhere. */
@@ -332,7 +332,7 @@ final class StepDriver {
     }
 
     /** The ranks go back to the last checkpoint, or to where the run began. */
-    RankStart rollBack() {
+    StateSource rollBack() {
         boolean fresh = published < 0;
         long step = fresh ? plan.steps().completed() : published;
         evaluatedAfter = Math.min(evaluatedAfter, step);
@@ -341,6 +341,6 @@ final class StepDriver {
         completed = step;
         lastCommit = step;
         out.add(new Effect.Journal(new JournalRecord.RolledBack(ranks.epoch(), step)));
-        return fresh ? new RankStart.Fresh() : new RankStart.FromCheckpoint(step);
+        return fresh ? new StateSource.Fresh() : new StateSource.FromCheckpoint(step);
     }
 }

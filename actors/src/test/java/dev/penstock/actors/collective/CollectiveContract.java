@@ -31,7 +31,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** What every transport of collectives does, with a thread and a device for each member. */
 @Timeout(120)
-abstract class CollectiveContract {
+public abstract class CollectiveContract {
     private static final Duration LONG = Duration.ofSeconds(60);
     private static final DeviceSettings ONE_THREAD =
             new DeviceSettings(
@@ -45,12 +45,12 @@ abstract class CollectiveContract {
                     false);
 
     /** What a member does. */
-    interface Part {
+    public interface Part {
         void run(CollectiveGroup group, Device device) throws Exception;
     }
 
     /** A membership, ended by its owner. */
-    interface Joined extends AutoCloseable {
+    public interface Joined extends AutoCloseable {
         CollectiveGroup group();
 
         @Override
@@ -58,7 +58,7 @@ abstract class CollectiveContract {
     }
 
     /** Members that are on their way; a later test's are another epoch. */
-    abstract Joined join(
+    public abstract Joined join(
             int epoch,
             List<Integer> ranks,
             int index,
@@ -68,7 +68,7 @@ abstract class CollectiveContract {
 
     private int epochs;
 
-    static final class Waits implements RankWaits {
+    public static final class Waits implements RankWaits {
         final AtomicBoolean calledOff = new AtomicBoolean();
         volatile String told = "";
 
@@ -86,7 +86,7 @@ abstract class CollectiveContract {
         public void goesOn() {}
     }
 
-    void together(int members, Part part) throws Exception {
+    public void together(int members, Part part) throws Exception {
         together(members, LONG, new Waits(), part);
     }
 
@@ -207,7 +207,7 @@ abstract class CollectiveContract {
     }
 
     /** Bytes that a member sends, of S bytes in equal parts; the sizes are multiples of them. */
-    abstract long expectedBytes(CollectiveKind kind, long bytes, int members, int member);
+    public abstract long expectedBytes(CollectiveKind kind, long bytes, int members, int member);
 
     @ParameterizedTest
     @ValueSource(ints = {2, 3, 4, 5, 8})
@@ -267,7 +267,7 @@ abstract class CollectiveContract {
     }
 
     /** In which the members of this transport sum and gather. */
-    CollectiveForm form() {
+    public CollectiveForm form() {
         return CollectiveForm.DIRECT;
     }
 

@@ -2,10 +2,10 @@ package dev.penstock.actors.simulation;
 
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.journal.JournalRecord;
-import dev.penstock.actors.shard.RankBirth;
-import dev.penstock.actors.shard.RankEvent;
-import dev.penstock.actors.shard.RankOrder;
-import dev.penstock.actors.shard.RankStart;
+import dev.penstock.actors.rank.RankAssignment;
+import dev.penstock.actors.rank.RankCommand;
+import dev.penstock.actors.rank.RankEvent;
+import dev.penstock.actors.rank.StateSource;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
 final class RunChecks implements RunListener, SimStage.Watch {
     private static final int FEW = 10;
 
-    private record Told(SimRank to, RankOrder order) {}
+    private record Told(SimRank to, RankCommand order) {}
 
     private final Simulation simulation;
     private final World world;
@@ -231,9 +231,9 @@ final class RunChecks implements RunListener, SimStage.Watch {
 
     // ---- orders ---------------------------------------------------------------------------------
 
-    void told(SimRank to, RankOrder order) {
+    void told(SimRank to, RankCommand order) {
         switch (order) {
-            case RankOrder.Commit commit -> {
+            case RankCommand.Commit commit -> {
                 var promised = commits.get(commit.step());
                 if (promised == null
                         || commit.step() != journalled
@@ -245,17 +245,17 @@ final class RunChecks implements RunListener, SimStage.Watch {
                     world.violated("two of rank %d commit in epoch %d", to.birth.rank(), epoch);
                 }
             }
-            case RankOrder.Fence _ -> {
+            case RankCommand.Fence _ -> {
                 to.fenced = true;
                 if (2 * acknowledged.size() <= simulation.plan.ranks()) {
                     world.violated("%s without a majority: %s", order, acknowledged);
                 }
             }
-            case RankOrder.BeginPass _,
-                    RankOrder.Save _,
-                    RankOrder.Prepare _,
-                    RankOrder.Resume _,
-                    RankOrder.Stop _ -> {}
+            case RankCommand.BeginPass _,
+                    RankCommand.Save _,
+                    RankCommand.Prepare _,
+                    RankCommand.Resume _,
+                    RankCommand.Stop _ -> {}
         }
         history.add(new Told(to, order));
         if (order.epoch() != epoch && epoch > 0) {
@@ -272,8 +272,8 @@ final class RunChecks implements RunListener, SimStage.Watch {
         old.to().process.after(0, () -> old.to().hearOld(old.order()));
     }
 
-    void placed(SimProcess process, RankBirth birth) {
-        if (birth.start() instanceof RankStart.FromMirror(int holder, long _)
+    void placed(SimProcess process, RankAssignment birth) {
+        if (birth.start() instanceof StateSource.FromMirror(int holder, long _)
                 && process.ranks.stream().noneMatch(r -> r.birth.rank() == holder)) {
             world.violated("rank %d is sent where rank %d is not", birth.rank(), holder);
         }

@@ -4,13 +4,13 @@ import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.actors.dataplane.FrameKey;
 import dev.penstock.actors.dataplane.FrameListener;
-import dev.penstock.actors.shard.RankActivity;
-import dev.penstock.actors.shard.RankBirth;
-import dev.penstock.actors.shard.RankEvent;
-import dev.penstock.actors.shard.RankOrder;
-import dev.penstock.actors.shard.RankResources;
-import dev.penstock.actors.shard.RankRunner;
-import dev.penstock.actors.shard.RankStatus;
+import dev.penstock.actors.rank.RankActivity;
+import dev.penstock.actors.rank.RankAssignment;
+import dev.penstock.actors.rank.RankCommand;
+import dev.penstock.actors.rank.RankEvent;
+import dev.penstock.actors.rank.RankResources;
+import dev.penstock.actors.rank.RankRunner;
+import dev.penstock.actors.rank.RankStatus;
 import dev.penstock.actors.spi.RankStep;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
 final class SimRank {
     private static final long LEASE_RENEWALS = 6;
 
-    final RankBirth birth;
+    final RankAssignment birth;
     final SimProcess process;
     private final World world;
     private final RankResources resources;
@@ -54,7 +54,7 @@ final class SimRank {
     SimRank(
             World world,
             SimProcess process,
-            RankBirth birth,
+            RankAssignment birth,
             RankResources resources,
             Consumer<RankEvent> supervisor,
             Consumer<SimRank> end) {
@@ -155,7 +155,7 @@ final class SimRank {
 
     // ---- the mailbox ----------------------------------------------------------------------------
 
-    void order(RankOrder order, Consumer<RankEvent> from) {
+    void order(RankCommand order, Consumer<RankEvent> from) {
         if (order.epoch() > supervisedSince) {
             supervisedSince = order.epoch();
             supervisor = from;
@@ -164,7 +164,7 @@ final class SimRank {
     }
 
     /** An order of an epoch that this rank has left. */
-    void hearOld(RankOrder order) {
+    void hearOld(RankCommand order) {
         if (!ended && runner != null && order.epoch() < epoch()) {
             order(order, _ -> world.violated("an old order is answered: %s", order));
         }

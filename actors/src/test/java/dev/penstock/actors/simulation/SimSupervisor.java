@@ -3,9 +3,9 @@ package dev.penstock.actors.simulation;
 import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.NodeInfo;
-import dev.penstock.actors.shard.RankBirth;
-import dev.penstock.actors.shard.RankEvent;
-import dev.penstock.actors.shard.RankOrder;
+import dev.penstock.actors.rank.RankAssignment;
+import dev.penstock.actors.rank.RankCommand;
+import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.supervisor.Effect;
 import dev.penstock.actors.supervisor.Publication;
@@ -138,11 +138,11 @@ final class SimSupervisor {
             world.note("does %s", effect);
         }
         switch (effect) {
-            case Effect.HostRank(NodeInfo node, RankBirth birth) -> host(node, birth);
-            case Effect.Dismiss(NodeInfo node, HostedRank stray, RankOrder.Stop order) ->
+            case Effect.HostRank(NodeInfo node, RankAssignment birth) -> host(node, birth);
+            case Effect.Dismiss(NodeInfo node, HostedRank stray, RankCommand.Stop order) ->
                     dismiss(simulation.process(node), stray, order);
             case Effect.Leave(NodeInfo node) -> leave(simulation.process(node));
-            case Effect.TellRank(int rank, RankOrder order) -> tell(rank, order);
+            case Effect.TellRank(int rank, RankCommand order) -> tell(rank, order);
             case Effect.Journal(JournalRecord entry) -> simulation.journal(entry);
             case Effect.StartProcess(var rank) ->
                     world.after(world.between(0, 2 * World.SECOND), () -> simulation.start(rank));
@@ -156,14 +156,14 @@ final class SimSupervisor {
         }
     }
 
-    private void tell(int rank, RankOrder order) {
+    private void tell(int rank, RankCommand order) {
         SimRank to = Objects.requireNonNull(stages.get(rank)).rank();
         simulation.checks.told(to, order);
         to.process.receive(
                 new Line(this, to),
                 () -> {
                     to.order(order, ears);
-                    if (order instanceof RankOrder.Fence) {
+                    if (order instanceof RankCommand.Fence) {
                         Harms.kill(to.process, "fenced", simulation);
                     }
                 });
@@ -234,13 +234,13 @@ final class SimSupervisor {
         return new HostedRank(rank.birth.rank(), rank.birth.epoch());
     }
 
-    private void host(NodeInfo node, RankBirth birth) {
+    private void host(NodeInfo node, RankAssignment birth) {
         SimProcess on = simulation.process(node);
         simulation.checks.placed(on, birth);
         on.receive(new Line(this, "node"), () -> hostHere(on, birth));
     }
 
-    private void hostHere(SimProcess on, RankBirth birth) {
+    private void hostHere(SimProcess on, RankAssignment birth) {
         if (birth.epoch() < on.epoch) {
             return;
         }
@@ -249,7 +249,7 @@ final class SimSupervisor {
     }
 
     private List<Effect> hosted(RunCoordinator it, SimRank hosted) {
-        RankBirth birth = hosted.birth;
+        RankAssignment birth = hosted.birth;
         stages.merge(
                 birth.rank(),
                 new Stage(birth.epoch(), hosted),
@@ -268,7 +268,7 @@ final class SimSupervisor {
                 });
     }
 
-    private void dismiss(SimProcess on, HostedRank stray, RankOrder.Stop order) {
+    private void dismiss(SimProcess on, HostedRank stray, RankCommand.Stop order) {
         on.receive(
                 new Line(this, "node"),
                 () ->

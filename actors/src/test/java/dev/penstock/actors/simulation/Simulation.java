@@ -1,21 +1,21 @@
 package dev.penstock.actors.simulation;
 
 import dev.penstock.actors.collective.CollectiveLibrary;
-import dev.penstock.actors.collective.CollectiveRegistry;
+import dev.penstock.actors.collective.shared.CollectiveRegistry;
+import dev.penstock.actors.dataplane.direct.TransferRegistry;
 import dev.penstock.actors.fault.FaultInjector;
 import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.actors.mirror.MirrorRegistry;
 import dev.penstock.actors.node.NodeInfo;
-import dev.penstock.actors.shard.RankBirth;
-import dev.penstock.actors.shard.RankEvent;
-import dev.penstock.actors.shard.RankResources;
-import dev.penstock.actors.spi.DeviceLossListener;
+import dev.penstock.actors.rank.RankAssignment;
+import dev.penstock.actors.rank.RankEvent;
+import dev.penstock.actors.rank.RankResources;
+import dev.penstock.actors.spi.DeviceFailureListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.supervisor.Effect;
 import dev.penstock.actors.supervisor.RunCoordinator;
-import dev.penstock.actors.transfer.TransferRegistry;
 import dev.penstock.cuda.kernels.ReferenceDevice;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -217,7 +217,7 @@ final class Simulation {
         process.after(world.between(0, 300 * World.MILLISECOND), () -> supervisor.introduceAll());
     }
 
-    SimRank open(SimProcess process, RankBirth birth, Consumer<RankEvent> ears) {
+    SimRank open(SimProcess process, RankAssignment birth, Consumer<RankEvent> ears) {
         int rank = birth.rank();
         if (process.ranks.stream()
                 .anyMatch(r -> r.birth.rank() == rank && r.birth.epoch() == birth.epoch())) {
@@ -236,7 +236,7 @@ final class Simulation {
                         CollectiveLibrary.NEVER,
                         new TransferRegistry(true),
                         _ -> {},
-                        DeviceLossListener.NONE);
+                        DeviceFailureListener.NONE);
         var hosted = new SimRank(world, process, birth, resources, ears, this::ended);
         process.ranks.add(hosted);
         return hosted;

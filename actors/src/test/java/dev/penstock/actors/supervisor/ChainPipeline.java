@@ -13,7 +13,7 @@ import dev.penstock.actors.dataplane.aeron.DriverSettings;
 import dev.penstock.actors.dataplane.aeron.EmbeddedDriver;
 import dev.penstock.actors.node.NodeActor;
 import dev.penstock.actors.node.NodeInfo;
-import dev.penstock.actors.shard.RankResources;
+import dev.penstock.actors.rank.RankResources;
 import dev.penstock.actors.spi.CheckpointStore;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.RankPlace;

@@ -5,10 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.node.NodeInfo;
-import dev.penstock.actors.shard.RankActivity;
-import dev.penstock.actors.shard.RankBirth;
-import dev.penstock.actors.shard.RankEvent;
-import dev.penstock.actors.shard.RankOrder;
+import dev.penstock.actors.rank.RankActivity;
+import dev.penstock.actors.rank.RankAssignment;
+import dev.penstock.actors.rank.RankCommand;
+import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.RecoveryReport;
@@ -39,7 +39,7 @@ final class CoordinatedRun implements RunListener {
     private final RecoveryPolicy policy;
     private final List<Effect> last = new ArrayList<>();
     private final List<Effect> all = new ArrayList<>();
-    private final List<RankOrder> told = new ArrayList<>();
+    private final List<RankCommand> told = new ArrayList<>();
     private final List<Long> committed = new ArrayList<>();
     private final List<String> stalls = new ArrayList<>();
     private List<RunMember> members = List.of();
@@ -49,7 +49,7 @@ final class CoordinatedRun implements RunListener {
     private Timeouts timeouts = Timeouts.DEFAULT;
     private RunSteps steps = new RunSteps(0, 4, 0, 0, 0, 0);
     private RunPlan plan;
-    private RankOrder.@Nullable BeginPass pass;
+    private RankCommand.@Nullable BeginPass pass;
     private Map<Integer, NodeInfo> asked = Map.of();
     private @Nullable RunOutcome outcome;
     private long nextPid = 100;
@@ -101,14 +101,15 @@ final class CoordinatedRun implements RunListener {
         all.addAll(effects);
         for (Effect effect : effects) {
             switch (effect) {
-                case Effect.TellRank(_, RankOrder order) -> {
+                case Effect.TellRank(_, RankCommand order) -> {
                     told.add(order);
                     epoch = Math.max(epoch, order.epoch());
-                    if (order instanceof RankOrder.BeginPass begin) {
+                    if (order instanceof RankCommand.BeginPass begin) {
                         pass = begin;
                     }
                 }
-                case Effect.HostRank(_, RankBirth birth) -> births.put(birth.rank(), birth.epoch());
+                case Effect.HostRank(_, RankAssignment birth) ->
+                        births.put(birth.rank(), birth.epoch());
                 case Effect.Notify(var call) -> call.accept(this);
                 case Effect.AskRoom(var nodes) -> asked = nodes;
                 case Effect.Finish(RunOutcome end) -> outcome = end;
@@ -170,7 +171,7 @@ final class CoordinatedRun implements RunListener {
 
     /** All ranks answer the pass under way. */
     CoordinatedRun passes() {
-        RankOrder.BeginPass begin = passUnderWay();
+        RankCommand.BeginPass begin = passUnderWay();
         for (int rank = 0; rank < ranks; rank++) {
             var loss = rank == ranks - 1 ? OptionalDouble.of(3) : OptionalDouble.empty();
             says(
@@ -286,7 +287,7 @@ final class CoordinatedRun implements RunListener {
         return List.copyOf(last);
     }
 
-    <T extends RankOrder> List<T> told(Class<T> type) {
+    <T extends RankCommand> List<T> told(Class<T> type) {
         return told.stream().filter(type::isInstance).map(type::cast).toList();
     }
 
@@ -301,14 +302,14 @@ final class CoordinatedRun implements RunListener {
                 .toList();
     }
 
-    List<RankBirth> births() {
+    List<RankAssignment> births() {
         return all.stream()
                 .filter(Effect.HostRank.class::isInstance)
                 .map(effect -> ((Effect.HostRank) effect).birth())
                 .toList();
     }
 
-    RankOrder.BeginPass passUnderWay() {
+    RankCommand.BeginPass passUnderWay() {
         return Objects.requireNonNull(pass, "no pass was begun");
     }
 

@@ -3,7 +3,7 @@ package dev.penstock.actors.supervisor;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.actors.fault.RecoveryPolicy;
-import dev.penstock.actors.shard.RankOrder;
+import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.Timeouts;
 import java.util.List;
@@ -45,11 +45,11 @@ class DeadNodesTest {
         run.take(run.coordinator.onNodeDied(OF_RANK_1, true, "its connection closed", run.now));
         assertThat(run.lastEffects()).contains(new Effect.RestartLink());
         run.prepared(0, 2, 3);
-        assertThat(run.told(RankOrder.Resume.class)).isEmpty();
+        assertThat(run.told(RankCommand.Resume.class)).isEmpty();
         run.take(run.coordinator.onLinkRestarted("", "/dev/shm/other", run.now));
 
-        assertThat(run.told(RankOrder.Resume.class))
-                .extracting(RankOrder.Resume::link)
+        assertThat(run.told(RankCommand.Resume.class))
+                .extracting(RankCommand.Resume::link)
                 .isEqualTo(List.of("/dev/shm/other", "/dev/shm/other", "/dev/shm/other"));
     }
 

@@ -5,11 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.node.NodeInfo;
-import dev.penstock.actors.shard.RankBirth;
-import dev.penstock.actors.shard.RankEvent;
-import dev.penstock.actors.shard.RankEvent.HeldState;
-import dev.penstock.actors.shard.RankOrder;
-import dev.penstock.actors.shard.RankStart;
+import dev.penstock.actors.rank.RankAssignment;
+import dev.penstock.actors.rank.RankCommand;
+import dev.penstock.actors.rank.RankEvent;
+import dev.penstock.actors.rank.RankEvent.HeldState;
+import dev.penstock.actors.rank.StateSource;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepResult;
@@ -59,9 +59,9 @@ class MirrorDecisionTest {
         kill(1);
         prepared(2, Map.of(0, state(0, 1, -1), 2, state(2, 1, -1), 3, state(3, 1, -1)));
 
-        RankBirth birth = births().getLast();
+        RankAssignment birth = births().getLast();
         assertThat(birth.rank()).isEqualTo(1);
-        assertThat(birth.start()).isEqualTo(new RankStart.FromMirror(2, 1));
+        assertThat(birth.start()).isEqualTo(new StateSource.FromMirror(2, 1));
         assertThat(hosts().getLast()).isEqualTo(node(2));
         // 1 and 2 share a process: 3 mirrors both; 0's mirror died with 1 and is made anew there
         assertThat(birth.mirrors().holders()).containsExactly(1, 3, 3, 0);
@@ -70,7 +70,7 @@ class MirrorDecisionTest {
                 .hasSize(3)
                 .allSatisfy(
                         resume -> {
-                            assertThat(resume.start()).isEqualTo(new RankStart.Kept());
+                            assertThat(resume.start()).isEqualTo(new StateSource.Kept());
                             assertThat(resume.mirrors()).isEqualTo(birth.mirrors());
                         });
     }
@@ -89,7 +89,8 @@ class MirrorDecisionTest {
 
         assertThat(lastOrder())
                 .isInstanceOfSatisfying(
-                        RankOrder.BeginPass.class, begin -> assertThat(begin.step()).isEqualTo(2));
+                        RankCommand.BeginPass.class,
+                        begin -> assertThat(begin.step()).isEqualTo(2));
     }
 
     @Test
@@ -99,7 +100,7 @@ class MirrorDecisionTest {
         kill(1);
         prepared(2, Map.of(0, state(0, 1, -1), 2, state(2, 0, 1), 3, state(3, 0, 1)));
 
-        assertThat(births().getLast().start()).isEqualTo(new RankStart.FromMirror(2, 1));
+        assertThat(births().getLast().start()).isEqualTo(new StateSource.FromMirror(2, 1));
         for (int rank : List.of(0, 2, 3)) {
             take(coordinator.onRankEvent(new RankEvent.Resumed(rank, 2, "device", "f"), ++now));
         }
@@ -112,7 +113,7 @@ class MirrorDecisionTest {
                         order ->
                                 assertThat(order)
                                         .isInstanceOfSatisfying(
-                                                RankOrder.Commit.class,
+                                                RankCommand.Commit.class,
                                                 commit -> assertThat(commit.step()).isEqualTo(1)));
     }
 
@@ -129,7 +130,7 @@ class MirrorDecisionTest {
                 .hasSize(2)
                 .allSatisfy(
                         resume -> {
-                            assertThat(resume.start()).isEqualTo(new RankStart.Fresh());
+                            assertThat(resume.start()).isEqualTo(new StateSource.Fresh());
                             assertThat(resume.mirrors().fills()).isEmpty();
                         });
     }
@@ -143,10 +144,11 @@ class MirrorDecisionTest {
         kill(3);
         prepared(3, Map.of(0, state(0, 1, -1), 2, state(2, 1, -1)));
 
-        List<RankBirth> last = births().subList(RANKS, births().size());
+        List<RankAssignment> last = births().subList(RANKS, births().size());
         assertThat(last)
-                .extracting(RankBirth::start)
-                .containsExactly(new RankStart.FromMirror(2, 1), new RankStart.FromMirror(0, 1));
+                .extracting(RankAssignment::start)
+                .containsExactly(
+                        new StateSource.FromMirror(2, 1), new StateSource.FromMirror(0, 1));
         assertThat(last.getFirst().mirrors().holders()).containsExactly(1, 3, 3, 1);
         assertThat(last.getFirst().mirrors().fills()).containsExactly(0, 1, 2, 3);
     }
@@ -168,7 +170,8 @@ class MirrorDecisionTest {
         assertThat(hosts()).as("the first placement alone").hasSize(RANKS);
         assertThat(resumes())
                 .hasSize(3)
-                .allSatisfy(resume -> assertThat(resume.start()).isEqualTo(new RankStart.Fresh()));
+                .allSatisfy(
+                        resume -> assertThat(resume.start()).isEqualTo(new StateSource.Fresh()));
     }
 
     @Test
@@ -209,7 +212,8 @@ class MirrorDecisionTest {
                 Map.of(0, List.of(state(3, 1, -1)), 2, List.of(state(1, -1, -1)), 3, List.of()));
 
         assertThat(resumes())
-                .allSatisfy(resume -> assertThat(resume.start()).isEqualTo(new RankStart.Fresh()));
+                .allSatisfy(
+                        resume -> assertThat(resume.start()).isEqualTo(new StateSource.Fresh()));
     }
 
     // ---- imagined ranks -------------------------------------------------------------------------
@@ -220,7 +224,7 @@ class MirrorDecisionTest {
     }
 
     private void passDone(int epoch) {
-        RankOrder.BeginPass begin = (RankOrder.BeginPass) lastOrder();
+        RankCommand.BeginPass begin = (RankCommand.BeginPass) lastOrder();
         for (int rank = 0; rank < RANKS; rank++) {
             var result =
                     new StepResult(
@@ -233,7 +237,7 @@ class MirrorDecisionTest {
     }
 
     private void stepDone(int epoch) {
-        RankOrder.Commit commit = (RankOrder.Commit) lastOrder();
+        RankCommand.Commit commit = (RankCommand.Commit) lastOrder();
         for (int rank = 0; rank < RANKS; rank++) {
             long[] none = new long[plan.training().program(rank).ops().size()];
             take(
@@ -296,25 +300,25 @@ class MirrorDecisionTest {
         }
     }
 
-    private List<RankOrder> orders() {
+    private List<RankCommand> orders() {
         return effects.stream()
                 .filter(Effect.TellRank.class::isInstance)
                 .map(effect -> ((Effect.TellRank) effect).order())
                 .toList();
     }
 
-    private RankOrder lastOrder() {
+    private RankCommand lastOrder() {
         return orders().getLast();
     }
 
-    private List<RankOrder.Resume> resumes() {
+    private List<RankCommand.Resume> resumes() {
         return orders().stream()
-                .filter(RankOrder.Resume.class::isInstance)
-                .map(RankOrder.Resume.class::cast)
+                .filter(RankCommand.Resume.class::isInstance)
+                .map(RankCommand.Resume.class::cast)
                 .toList();
     }
 
-    private List<RankBirth> births() {
+    private List<RankAssignment> births() {
         return effects.stream()
                 .filter(Effect.HostRank.class::isInstance)
                 .map(effect -> ((Effect.HostRank) effect).birth())

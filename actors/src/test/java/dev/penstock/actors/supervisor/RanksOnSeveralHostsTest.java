@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.fault.RecoveryPolicy;
-import dev.penstock.actors.shard.RankBirth;
-import dev.penstock.actors.shard.RankOrder;
+import dev.penstock.actors.rank.RankAssignment;
+import dev.penstock.actors.rank.RankCommand;
 import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
@@ -48,14 +48,14 @@ class RanksOnSeveralHostsTest {
         run.dies(1).prepared(0);
 
         assertThat(run.started()).containsExactly(Optional.of(1));
-        assertThat(run.told(RankOrder.Resume.class)).isEmpty(); // to whom would it open links?
+        assertThat(run.told(RankCommand.Resume.class)).isEmpty(); // to whom would it open links?
 
         run.announces(1, C);
 
-        assertThat(run.told(RankOrder.Resume.class))
+        assertThat(run.told(RankCommand.Resume.class))
                 .singleElement()
                 .satisfies(resume -> assertThat(resume.peers()).containsExactly(A, C));
-        RankBirth birth = run.births().getLast();
+        RankAssignment birth = run.births().getLast();
         assertThat(birth.rank()).isEqualTo(1);
         assertThat(birth.epoch()).isEqualTo(2);
         assertThat(birth.peers()).isEqualTo(List.of(A, C));

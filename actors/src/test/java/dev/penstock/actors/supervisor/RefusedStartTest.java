@@ -14,11 +14,11 @@ import dev.penstock.actors.dataplane.aeron.AeronSettings;
 import dev.penstock.actors.dataplane.aeron.DriverSettings;
 import dev.penstock.actors.dataplane.aeron.EmbeddedDriver;
 import dev.penstock.actors.mirror.MirrorLayout;
-import dev.penstock.actors.shard.RankBirth;
-import dev.penstock.actors.shard.RankResources;
-import dev.penstock.actors.shard.RankRunner;
-import dev.penstock.actors.shard.RankStart;
-import dev.penstock.actors.shard.RankStatus;
+import dev.penstock.actors.rank.RankAssignment;
+import dev.penstock.actors.rank.RankResources;
+import dev.penstock.actors.rank.RankRunner;
+import dev.penstock.actors.rank.RankStatus;
+import dev.penstock.actors.rank.StateSource;
 import dev.penstock.actors.spi.ForwardingStage;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RunPlan;
@@ -81,10 +81,10 @@ class RefusedStartTest {
                         plane,
                         new ChainPipeline("gpipe", SETTINGS));
         var birth =
-                new RankBirth(
+                new RankAssignment(
                         0,
                         0,
-                        new RankStart.Fresh(),
+                        new StateSource.Fresh(),
                         MirrorLayout.none(2),
                         List.of(0, 1), // apart: blocks of sums between processes
                         "",

@@ -5,8 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.node.NodeInfo;
-import dev.penstock.actors.shard.RankOrder;
-import dev.penstock.actors.shard.RankStart;
+import dev.penstock.actors.rank.RankCommand;
+import dev.penstock.actors.rank.StateSource;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunMember;
 import dev.penstock.actors.spi.RunOutcome;
@@ -34,7 +34,7 @@ class RunCoordinatorTest {
                 .allSatisfy(
                         effect ->
                                 assertThat(((Effect.TellRank) effect).order())
-                                        .isEqualTo(new RankOrder.Commit(1, 1, 1.0)));
+                                        .isEqualTo(new RankCommand.Commit(1, 1, 1.0)));
     }
 
     @Test
@@ -42,9 +42,9 @@ class RunCoordinatorTest {
         run.open().step().step().dies(2).prepared(0, 1, 3);
 
         assertThat(run.started()).containsExactly(Optional.of(2));
-        assertThat(run.told(RankOrder.Resume.class))
+        assertThat(run.told(RankCommand.Resume.class))
                 .hasSize(3)
-                .allSatisfy(order -> assertThat(order.start()).isEqualTo(new RankStart.Fresh()));
+                .allSatisfy(order -> assertThat(order.start()).isEqualTo(new StateSource.Fresh()));
 
         run.joins(2).resumed(0, 1, 3).opens(2);
 
@@ -94,13 +94,13 @@ class RunCoordinatorTest {
     void aDeathAfterACheckpointSendsEveryoneBackThere() {
         run.saveEvery(2).open().step().step().saves().published(2).step().dies(1).prepared(0, 2, 3);
 
-        assertThat(run.told(RankOrder.Resume.class))
+        assertThat(run.told(RankCommand.Resume.class))
                 .allSatisfy(
                         order ->
                                 assertThat(order.start())
-                                        .isEqualTo(new RankStart.FromCheckpoint(2)));
+                                        .isEqualTo(new StateSource.FromCheckpoint(2)));
         run.joins(1);
-        assertThat(run.births().getLast().start()).isEqualTo(new RankStart.FromCheckpoint(2));
+        assertThat(run.births().getLast().start()).isEqualTo(new StateSource.FromCheckpoint(2));
 
         run.resumed(0, 2, 3).opens(1);
 
@@ -112,23 +112,23 @@ class RunCoordinatorTest {
     @Test
     void theDecisionWaitsForACheckpointThatIsBeingPublished() {
         run.saveEvery(2).open().step().step().saves().dies(1).prepared(0, 2, 3);
-        assertThat(run.told(RankOrder.Resume.class)).isEmpty();
+        assertThat(run.told(RankCommand.Resume.class)).isEmpty();
 
         run.published(2);
 
-        assertThat(run.told(RankOrder.Resume.class))
+        assertThat(run.told(RankCommand.Resume.class))
                 .hasSize(3)
                 .allSatisfy(
                         order ->
                                 assertThat(order.start())
-                                        .isEqualTo(new RankStart.FromCheckpoint(2)));
+                                        .isEqualTo(new StateSource.FromCheckpoint(2)));
     }
 
     @Test
     void aBrokenLinkLosesNothingAndTheUncommittedStepIsDoneAgain() {
         run.open().step().linkLost(2).prepared(0, 1, 2, 3);
-        assertThat(run.told(RankOrder.Resume.class))
-                .allSatisfy(order -> assertThat(order.start()).isEqualTo(new RankStart.Kept()));
+        assertThat(run.told(RankCommand.Resume.class))
+                .allSatisfy(order -> assertThat(order.start()).isEqualTo(new StateSource.Kept()));
 
         run.resumed(0, 1, 2, 3);
 
@@ -143,11 +143,11 @@ class RunCoordinatorTest {
         run.take(run.coordinator.onLinkDied("killed", run.now));
         assertThat(run.lastEffects()).contains(new Effect.RestartLink());
         run.prepared(0, 1, 2, 3);
-        assertThat(run.told(RankOrder.Resume.class)).isEmpty();
+        assertThat(run.told(RankCommand.Resume.class)).isEmpty();
 
         run.take(run.coordinator.onLinkRestarted("", "/dev/shm/other", run.now));
 
-        assertThat(run.told(RankOrder.Resume.class))
+        assertThat(run.told(RankCommand.Resume.class))
                 .hasSize(4)
                 .allSatisfy(order -> assertThat(order.link()).isEqualTo("/dev/shm/other"));
     }
@@ -159,8 +159,8 @@ class RunCoordinatorTest {
 
         run.resumed(0, 1, 2, 3);
 
-        assertThat(run.told(RankOrder.Commit.class))
-                .contains(new RankOrder.Commit(2, 1, 1.0))
+        assertThat(run.told(RankCommand.Commit.class))
+                .contains(new RankCommand.Commit(2, 1, 1.0))
                 .filteredOn(commit -> commit.epoch() == 2)
                 .hasSize(4);
         run.stepDone(0).stepDone(1).stepDone(2).stepDone(3);
@@ -172,7 +172,7 @@ class RunCoordinatorTest {
         run.open().step().step().dies(2);
         run.prepared(0, 1).preparedWithMirror(3, 2, 2);
 
-        assertThat(run.births().getLast().start()).isEqualTo(new RankStart.FromMirror(3, 2));
+        assertThat(run.births().getLast().start()).isEqualTo(new StateSource.FromMirror(3, 2));
         run.hosted(2).resumed(0, 1, 3).opens(2);
 
         assertThat(run.recovery().restart()).isEqualTo(RecoveryReport.Restart.MIRROR);
@@ -184,7 +184,7 @@ class RunCoordinatorTest {
     void aSilentRankIsFencedWhenAMajorityIsHere() {
         run.open().step().silentBut(0, 1, 3).prepared(0, 1, 3);
 
-        assertThat(run.told(RankOrder.Fence.class)).hasSize(1);
+        assertThat(run.told(RankCommand.Fence.class)).hasSize(1);
         assertThat(run.started()).containsExactly(Optional.of(2));
         run.forgetTold();
         run.lease(2, 1); // the zombie wakes: nobody listens
@@ -194,12 +194,12 @@ class RunCoordinatorTest {
     @Test
     void withoutAMajorityTheRunParksUntilTheSilentOnesAreBack() {
         run.open().step().silentBut(0, 1).prepared(0, 1);
-        assertThat(run.told(RankOrder.Fence.class)).isEmpty();
-        assertThat(run.told(RankOrder.Resume.class)).isEmpty();
+        assertThat(run.told(RankCommand.Fence.class)).isEmpty();
+        assertThat(run.told(RankCommand.Resume.class)).isEmpty();
         assertThat(run.stalls().getLast()).contains("parked", "2 of 4", "rank 2", "rank 3");
 
         run.lease(2, 1).lease(3, 1);
-        assertThat(run.told(RankOrder.Prepare.class)).hasSize(4);
+        assertThat(run.told(RankCommand.Prepare.class)).hasSize(4);
         run.prepared(2, 3).resumed(0, 1, 2, 3);
 
         assertThat(run.recovery().stepsLost()).isZero();
@@ -209,7 +209,7 @@ class RunCoordinatorTest {
     @Test
     void aSecondDeathStartsTheRecoveryOverInAHigherEpoch() {
         run.open().step().dies(1).prepared(0, 2).dies(3);
-        assertThat(run.told(RankOrder.Prepare.class).getLast().epoch()).isEqualTo(3);
+        assertThat(run.told(RankCommand.Prepare.class).getLast().epoch()).isEqualTo(3);
 
         run.prepared(0, 2).joins(1).joins(3).resumed(0, 2).opens(1).opens(3);
 
@@ -223,7 +223,7 @@ class RunCoordinatorTest {
         run.open().step().dies(1);
         run.preparedIn(1, 0).preparedIn(1, 2).preparedIn(1, 3);
 
-        assertThat(run.told(RankOrder.Resume.class)).isEmpty();
+        assertThat(run.told(RankCommand.Resume.class)).isEmpty();
     }
 
     @Test
@@ -425,7 +425,7 @@ class RunCoordinatorTest {
         run.saveEvery(100).open().step().step().linkLost(1);
 
         run.take(run.coordinator.onInterrupt(run.now));
-        assertThat(run.told(RankOrder.Stop.class)).isEmpty();
+        assertThat(run.told(RankCommand.Stop.class)).isEmpty();
         run.prepared(0, 1, 2, 3).resumed(0, 1, 2, 3).saves().published(2).stopped(0, 1, 2, 3);
 
         assertThat(run.outcome()).isEqualTo(new RunOutcome.Interrupted(2));
@@ -438,7 +438,7 @@ class RunCoordinatorTest {
 
         run.prepared(0, 2, 3).take(run.coordinator.onTick(run.now));
 
-        assertThat(run.told(RankOrder.Stop.class)).isNotEmpty();
+        assertThat(run.told(RankCommand.Stop.class)).isNotEmpty();
     }
 
     @Test
@@ -447,6 +447,6 @@ class RunCoordinatorTest {
 
         run.take(run.coordinator.onInterrupt(run.now));
 
-        assertThat(run.told(RankOrder.Stop.class)).isNotEmpty();
+        assertThat(run.told(RankCommand.Stop.class)).isNotEmpty();
     }
 }

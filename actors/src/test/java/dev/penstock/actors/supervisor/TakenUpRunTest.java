@@ -8,9 +8,9 @@ import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.NodeInfo;
-import dev.penstock.actors.shard.RankEvent;
-import dev.penstock.actors.shard.RankOrder;
-import dev.penstock.actors.shard.RankStart;
+import dev.penstock.actors.rank.RankCommand;
+import dev.penstock.actors.rank.RankEvent;
+import dev.penstock.actors.rank.StateSource;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunPlan;
@@ -39,15 +39,15 @@ class TakenUpRunTest implements RunListener {
         for (int rank = 0; rank < RANKS; rank++) {
             prepared(rank, 1, 2);
         }
-        assertThat(orders(RankOrder.Resume.class))
+        assertThat(orders(RankCommand.Resume.class))
                 .hasSize(RANKS)
-                .allSatisfy(order -> assertThat(order.start()).isEqualTo(new RankStart.Kept()));
+                .allSatisfy(order -> assertThat(order.start()).isEqualTo(new StateSource.Kept()));
 
         allResume();
 
-        assertThat(orders(RankOrder.Commit.class))
+        assertThat(orders(RankCommand.Commit.class))
                 .hasSize(RANKS)
-                .containsOnly(new RankOrder.Commit(2, 2, 0.5));
+                .containsOnly(new RankCommand.Commit(2, 2, 0.5));
         for (int rank = 0; rank < RANKS; rank++) {
             stepDone(rank, 2);
         }
@@ -58,7 +58,7 @@ class TakenUpRunTest implements RunListener {
                             assertThat(report.step()).isEqualTo(2);
                             assertThat(report.loss()).isEqualTo(LOSS);
                         });
-        assertThat(orders(RankOrder.BeginPass.class))
+        assertThat(orders(RankCommand.BeginPass.class))
                 .allSatisfy(begin -> assertThat(begin.step()).isEqualTo(3));
     }
 
@@ -81,13 +81,13 @@ class TakenUpRunTest implements RunListener {
         found(1);
         prepared(0, 2, -1);
         prepared(1, 2, -1);
-        assertThat(orders(RankOrder.Resume.class)).isEmpty();
+        assertThat(orders(RankCommand.Resume.class)).isEmpty();
 
         take(coordinator.onNowhere(2, now));
 
-        assertThat(orders(RankOrder.Resume.class))
+        assertThat(orders(RankCommand.Resume.class))
                 .hasSize(2)
-                .allSatisfy(order -> assertThat(order.start()).isEqualTo(new RankStart.Fresh()));
+                .allSatisfy(order -> assertThat(order.start()).isEqualTo(new StateSource.Fresh()));
     }
 
     @Test
@@ -97,10 +97,10 @@ class TakenUpRunTest implements RunListener {
 
         afterALease(0);
 
-        assertThat(orders(RankOrder.Resume.class)).isEmpty();
+        assertThat(orders(RankCommand.Resume.class)).isEmpty();
         found(1);
         prepared(1, 2, -1);
-        assertThat(orders(RankOrder.Resume.class)).hasSize(2);
+        assertThat(orders(RankCommand.Resume.class)).hasSize(2);
     }
 
     @Test
@@ -110,7 +110,8 @@ class TakenUpRunTest implements RunListener {
         take(coordinator.onNode(node(9), List.of(new HostedRank(0, 1)), now));
 
         assertThat(effects)
-                .contains(new Effect.Dismiss(node(9), new HostedRank(0, 1), new RankOrder.Stop(2)));
+                .contains(
+                        new Effect.Dismiss(node(9), new HostedRank(0, 1), new RankCommand.Stop(2)));
     }
 
     @Test
@@ -186,7 +187,7 @@ class TakenUpRunTest implements RunListener {
 
     private void found(int rank) {
         take(coordinator.onNode(node(rank), List.of(new HostedRank(rank, 1)), now));
-        assertThat(effects).contains(new Effect.TellRank(rank, new RankOrder.Prepare(2)));
+        assertThat(effects).contains(new Effect.TellRank(rank, new RankCommand.Prepare(2)));
     }
 
     private void allAreFound() {
@@ -221,7 +222,7 @@ class TakenUpRunTest implements RunListener {
         }
     }
 
-    private <T extends RankOrder> List<T> orders(Class<T> type) {
+    private <T extends RankCommand> List<T> orders(Class<T> type) {
         return effects.stream()
                 .filter(Effect.TellRank.class::isInstance)
                 .map(effect -> ((Effect.TellRank) effect).order())

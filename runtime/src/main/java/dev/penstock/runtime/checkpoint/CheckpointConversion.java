@@ -2,6 +2,9 @@ package dev.penstock.runtime.checkpoint;
 
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
 import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.runtime.safetensors.StoredFileException;
+import dev.penstock.runtime.safetensors.StoredTensor;
+import dev.penstock.runtime.safetensors.StoredType;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -38,13 +41,13 @@ public final class CheckpointConversion {
      * @param run folder of the run that may go on from there; its checkpoint of this step does not
      *     exist yet
      * @param stageOf a parameter, from 0 to {@code stages - 1}
-     * @throws CheckpointException if it exists, or cannot be written; nothing is left then
+     * @throws StoredFileException if it exists, or cannot be written; nothing is left then
      */
     public SavedCheckpoint write(Path run, int stages, ToIntFunction<String> stageOf) {
         Path root = run.resolve(CheckpointFolders.FOLDER);
         Path folder = CheckpointFolders.of(root, step);
         if (Files.exists(folder)) {
-            throw new CheckpointException(
+            throw new StoredFileException(
                     folder, "expected no such checkpoint yet; try another folder");
         }
         boolean made = makeFolder(root);
@@ -54,12 +57,12 @@ public final class CheckpointConversion {
                 writeStage(directory, stage, stageOf).ifPresent(files::add);
             }
             directory.publish(step, files);
-        } catch (CheckpointException e) {
+        } catch (StoredFileException e) {
             removeIfEmpty(made, root, run);
             throw e;
         }
         SavedCheckpoint written = SavedCheckpoint.open(folder);
-        for (CheckpointException problem : written.verify()) {
+        for (StoredFileException problem : written.verify()) {
             throw problem;
         }
         return written;
@@ -111,7 +114,7 @@ public final class CheckpointConversion {
         try {
             Files.createDirectories(root);
         } catch (IOException e) {
-            throw CheckpointException.of(root, "make the folder", e);
+            throw StoredFileException.of(root, "make the folder", e);
         }
         return !there;
     }

@@ -5,6 +5,9 @@ import dev.penstock.actors.fault.SavePoint;
 import dev.penstock.actors.spi.CheckpointStore;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.runtime.safetensors.SafetensorsWriter;
+import dev.penstock.runtime.safetensors.Sha256;
+import dev.penstock.runtime.safetensors.StoredFileException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -28,7 +31,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>{@link #writeShard} is called by the shards' threads, in their processes; {@link #publish} by
  * the one supervisor. A shard's hash is taken on another thread while it is written. Failures are
- * {@link CheckpointException}s; the run may go on after one.
+ * {@link StoredFileException}s; the run may go on after one.
  */
 public final class CheckpointDirectory implements CheckpointStore, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(CheckpointDirectory.class);
@@ -134,14 +137,14 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
                     stage, file.getFileName().toString(), written.bytes(), written.sha256());
         } catch (IOException e) {
             throw given(folder, DiskSpace.failure(file, bytes, e));
-        } catch (CheckpointException e) {
+        } catch (StoredFileException e) {
             boolean written = e.getCause() != null;
             throw given(folder, written ? DiskSpace.failure(file, bytes, e) : e);
         }
     }
 
     /** The whole set is of no use any more, and on a full disk its space is wanted. */
-    private static CheckpointException given(Path folder, CheckpointException failure) {
+    private static StoredFileException given(Path folder, StoredFileException failure) {
         remove(folder);
         return failure;
     }
@@ -172,8 +175,8 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
             DurableFiles.move(partial, whole);
             faults.at(SavePoint.RENAMED, step);
         } catch (IOException e) {
-            throw given(partial, CheckpointException.of(whole, "publish the checkpoint", e));
-        } catch (CheckpointException e) {
+            throw given(partial, StoredFileException.of(whole, "publish the checkpoint", e));
+        } catch (StoredFileException e) {
             throw given(partial, e);
         }
         housekeeper.execute(() -> keepHouse(step));
@@ -185,7 +188,7 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
             Path file = partial.resolve(shard.file());
             expected.add(file);
             if (!Files.exists(file) || Files.size(file) != shard.bytes()) {
-                throw new CheckpointException(
+                throw new StoredFileException(
                         file, "expected %d bytes, found another file".formatted(shard.bytes()));
             }
         }
@@ -238,10 +241,10 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
 
     private static Optional<String> problemOf(Path folder) {
         try {
-            List<CheckpointException> problems = SavedCheckpoint.open(folder).verify();
+            List<StoredFileException> problems = SavedCheckpoint.open(folder).verify();
             problems.forEach(problem -> LOG.warn("{}", problem.getMessage()));
             return problems.stream().map(each -> String.valueOf(each.getMessage())).findFirst();
-        } catch (CheckpointException e) {
+        } catch (StoredFileException e) {
             LOG.warn("{}", e.getMessage());
             return Optional.of(String.valueOf(e.getMessage()));
         }

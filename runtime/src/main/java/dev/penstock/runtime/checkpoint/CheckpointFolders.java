@@ -1,5 +1,6 @@
 package dev.penstock.runtime.checkpoint;
 
+import dev.penstock.runtime.safetensors.StoredFileException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -72,12 +73,12 @@ public final class CheckpointFolders {
             }
             try {
                 SavedCheckpoint checkpoint = SavedCheckpoint.open(folder.path());
-                List<CheckpointException> problems = checkpoint.verify();
+                List<StoredFileException> problems = checkpoint.verify();
                 if (problems.isEmpty()) {
                     return Optional.of(checkpoint);
                 }
                 problems.forEach(problem -> ignored.accept(passedOver(problem)));
-            } catch (CheckpointException e) {
+            } catch (StoredFileException e) {
                 ignored.accept(passedOver(e));
             }
         }
@@ -90,7 +91,7 @@ public final class CheckpointFolders {
      * @param run folder of the run
      * @param ignored as for {@link #latest}
      * @return empty if the run ended before it had saved any
-     * @throws CheckpointException if there are checkpoints and none is whole
+     * @throws StoredFileException if there are checkpoints and none is whole
      */
     public static Optional<SavedCheckpoint> newestOf(Path run, Consumer<String> ignored) {
         Path root = run.resolve(FOLDER);
@@ -100,7 +101,7 @@ public final class CheckpointFolders {
                         .map(Folder::state)
                         .anyMatch(state -> state.isEmpty() || state.equals(REPLACED));
         if (newest.isEmpty() && saved) {
-            throw new CheckpointException(root, "none of the checkpoints here is whole");
+            throw new StoredFileException(root, "none of the checkpoints here is whole");
         }
         return newest;
     }
@@ -110,12 +111,12 @@ public final class CheckpointFolders {
      * folder or a folder of checkpoints. Reads it in full.
      *
      * @param ignored as for {@link #latest}
-     * @throws CheckpointException if there is none, or the one that was named is damaged
+     * @throws StoredFileException if there is none, or the one that was named is damaged
      */
     public static SavedCheckpoint find(Path path, Consumer<String> ignored) {
         if (Files.exists(path.resolve(Manifest.FILE))) {
             SavedCheckpoint named = SavedCheckpoint.open(path);
-            List<CheckpointException> problems = named.verify();
+            List<StoredFileException> problems = named.verify();
             if (!problems.isEmpty()) {
                 problems.stream().skip(1).forEach(more -> ignored.accept(more.getMessage()));
                 throw problems.getFirst();
@@ -126,14 +127,14 @@ public final class CheckpointFolders {
         return latest(Files.isDirectory(inRun) ? inRun : path, ignored)
                 .orElseThrow(
                         () ->
-                                new CheckpointException(
+                                new StoredFileException(
                                         path,
                                         "no checkpoint here; expected a run's folder, its "
                                                 + FOLDER
                                                 + " or one of them, such as step-000100"));
     }
 
-    private static String passedOver(CheckpointException problem) {
+    private static String passedOver(StoredFileException problem) {
         return problem.getMessage() + "; this checkpoint is ignored";
     }
 
@@ -151,7 +152,7 @@ public final class CheckpointFolders {
         } catch (NoSuchFileException e) {
             return List.of();
         } catch (IOException e) {
-            throw CheckpointException.of(root, "list the checkpoints", e);
+            throw StoredFileException.of(root, "list the checkpoints", e);
         }
         folders.sort(
                 Comparator.comparingLong(Folder::step).reversed().thenComparing(Folder::state));

@@ -2,6 +2,11 @@ package dev.penstock.runtime.checkpoint;
 
 import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.runtime.checkpoint.SavedTensor.Piece;
+import dev.penstock.runtime.safetensors.SafetensorsFile;
+import dev.penstock.runtime.safetensors.StoredFileException;
+import dev.penstock.runtime.safetensors.StoredTensor;
+import dev.penstock.runtime.safetensors.StoredType;
+import dev.penstock.runtime.safetensors.TensorFacts;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
@@ -36,7 +41,7 @@ public final class CheckpointReader implements ModelTensors {
      * Opens files that hold a set of tensors together.
      *
      * @param path that they are in, for messages
-     * @throws CheckpointException if one is malformed, or if the pieces of a tensor leave a hole or
+     * @throws StoredFileException if one is malformed, or if the pieces of a tensor leave a hole or
      *     overlap
      */
     public static CheckpointReader open(Path path, List<Path> files) {
@@ -53,7 +58,7 @@ public final class CheckpointReader implements ModelTensors {
             }
             requireCoverage(path, tensors.values());
             return new CheckpointReader(path, open, tensors);
-        } catch (CheckpointException e) {
+        } catch (StoredFileException e) {
             open.forEach(SafetensorsFile::close);
             throw e;
         }
@@ -70,7 +75,7 @@ public final class CheckpointReader implements ModelTensors {
                 List<Integer> shape = tensor.shape().isEmpty() ? List.of(1) : tensor.shape();
                 place = TensorPiece.all(shape);
             } else if (place.elements() != tensor.elements() || tensor.type() != StoredType.F32) {
-                throw new CheckpointException(
+                throw new StoredFileException(
                         file.path(),
                         "%s: expected %d elements of F32, got %s %s"
                                 .formatted(
@@ -93,7 +98,7 @@ public final class CheckpointReader implements ModelTensors {
                     problems.size() > SHOWN
                             ? "%n  and %d tensors more".formatted(problems.size() - SHOWN)
                             : "";
-            throw new CheckpointException(
+            throw new StoredFileException(
                     path,
                     "its files do not make whole tensors:\n  " + String.join("\n  ", shown) + more);
         }
@@ -118,7 +123,7 @@ public final class CheckpointReader implements ModelTensors {
     /**
      * Compares parameters and the optimizer's state with a model before anything is loaded.
      *
-     * @throws CheckpointException with every tensor that is missing, superfluous or of another
+     * @throws StoredFileException with every tensor that is missing, superfluous or of another
      *     shape
      */
     public void requireState(Gpt2Config model) {
@@ -149,7 +154,7 @@ public final class CheckpointReader implements ModelTensors {
     public void copy(String name, TensorPiece piece, MemorySegment destination) {
         SavedTensor tensor = tensors.get(name);
         if (tensor == null) {
-            throw new CheckpointException(path, "no tensor '" + name + "'");
+            throw new StoredFileException(path, "no tensor '" + name + "'");
         }
         tensor.copyTo(piece, destination);
     }

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.checkpoint;
 
+import dev.penstock.runtime.safetensors.StoredFileException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -12,22 +13,22 @@ final class DiskSpace {
      * Refuses early, before anything is written.
      *
      * @param file about to be written; its folder exists
-     * @throws CheckpointException if the disk says that it has less room than that
+     * @throws StoredFileException if the disk says that it has less room than that
      */
     static void require(Path file, long bytes) throws IOException {
         long free = free(file);
         if (free < bytes) {
-            throw new CheckpointException(file, refusal(bytes, free));
+            throw new StoredFileException(file, refusal(bytes, free));
         }
     }
 
     /** The failure of a write, with the figures that tell whether the disk was full. */
-    static CheckpointException failure(Path file, long bytes, Exception cause) {
+    static StoredFileException failure(Path file, long bytes, Exception cause) {
         try {
-            return new CheckpointException(
+            return new StoredFileException(
                     file, refusal(bytes, free(file)) + ": " + cause.getMessage(), cause);
         } catch (IOException e) {
-            return CheckpointException.of(file, "write the checkpoint", cause);
+            return StoredFileException.of(file, "write the checkpoint", cause);
         }
     }
 

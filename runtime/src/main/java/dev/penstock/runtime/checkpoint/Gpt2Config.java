@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.penstock.runtime.safetensors.StoredFileException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -35,16 +36,16 @@ public record Gpt2Config(
     /**
      * Reads a {@code config.json}.
      *
-     * @throws CheckpointException if it is not one, or asks for something that differs from the
+     * @throws StoredFileException if it is not one, or asks for something that differs from the
      *     GPT-2 that Penstock computes; all such things at once
      */
     public static Gpt2Config read(Path file) {
         try {
             return of(file, JSON.readTree(Files.readString(file, StandardCharsets.UTF_8)));
         } catch (JsonProcessingException e) {
-            throw new CheckpointException(file, "not JSON: " + e.getOriginalMessage(), e);
+            throw new StoredFileException(file, "not JSON: " + e.getOriginalMessage(), e);
         } catch (IOException e) {
-            throw CheckpointException.of(file, "read the model's shape", e);
+            throw StoredFileException.of(file, "read the model's shape", e);
         }
     }
 
@@ -65,7 +66,7 @@ public record Gpt2Config(
         expect(root, "scale_attn_weights", "true", problems);
         expect(root, "scale_attn_by_inverse_layer_idx", "false", problems);
         if (!problems.isEmpty()) {
-            throw new CheckpointException(
+            throw new StoredFileException(
                     file, "not a GPT-2 as Penstock knows it: " + String.join("; ", problems));
         }
         return config;

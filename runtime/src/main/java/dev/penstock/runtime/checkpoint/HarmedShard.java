@@ -2,6 +2,7 @@ package dev.penstock.runtime.checkpoint;
 
 import dev.penstock.actors.fault.SaveFaults;
 import dev.penstock.actors.fault.SavePoint;
+import dev.penstock.runtime.safetensors.SafetensorsWriter;
 import java.io.IOException;
 
 /**

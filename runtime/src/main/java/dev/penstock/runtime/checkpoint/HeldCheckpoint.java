@@ -1,5 +1,6 @@
 package dev.penstock.runtime.checkpoint;
 
+import dev.penstock.runtime.safetensors.StoredFileException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -27,7 +28,7 @@ public record HeldCheckpoint(Path path) implements AutoCloseable {
     /**
      * Holds a checkpoint until {@link #close}.
      *
-     * @throws CheckpointException if its run has just let go of it
+     * @throws StoredFileException if its run has just let go of it
      */
     public static HeldCheckpoint of(SavedCheckpoint checkpoint) {
         Path folder = checkpoint.path().toAbsolutePath();
@@ -41,7 +42,7 @@ public record HeldCheckpoint(Path path) implements AutoCloseable {
             return new HeldCheckpoint(held);
         } catch (NoSuchFileException e) {
             delete(holder);
-            throw new CheckpointException(
+            throw new StoredFileException(
                     folder, "expected a checkpoint, but its run has just let go of it; try again");
         } catch (IOException | UnsupportedOperationException e) {
             LOG.debug("{} cannot be held", folder, e);

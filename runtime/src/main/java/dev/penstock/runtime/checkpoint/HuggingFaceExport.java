@@ -1,5 +1,9 @@
 package dev.penstock.runtime.checkpoint;
 
+import dev.penstock.runtime.safetensors.SafetensorsFile;
+import dev.penstock.runtime.safetensors.SafetensorsWriter;
+import dev.penstock.runtime.safetensors.StoredFileException;
+import dev.penstock.runtime.safetensors.StoredTensor;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
@@ -23,7 +27,7 @@ public final class HuggingFaceExport {
      *
      * @param weights the file to write; its folder is made if it does not exist; files of the same
      *     names are replaced
-     * @throws CheckpointException if the tensors are not those of the model or cannot be written
+     * @throws StoredFileException if the tensors are not those of the model or cannot be written
      */
     public static void write(Path weights, Gpt2Config model, ModelTensors source) {
         source.requireParameters(model);
@@ -38,7 +42,7 @@ public final class HuggingFaceExport {
         try (SafetensorsFile written = SafetensorsFile.open(weights)) {
             for (StoredTensor tensor : tensors) {
                 if (written.tensor(tensor.name()).data().mismatch(tensor.data()) >= 0) {
-                    throw new CheckpointException(
+                    throw new StoredFileException(
                             weights,
                             tensor.name() + " came back with other bits; try another disk");
                 }
@@ -70,13 +74,13 @@ public final class HuggingFaceExport {
             DurableFiles.move(partial, weights);
         } catch (IOException e) {
             throw failed(partial, DiskSpace.failure(weights, bytes, e));
-        } catch (CheckpointException e) {
+        } catch (StoredFileException e) {
             throw failed(partial, e.getCause() == null ? e : DiskSpace.failure(weights, bytes, e));
         }
     }
 
     /** What was written is of no use, and on a full disk it is in the way. */
-    private static CheckpointException failed(Path partial, CheckpointException failure) {
+    private static StoredFileException failed(Path partial, StoredFileException failure) {
         try {
             Files.deleteIfExists(partial);
         } catch (IOException e) {

@@ -1,6 +1,9 @@
 package dev.penstock.runtime.checkpoint;
 
 import dev.penstock.actors.spi.TensorPiece;
+import dev.penstock.runtime.safetensors.SafetensorsFile;
+import dev.penstock.runtime.safetensors.StoredFileException;
+import dev.penstock.runtime.safetensors.StoredTensor;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
@@ -31,7 +34,7 @@ public final class HuggingFaceWeights implements ModelTensors {
      * Opens weights.
      *
      * @param path a safetensors file, or a folder with {@code model.safetensors}
-     * @throws CheckpointException if it cannot be read
+     * @throws StoredFileException if it cannot be read
      */
     public static HuggingFaceWeights open(Path path) {
         SafetensorsFile file =
@@ -46,7 +49,7 @@ public final class HuggingFaceWeights implements ModelTensors {
                     new StoredTensor(name, tensor.type(), tensor.shape(), tensor.data());
             if (tensors.put(name, renamed) != null) {
                 file.close();
-                throw new CheckpointException(
+                throw new StoredFileException(
                         path, name + " is there with and without '" + PREFIX + "'");
             }
         }
@@ -95,7 +98,7 @@ public final class HuggingFaceWeights implements ModelTensors {
     @Override
     public void copy(String name, TensorPiece piece, MemorySegment destination) {
         find(name)
-                .orElseThrow(() -> new CheckpointException(path(), "no tensor '" + name + "'"))
+                .orElseThrow(() -> new StoredFileException(path(), "no tensor '" + name + "'"))
                 .copyTo(piece, destination);
     }
 

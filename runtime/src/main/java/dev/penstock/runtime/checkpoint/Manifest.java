@@ -7,6 +7,8 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
+import dev.penstock.runtime.safetensors.Sha256;
+import dev.penstock.runtime.safetensors.StoredFileException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -64,31 +66,31 @@ public record Manifest(
     /**
      * Reads the manifest of a checkpoint.
      *
-     * @throws CheckpointException if it is missing, damaged or of another version
+     * @throws StoredFileException if it is missing, damaged or of another version
      */
     static Manifest read(Path checkpoint) {
         Path file = checkpoint.resolve(FILE);
         try {
             if (Files.size(file) > MAX_BYTES) {
-                throw new CheckpointException(file, "too large to be a manifest");
+                throw new StoredFileException(file, "too large to be a manifest");
             }
             JsonNode root = JSON.readTree(Files.readString(file, StandardCharsets.UTF_8));
             JsonNode content = root.path(CONTENT);
             if (!root.path(HASH).asText().equals(hash(content))) {
-                throw new CheckpointException(file, "damaged: its hash differs from its content");
+                throw new StoredFileException(file, "damaged: its hash differs from its content");
             }
             int version = content.path("formatVersion").asInt();
             if (version != FORMAT_VERSION) {
-                throw new CheckpointException(
+                throw new StoredFileException(
                         file,
                         "expected format version %d, got %d; use the Penstock that wrote it"
                                 .formatted(FORMAT_VERSION, version));
             }
             return JSON.treeToValue(content, Manifest.class);
         } catch (JsonProcessingException e) {
-            throw new CheckpointException(file, "damaged: " + e.getOriginalMessage(), e);
+            throw new StoredFileException(file, "damaged: " + e.getOriginalMessage(), e);
         } catch (IOException e) {
-            throw CheckpointException.of(file, "read the manifest", e);
+            throw StoredFileException.of(file, "read the manifest", e);
         }
     }
 

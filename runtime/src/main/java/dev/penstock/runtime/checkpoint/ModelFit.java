@@ -1,5 +1,8 @@
 package dev.penstock.runtime.checkpoint;
 
+import dev.penstock.runtime.safetensors.StoredFileException;
+import dev.penstock.runtime.safetensors.StoredTensor;
+import dev.penstock.runtime.safetensors.TensorFacts;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.List;
@@ -55,7 +58,7 @@ final class ModelFit {
         List<String> shown = problems.subList(0, Math.min(SHOWN, problems.size()));
         String more =
                 problems.size() > SHOWN ? "%n  and %d more".formatted(problems.size() - SHOWN) : "";
-        throw new CheckpointException(
+        throw new StoredFileException(
                 stored.path(),
                 "does not fit the model of this run:\n  " + String.join("\n  ", shown) + more);
     }

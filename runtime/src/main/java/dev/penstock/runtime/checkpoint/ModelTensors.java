@@ -1,6 +1,9 @@
 package dev.penstock.runtime.checkpoint;
 
 import dev.penstock.actors.spi.TensorPiece;
+import dev.penstock.runtime.safetensors.StoredFileException;
+import dev.penstock.runtime.safetensors.StoredTensor;
+import dev.penstock.runtime.safetensors.TensorFacts;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
@@ -40,7 +43,7 @@ public interface ModelTensors extends AutoCloseable {
      * parameters.
      *
      * @return false if it is not there
-     * @throws CheckpointException if it has another shape or does not hold real numbers
+     * @throws StoredFileException if it has another shape or does not hold real numbers
      */
     default boolean fill(String name, TensorPiece piece, MemorySegment destination) {
         Optional<? extends TensorFacts> found = find(name);
@@ -49,7 +52,7 @@ public interface ModelTensors extends AutoCloseable {
         }
         TensorFacts tensor = found.get();
         if (!tensor.shape().equals(piece.whole()) || !tensor.isFloatingPoint()) {
-            throw new CheckpointException(
+            throw new StoredFileException(
                     path(),
                     "%s: expected floating-point %s, got %s %s"
                             .formatted(name, piece.whole(), tensor.type(), tensor.shape()));
@@ -61,7 +64,7 @@ public interface ModelTensors extends AutoCloseable {
     /**
      * Compares all parameters with a model before anything is loaded.
      *
-     * @throws CheckpointException with every parameter that is missing, superfluous or of another
+     * @throws StoredFileException with every parameter that is missing, superfluous or of another
      *     shape
      */
     default void requireParameters(Gpt2Config model) {

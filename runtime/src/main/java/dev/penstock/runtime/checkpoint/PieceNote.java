@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.actors.spi.TensorPiece.Strip;
+import dev.penstock.runtime.safetensors.StoredFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -62,13 +63,13 @@ final class PieceNote {
      * Reads a note; nothing in it is believed before it is checked.
      *
      * @param file that it is from, for the message
-     * @throws CheckpointException if it is damaged or of another version
+     * @throws StoredFileException if it is damaged or of another version
      */
     static Map<String, TensorPiece> parse(Path file, String text) {
         try {
             JsonNode root = JSON.readTree(text);
             if (root.path("version").asInt() != VERSION) {
-                throw new CheckpointException(
+                throw new StoredFileException(
                         file,
                         "expected pieces of tensors in version %d, got %s; use the Penstock that wrote it"
                                 .formatted(VERSION, root.path("version")));
@@ -79,9 +80,9 @@ final class PieceNote {
             }
             return pieces;
         } catch (JsonProcessingException e) {
-            throw new CheckpointException(file, "damaged: " + KEY + " is not JSON", e);
+            throw new StoredFileException(file, "damaged: " + KEY + " is not JSON", e);
         } catch (IllegalArgumentException | ArithmeticException e) {
-            throw new CheckpointException(file, "damaged: " + KEY + ": " + e.getMessage(), e);
+            throw new StoredFileException(file, "damaged: " + KEY + ": " + e.getMessage(), e);
         }
     }
 

@@ -1,6 +1,8 @@
 package dev.penstock.runtime.checkpoint;
 
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
+import dev.penstock.runtime.safetensors.Sha256;
+import dev.penstock.runtime.safetensors.StoredFileException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -16,11 +18,11 @@ public record SavedCheckpoint(Path path, Manifest manifest) {
     /**
      * Reads the manifest of a checkpoint.
      *
-     * @throws CheckpointException if there is none or it is damaged
+     * @throws StoredFileException if there is none or it is damaged
      */
     public static SavedCheckpoint open(Path path) {
         if (!Files.isDirectory(path)) {
-            throw new CheckpointException(
+            throw new StoredFileException(
                     path, "expected the folder of a checkpoint such as checkpoints/step-000100");
         }
         return new SavedCheckpoint(path, Manifest.read(path));
@@ -37,8 +39,8 @@ public record SavedCheckpoint(Path path, Manifest manifest) {
      *
      * @return what is wrong, each naming its file; empty if all is well
      */
-    public List<CheckpointException> verify() {
-        List<CheckpointException> problems = new ArrayList<>();
+    public List<StoredFileException> verify() {
+        List<StoredFileException> problems = new ArrayList<>();
         for (ShardFile shard : manifest.shards()) {
             check(shard.file(), shard.bytes(), shard.sha256()).ifPresent(problems::add);
         }
@@ -46,33 +48,33 @@ public record SavedCheckpoint(Path path, Manifest manifest) {
         if (problems.isEmpty()) {
             try (CheckpointReader reader = read()) {
                 reader.requireState(manifest.model());
-            } catch (CheckpointException e) {
+            } catch (StoredFileException e) {
                 problems.add(e);
             }
         }
         return problems;
     }
 
-    private Optional<CheckpointException> check(String name, long bytes, String sha256) {
+    private Optional<StoredFileException> check(String name, long bytes, String sha256) {
         Path file = path.resolve(name);
         try {
             long size = Files.size(file);
             if (bytes >= 0 && size != bytes) {
                 return Optional.of(
-                        new CheckpointException(
+                        new StoredFileException(
                                 file, "expected %d bytes, got %d".formatted(bytes, size)));
             }
             String hash = Sha256.ofFile(file);
             return hash.equals(sha256)
                     ? Optional.empty()
                     : Optional.of(
-                            new CheckpointException(
+                            new StoredFileException(
                                     file,
                                     "damaged: expected SHA-256 %s, got %s"
                                             .formatted(sha256, hash)));
         } catch (IOException e) {
-            return Optional.of(CheckpointException.of(file, "read the file", e));
-        } catch (CheckpointException e) {
+            return Optional.of(StoredFileException.of(file, "read the file", e));
+        } catch (StoredFileException e) {
             return Optional.of(e);
         }
     }
@@ -80,7 +82,7 @@ public record SavedCheckpoint(Path path, Manifest manifest) {
     /**
      * Opens the tensors of all shards; hashes are not looked at.
      *
-     * @throws CheckpointException if a shard is missing or malformed, or if they do not make whole
+     * @throws StoredFileException if a shard is missing or malformed, or if they do not make whole
      *     tensors
      */
     public CheckpointReader read() {

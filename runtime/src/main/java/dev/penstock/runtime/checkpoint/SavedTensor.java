@@ -1,6 +1,9 @@
 package dev.penstock.runtime.checkpoint;
 
 import dev.penstock.actors.spi.TensorPiece;
+import dev.penstock.runtime.safetensors.StoredTensor;
+import dev.penstock.runtime.safetensors.StoredType;
+import dev.penstock.runtime.safetensors.TensorFacts;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;

@@ -3,6 +3,8 @@ package dev.penstock.runtime.checkpoint;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.TensorPiece;
+import dev.penstock.runtime.safetensors.StoredTensor;
+import dev.penstock.runtime.safetensors.StoredType;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;

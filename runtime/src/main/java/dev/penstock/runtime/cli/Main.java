@@ -1,5 +1,7 @@
 package dev.penstock.runtime.cli;
 
+import dev.penstock.runtime.cli.command.FailureHandler;
+import dev.penstock.runtime.cli.command.MisuseHandler;
 import picocli.CommandLine;
 
 /** Where the program starts. */
@@ -18,7 +20,7 @@ public final class Main {
     }
 
     /** All commands with their error handling; a test sets its own writers on it. */
-    static CommandLine commandLine() {
+    public static CommandLine commandLine() {
         CommandLine commandLine = new CommandLine(new PenstockCli());
         commandLine.setCaseInsensitiveEnumValuesAllowed(true);
         commandLine.setUsageHelpAutoWidth(true);

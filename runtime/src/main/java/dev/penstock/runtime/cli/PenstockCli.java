@@ -1,5 +1,28 @@
 package dev.penstock.runtime.cli;
 
+import dev.penstock.runtime.cli.about.CompletionCommand;
+import dev.penstock.runtime.cli.about.ConfigCommand;
+import dev.penstock.runtime.cli.about.DoctorCommand;
+import dev.penstock.runtime.cli.about.ManCommand;
+import dev.penstock.runtime.cli.about.VersionProvider;
+import dev.penstock.runtime.cli.checkpoint.CheckpointCommand;
+import dev.penstock.runtime.cli.cluster.AttachCommand;
+import dev.penstock.runtime.cli.cluster.CertsCommand;
+import dev.penstock.runtime.cli.cluster.LocalClusterCommand;
+import dev.penstock.runtime.cli.cluster.NodeCommand;
+import dev.penstock.runtime.cli.cluster.RebalanceCommand;
+import dev.penstock.runtime.cli.cluster.RunsCommand;
+import dev.penstock.runtime.cli.cluster.StopCommand;
+import dev.penstock.runtime.cli.plan.PlanCommand;
+import dev.penstock.runtime.cli.run.ExportCommand;
+import dev.penstock.runtime.cli.run.ReportCommand;
+import dev.penstock.runtime.cli.run.TopCommand;
+import dev.penstock.runtime.cli.run.UiCommand;
+import dev.penstock.runtime.cli.schedule.ScheduleCommand;
+import dev.penstock.runtime.cli.train.ChaosCommand;
+import dev.penstock.runtime.cli.train.EvaluateCommand;
+import dev.penstock.runtime.cli.train.GenerateCommand;
+import dev.penstock.runtime.cli.train.TrainCommand;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.cli;
 
+import dev.penstock.runtime.cli.command.ExitCode;
 import java.io.IOException;
 import java.io.PipedInputStream;
 import java.io.PipedOutputStream;
@@ -66,7 +67,7 @@ public final class Rehearsal {
                 .daemon()
                 .start(() -> Main.commandLine().execute(start.toArray(String[]::new)));
         awaitListener(port);
-        Main.commandLine().execute("train", config.toString(), "--seed", "127.0.0.1:" + port);
+        Main.commandLine().execute("train", config.toString(), "--cluster", "127.0.0.1:" + port);
     }
 
     private static void awaitListener(int port) throws IOException {

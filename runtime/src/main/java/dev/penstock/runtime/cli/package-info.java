@@ -1,6 +1,6 @@
 /**
- * The command line: one class per command, started by {@link dev.penstock.runtime.cli.Main}. The
- * only package that writes to the terminal.
+ * The program: {@link dev.penstock.runtime.cli.Main} starts the command line, whose commands are in
+ * the packages below. Only they write to the terminal.
  */
 @NullMarked
 package dev.penstock.runtime.cli;

@@ -3,7 +3,7 @@ package dev.penstock.runtime.cluster;
 import dev.penstock.actors.cluster.HostedRun;
 import dev.penstock.actors.dataplane.DataPlane;
 import dev.penstock.actors.dataplane.aeron.MediaDriverProcess;
-import dev.penstock.actors.shard.RankResources;
+import dev.penstock.actors.rank.RankResources;
 import dev.penstock.runtime.launch.NodeInterface;
 import dev.penstock.runtime.launch.RunAssembly;
 import java.nio.file.Path;

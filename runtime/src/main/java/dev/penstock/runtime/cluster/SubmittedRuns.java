@@ -4,7 +4,6 @@ import dev.penstock.actors.cluster.ClusterRun;
 import dev.penstock.actors.cluster.RunMaker;
 import dev.penstock.actors.cluster.RunRefusedException;
 import dev.penstock.actors.dataplane.DataPlaneException;
-import dev.penstock.runtime.checkpoint.CheckpointException;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.config.ConfigException;
@@ -18,6 +17,7 @@ import dev.penstock.runtime.launch.RunOptions;
 import dev.penstock.runtime.launch.RunStart;
 import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.metrics.RunDirectoryException;
+import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.schedules.validate.InvalidScheduleException;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
@@ -65,7 +65,7 @@ record SubmittedRuns(Path root, boolean secured, String clusterId) implements Ru
                                     .map(Problem::toString)
                                     .collect(Collectors.joining("\n")),
                     e);
-        } catch (CheckpointException
+        } catch (StoredFileException
                 | DataException
                 | DataPlaneException
                 | InvalidScheduleException

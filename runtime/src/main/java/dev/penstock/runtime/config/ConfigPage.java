@@ -44,7 +44,7 @@ public final class ConfigPage {
                                 """
                                 ## A cluster to plan for
 
-                                For `penstock plan --cluster`. `name` says what it is called; `nodes` is a list of sections.
+                                For `penstock plan --hardware`. `name` says what it is called; `nodes` is a list of sections.
                                 """,
                                 section("nodes", NodesSection.class),
                                 section("network", NetworkSection.class),

@@ -1,9 +1,9 @@
 package dev.penstock.runtime.config;
 
 import dev.penstock.actors.spi.RankGrid;
-import dev.penstock.schedules.generate.BackwardOrder;
-import dev.penstock.schedules.generate.GenerateOptions;
 import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.generate.base.BackwardOrder;
+import dev.penstock.schedules.generate.base.GenerateOptions;
 import dev.penstock.schedules.ir.ParsedSchedule;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;

@@ -70,7 +70,7 @@ final class ManagementChecks {
                     "discovery",
                     "cluster.seeds or a discovery",
                     "both",
-                    "remove cluster.seeds (or --seed), or set management.discovery = none");
+                    "remove cluster.seeds (or --cluster), or set management.discovery = none");
         }
         if (management.advertise().isEmpty() && management.host().equals("0.0.0.0")) {
             problem(

@@ -125,7 +125,7 @@ public final class NodeLoader {
                     "seeds",
                     "at least one seed to join",
                     "none",
-                    "start with --seed host:port");
+                    "start with --cluster host:port");
         }
         if (cluster.advertise().isEmpty() && cluster.bind().equals("0.0.0.0")) {
             problem(

@@ -1,7 +1,7 @@
 package dev.penstock.runtime.config;
 
 import dev.penstock.actors.collective.CollectiveForm;
-import dev.penstock.runtime.model.ZeroSettings;
+import dev.penstock.runtime.model.shape.ZeroSettings;
 import java.nio.file.Path;
 import java.util.Optional;
 

@@ -1,7 +1,7 @@
 package dev.penstock.runtime.config;
 
 import dev.penstock.schedules.generate.Generators;
-import dev.penstock.schedules.generate.SliceBalance;
+import dev.penstock.schedules.generate.base.SliceBalance;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;

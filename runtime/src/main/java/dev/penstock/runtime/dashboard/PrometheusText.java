@@ -32,7 +32,7 @@ final class PrometheusText {
             RunHead head,
             StepSeries.Row last,
             List<Long> plannedBytes,
-            RunStanding standing,
+            RunStatusView standing,
             Map<String, Long> happened)
             throws IOException {
         var text = new PrometheusText(head.name());
@@ -110,7 +110,7 @@ final class PrometheusText {
         metrics.add(gauge.build());
     }
 
-    private void leases(RunStanding standing) {
+    private void leases(RunStatusView standing) {
         var seconds =
                 GaugeSnapshot.builder()
                         .name("penstock_rank_lease_seconds")
@@ -148,9 +148,9 @@ final class PrometheusText {
         metrics.add(counter.build());
     }
 
-    private void checkpoint(List<RunStanding.Checkpoint> checkpoints) {
+    private void checkpoint(List<RunStatusView.Checkpoint> checkpoints) {
         if (!checkpoints.isEmpty()) {
-            RunStanding.Checkpoint last = checkpoints.getLast();
+            RunStatusView.Checkpoint last = checkpoints.getLast();
             gauge("checkpoint_step", "of the newest checkpoint", last.step());
             gauge("checkpoint_bytes", "size of the newest checkpoint", last.bytes());
             gauge("checkpoint_seconds", "taken by the newest checkpoint", last.micros() / MICROS);

@@ -122,7 +122,7 @@ public final class RunTop {
 
     /** Since the rank was last heard of, as told last. */
     private String lease(int rank) {
-        RunStanding standing = view.standing();
+        RunStatusView standing = view.standing();
         for (int i = 0; i < standing.leaseMillis().size(); i++) {
             if (i < standing.members().size() && standing.members().get(i).rank() == rank) {
                 return Quantities.format("%.1f s", standing.leaseMillis().get(i) / 1e3);

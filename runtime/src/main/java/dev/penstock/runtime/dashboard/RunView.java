@@ -67,7 +67,7 @@ final class RunView {
             List<double[]> rows,
             List<double[]> evaluations,
             List<Happening> happenings,
-            @Nullable RunStanding standing) {}
+            @Nullable RunStatusView standing) {}
 
     /** Curves as a whole. */
     record Curves(double[][] columns, List<double[]> evaluations, List<Happening> happenings) {}
@@ -185,7 +185,7 @@ final class RunView {
     }
 
     /** Members, links and checkpoints. */
-    synchronized RunStanding standing() {
+    synchronized RunStatusView standing() {
         return standing.now();
     }
 

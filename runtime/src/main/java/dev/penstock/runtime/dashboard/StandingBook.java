@@ -1,11 +1,11 @@
 package dev.penstock.runtime.dashboard;
 
-import dev.penstock.runtime.dashboard.RunStanding.Checkpoint;
+import dev.penstock.runtime.dashboard.RunStatusView.Checkpoint;
 import dev.penstock.runtime.events.RunEvent;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Keeps a {@link RunStanding} up to date. Not thread-safe. */
+/** Keeps a {@link RunStatusView} up to date. Not thread-safe. */
 final class StandingBook {
     private static final int CHECKPOINTS = 200;
     private static final String WHOLE = "whole";
@@ -18,8 +18,8 @@ final class StandingBook {
     private final List<Checkpoint> checkpoints = new ArrayList<>();
     private boolean news;
 
-    RunStanding now() {
-        return new RunStanding(
+    RunStatusView now() {
+        return new RunStatusView(
                 members, leaseMillis, leasesAt, links, linksStep, List.copyOf(checkpoints));
     }
 

@@ -1,10 +1,10 @@
 package dev.penstock.runtime.data;
 
 import dev.penstock.actors.spi.StepKind;
-import dev.penstock.runtime.checkpoint.CheckpointException;
-import dev.penstock.runtime.checkpoint.SafetensorsFile;
-import dev.penstock.runtime.checkpoint.StoredTensor;
-import dev.penstock.runtime.checkpoint.StoredType;
+import dev.penstock.runtime.safetensors.SafetensorsFile;
+import dev.penstock.runtime.safetensors.StoredFileException;
+import dev.penstock.runtime.safetensors.StoredTensor;
+import dev.penstock.runtime.safetensors.StoredType;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -46,7 +46,7 @@ final class TokenFile implements TrainingData {
                 throw new DataException(problems);
             }
             return new TokenFile(spec, tokens, sequences(stored));
-        } catch (CheckpointException e) {
+        } catch (StoredFileException e) {
             throw new DataException(
                     List.of(
                             new DataProblem(

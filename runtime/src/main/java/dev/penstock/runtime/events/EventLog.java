@@ -9,10 +9,10 @@ import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.runtime.metrics.Activity;
 import dev.penstock.runtime.metrics.ConfiguredSteps;
+import dev.penstock.runtime.metrics.Notices;
 import dev.penstock.runtime.metrics.PipelineMeter;
 import dev.penstock.runtime.metrics.StepMeasure;
 import dev.penstock.runtime.metrics.StepTimes;
-import dev.penstock.runtime.metrics.Told;
 import java.nio.file.Path;
 import java.time.InstantSource;
 import java.util.LinkedHashMap;
@@ -162,7 +162,7 @@ public final class EventLog implements RunListener, AutoCloseable {
         lines.append(
                 new RunEvent.Recovered(
                         clock.millis(),
-                        Told.recovery(report),
+                        Notices.recovery(report),
                         report.epoch(),
                         report.replaced(),
                         report.restart().name().toLowerCase(Locale.ROOT),
@@ -179,7 +179,7 @@ public final class EventLog implements RunListener, AutoCloseable {
 
     @Override
     public void onStraggler(int rank, long step, double factor) {
-        note(RunEvent.Noted.Kind.STRAGGLER, Told.straggler(rank, step, factor));
+        note(RunEvent.Noted.Kind.STRAGGLER, Notices.straggler(rank, step, factor));
     }
 
     /** Writes what is on its way, for a while at most. */

@@ -1,6 +1,6 @@
 package dev.penstock.runtime.inference;
 
-import dev.penstock.runtime.model.Feed;
+import dev.penstock.runtime.model.shape.Feed;
 import java.util.ArrayList;
 import java.util.List;
 

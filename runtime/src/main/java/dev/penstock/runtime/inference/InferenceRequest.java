@@ -1,6 +1,6 @@
 package dev.penstock.runtime.inference;
 
-import dev.penstock.runtime.model.Sampling;
+import dev.penstock.runtime.model.generation.Sampling;
 import java.util.List;
 import java.util.OptionalInt;
 

@@ -1,10 +1,10 @@
 package dev.penstock.runtime.inference;
 
 import dev.penstock.runtime.inference.Continuation.End;
-import dev.penstock.runtime.model.Feed;
-import dev.penstock.runtime.model.FeedRows;
-import dev.penstock.runtime.model.TextFeed;
-import dev.penstock.runtime.model.TokenSampler;
+import dev.penstock.runtime.model.generation.TextFeed;
+import dev.penstock.runtime.model.generation.TokenSampler;
+import dev.penstock.runtime.model.shape.Feed;
+import dev.penstock.runtime.model.shape.FeedRows;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;

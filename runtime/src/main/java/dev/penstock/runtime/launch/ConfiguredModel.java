@@ -4,18 +4,18 @@ import dev.penstock.runtime.checkpoint.Gpt2Config;
 import dev.penstock.runtime.config.DeviceSection;
 import dev.penstock.runtime.config.OptimizerSection;
 import dev.penstock.runtime.config.RunConfig;
-import dev.penstock.runtime.model.AdamWSettings;
-import dev.penstock.runtime.model.BatchShape;
-import dev.penstock.runtime.model.GptSettings;
-import dev.penstock.runtime.model.GptShape;
-import dev.penstock.runtime.model.LearningRate;
-import dev.penstock.runtime.model.Precision;
-import dev.penstock.runtime.model.StagePartition;
+import dev.penstock.runtime.model.shape.AdamWSettings;
+import dev.penstock.runtime.model.shape.BatchShape;
+import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.shape.GptShape;
+import dev.penstock.runtime.model.shape.LearningRate;
+import dev.penstock.runtime.model.shape.Precision;
+import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.util.Locale;
 
 /** The model that a configuration describes. */
-final class ConfiguredModel {
+public final class ConfiguredModel {
     private ConfiguredModel() {}
 
     static Tokenizer tokenizer(RunConfig config) {
@@ -54,7 +54,7 @@ final class ConfiguredModel {
     }
 
     /** An optimizer of no meaning. */
-    static AdamWSettings anyOptimizer() {
+    public static AdamWSettings anyOptimizer() {
         return new AdamWSettings(LearningRate.constant(1), 0.9, 0.95, 1e-8, 0, false);
     }
 

@@ -7,7 +7,7 @@ import dev.penstock.actors.dataplane.DataPlane;
 import dev.penstock.actors.dataplane.aeron.MediaDriverHandle;
 import dev.penstock.actors.node.NodeActor;
 import dev.penstock.actors.node.NodeInfo;
-import dev.penstock.actors.shard.RankResources;
+import dev.penstock.actors.rank.RankResources;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.supervisor.PipelineSupervisor.Command;
 import java.nio.file.Path;

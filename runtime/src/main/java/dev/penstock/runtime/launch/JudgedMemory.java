@@ -9,7 +9,7 @@ import dev.penstock.runtime.config.ParallelSection;
 import dev.penstock.runtime.config.Problem;
 import dev.penstock.runtime.config.Recompute;
 import dev.penstock.runtime.config.RunConfig;
-import dev.penstock.runtime.model.StageBytes;
+import dev.penstock.runtime.model.stage.StageBytes;
 import dev.penstock.runtime.report.MemoryPlan;
 import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.PassKind;

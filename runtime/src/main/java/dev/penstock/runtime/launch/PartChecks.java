@@ -1,7 +1,6 @@
 package dev.penstock.runtime.launch;
 
 import dev.penstock.actors.spi.RunPlan;
-import dev.penstock.runtime.checkpoint.CheckpointException;
 import dev.penstock.runtime.config.ConfigException;
 import dev.penstock.runtime.config.DraftConfig;
 import dev.penstock.runtime.config.LoadedConfig;
@@ -10,9 +9,11 @@ import dev.penstock.runtime.config.RunConfig;
 import dev.penstock.runtime.config.ScheduleFaults;
 import dev.penstock.runtime.data.TrainingData;
 import dev.penstock.runtime.launch.RunOptions.DumpRequest;
-import dev.penstock.runtime.model.GptSettings;
-import dev.penstock.runtime.model.GptStageFactory;
-import dev.penstock.runtime.model.ParameterSource;
+import dev.penstock.runtime.launch.devices.KernelMemory;
+import dev.penstock.runtime.model.parameters.ParameterSource;
+import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.stage.GptStageFactory;
+import dev.penstock.runtime.safetensors.StoredFileException;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -123,11 +124,11 @@ final class PartChecks {
                     opened.requireFit(ConfiguredModel.gpt2Config(config));
                 }
                 return Optional.of(opened);
-            } catch (CheckpointException e) {
+            } catch (StoredFileException e) {
                 opened.close();
                 throw e;
             }
-        } catch (CheckpointException e) {
+        } catch (StoredFileException e) {
             problems.add(
                     Problem.atOption(
                             option,

@@ -1,15 +1,15 @@
 package dev.penstock.runtime.launch;
 
 import dev.penstock.actors.collective.CollectiveForm;
-import dev.penstock.actors.collective.DataPlaneGroup;
+import dev.penstock.actors.collective.wire.DataPlaneGroup;
 import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.runtime.config.RunConfig;
-import dev.penstock.runtime.model.ActivationTraffic;
-import dev.penstock.runtime.model.GptSettings;
-import dev.penstock.runtime.model.ShardTraffic;
+import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.stage.ActivationTraffic;
+import dev.penstock.runtime.model.stage.ShardTraffic;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.simulate.ReplicaTraffic;
@@ -23,8 +23,8 @@ import java.util.stream.IntStream;
  * @param homes by rank, the lowest rank that lives in the same process: groups that live in one
  *     meet in shared memory, others may send round a ring
  */
-record PlannedTraffic(RunPlan plan, GptSettings model, List<Integer> homes) {
-    PlannedTraffic {
+public record PlannedTraffic(RunPlan plan, GptSettings model, List<Integer> homes) {
+    public PlannedTraffic {
         homes = List.copyOf(homes);
     }
 
@@ -37,7 +37,7 @@ record PlannedTraffic(RunPlan plan, GptSettings model, List<Integer> homes) {
     }
 
     /** Entry r is rank r's. */
-    List<StepTraffic> ofAllRanks() {
+    public List<StepTraffic> ofAllRanks() {
         return IntStream.range(0, plan.ranks()).mapToObj(this::of).toList();
     }
 

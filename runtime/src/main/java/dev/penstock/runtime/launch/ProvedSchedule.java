@@ -5,7 +5,7 @@ import dev.penstock.runtime.config.ConfiguredSchedule;
 import dev.penstock.runtime.config.LoadedConfig;
 import dev.penstock.runtime.config.Problem;
 import dev.penstock.runtime.config.ScheduleFaults;
-import dev.penstock.runtime.model.StageBudget;
+import dev.penstock.runtime.model.shape.StageBudget;
 import dev.penstock.schedules.ir.PassKind;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.InFlight;

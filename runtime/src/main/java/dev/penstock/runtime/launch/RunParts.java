@@ -8,7 +8,7 @@ import dev.penstock.runtime.config.LoadedConfig;
 import dev.penstock.runtime.config.Problem;
 import dev.penstock.runtime.config.RunConfig;
 import dev.penstock.runtime.data.TrainingData;
-import dev.penstock.runtime.model.GptSettings;
+import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.util.List;
 

@@ -9,8 +9,8 @@ import dev.penstock.cuda.device.Device;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.CheckpointReader;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
-import dev.penstock.runtime.model.GptStage;
-import dev.penstock.runtime.model.GptStageFactory;
+import dev.penstock.runtime.model.stage.GptStage;
+import dev.penstock.runtime.model.stage.GptStageFactory;
 import java.nio.file.Path;
 import java.util.List;
 

@@ -7,7 +7,7 @@ import akka.actor.typed.Behavior;
 import akka.actor.typed.javadsl.Behaviors;
 import dev.penstock.actors.node.NodeActor;
 import dev.penstock.actors.node.NodeInfo;
-import dev.penstock.actors.shard.RankResources;
+import dev.penstock.actors.rank.RankResources;
 import dev.penstock.actors.supervisor.PipelineSupervisor;
 import dev.penstock.runtime.config.ConfigLoader;
 import dev.penstock.runtime.config.LoadedConfig;

@@ -1,12 +1,12 @@
 package dev.penstock.runtime.launch;
 
-import dev.penstock.runtime.checkpoint.CheckpointException;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.CheckpointReader;
 import dev.penstock.runtime.checkpoint.Gpt2Config;
 import dev.penstock.runtime.checkpoint.HuggingFaceWeights;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
-import dev.penstock.runtime.model.ParameterSource;
+import dev.penstock.runtime.model.parameters.ParameterSource;
+import dev.penstock.runtime.safetensors.StoredFileException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.OptionalLong;
@@ -37,7 +37,7 @@ public final class StartingPoint implements AutoCloseable {
     /**
      * A checkpoint to go on from, weights to start from, or a fresh model.
      *
-     * @throws CheckpointException if it cannot be read
+     * @throws StoredFileException if it cannot be read
      */
     static StartingPoint of(RunStart asked) {
         if (asked.resume().isPresent()) {
@@ -60,7 +60,7 @@ public final class StartingPoint implements AutoCloseable {
             CheckpointReader reader = saved.read();
             return new StartingPoint(
                     saved.step(), reader::fill, reader::requireState, reader::close);
-        } catch (CheckpointException e) {
+        } catch (StoredFileException e) {
             OptionalLong step = CheckpointFolders.stepOf(checkpoint);
             if (evaluateOnly || step.isEmpty() || Files.exists(checkpoint)) {
                 throw e;
@@ -77,7 +77,7 @@ public final class StartingPoint implements AutoCloseable {
         return new StartingPoint(
                 step,
                 (_, _, _) -> {
-                    throw new CheckpointException(
+                    throw new StoredFileException(
                             checkpoint,
                             "expected the checkpoint that the run began with, but it is gone");
                 },
@@ -99,7 +99,7 @@ public final class StartingPoint implements AutoCloseable {
     /**
      * Compares with the model that is to start here.
      *
-     * @throws CheckpointException if what is there does not fit, naming every difference
+     * @throws StoredFileException if what is there does not fit, naming every difference
      */
     void requireFit(Gpt2Config model) {
         fit.accept(model);

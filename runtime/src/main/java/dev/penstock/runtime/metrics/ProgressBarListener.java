@@ -64,7 +64,7 @@ final class ProgressBarListener implements ProgressListener {
     public void onRecovery(RecoveryReport report) {
         figures.goBackTo(report.fromStep());
         tell();
-        above(Told.recovery(report));
+        above(Notices.recovery(report));
     }
 
     @Override
@@ -74,7 +74,7 @@ final class ProgressBarListener implements ProgressListener {
 
     @Override
     public void onStraggler(int rank, long step, double factor) {
-        above(Told.straggler(rank, step, factor));
+        above(Notices.straggler(rank, step, factor));
     }
 
     /** Draws the bar a last time and leaves it standing. */

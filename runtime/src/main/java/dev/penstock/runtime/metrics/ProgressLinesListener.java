@@ -53,7 +53,7 @@ final class ProgressLinesListener implements ProgressListener {
     @Override
     public void onRecovery(RecoveryReport report) {
         figures.goBackTo(report.fromStep());
-        out.println(Told.recovery(report));
+        out.println(Notices.recovery(report));
         lastLineStep = Math.min(lastLineStep, report.fromStep());
     }
 
@@ -64,7 +64,7 @@ final class ProgressLinesListener implements ProgressListener {
 
     @Override
     public void onStraggler(int rank, long step, double factor) {
-        out.println(Told.straggler(rank, step, factor));
+        out.println(Notices.straggler(rank, step, factor));
     }
 
     /** Tells how far the run came, if that was not told yet. */

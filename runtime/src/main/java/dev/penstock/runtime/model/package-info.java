@@ -1,8 +1,7 @@
 /**
- * GPT-2 as stages of a pipeline: shapes and partitions, parameters in Hugging Face's naming, the
- * layers with their forward and backward over token slices, the optimizer, and generation of text.
- * Start with {@link dev.penstock.runtime.model.GptStageFactory} and {@link
- * dev.penstock.runtime.model.StageLayers}.
+ * GPT-2 as stages of a pipeline, from {@link dev.penstock.runtime.model.shape} at the bottom to
+ * {@link dev.penstock.runtime.model.stage} and {@link dev.penstock.runtime.model.generation} at the
+ * top. The rest of the application sees these three only, and where parameters come from.
  */
 @NullMarked
 package dev.penstock.runtime.model;

@@ -51,8 +51,8 @@ record LineChart(String title, String yLabel, List<Series> series, int width, in
     }
 
     private String svg(String style) {
-        Range x = Range.of(series.stream().map(Series::x).toList(), 0);
-        Range y = Range.of(series.stream().map(Series::y).toList(), 0.05);
+        AxisRange x = AxisRange.of(series.stream().map(Series::x).toList(), 0);
+        AxisRange y = AxisRange.of(series.stream().map(Series::y).toList(), 0.05);
         StringBuilder svg = new StringBuilder();
         svg.append(
                 "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\">%s"
@@ -66,7 +66,7 @@ record LineChart(String title, String yLabel, List<Series> series, int width, in
         return svg.append("</svg>\n").toString();
     }
 
-    private void appendAxes(StringBuilder svg, Range x, Range y) {
+    private void appendAxes(StringBuilder svg, AxisRange x, AxisRange y) {
         AxisTicks yTicks = AxisTicks.between(y.low(), y.high(), height / 45);
         for (int i = 0; i < yTicks.values().size(); i++) {
             double at = yPixel(y, yTicks.values().get(i));
@@ -99,7 +99,7 @@ record LineChart(String title, String yLabel, List<Series> series, int width, in
                         .formatted(8, Markup.escape(yLabel)));
     }
 
-    private void appendSeries(StringBuilder svg, Series one, Range x, Range y) {
+    private void appendSeries(StringBuilder svg, Series one, AxisRange x, AxisRange y) {
         double[][] points = Thinning.thin(one.x(), one.y(), width);
         String colour = "c" + one.colour();
         if (one.look() == Look.POINTS) {
@@ -154,11 +154,11 @@ record LineChart(String title, String yLabel, List<Series> series, int width, in
         };
     }
 
-    private double xPixel(Range range, double value) {
+    private double xPixel(AxisRange range, double value) {
         return LEFT + range.share(value) * (width - LEFT - RIGHT);
     }
 
-    private double yPixel(Range range, double value) {
+    private double yPixel(AxisRange range, double value) {
         return height - BOTTOM - range.share(value) * (height - TOP - BOTTOM);
     }
 }

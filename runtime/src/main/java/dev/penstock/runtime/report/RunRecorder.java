@@ -4,9 +4,9 @@ import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.StepReport;
+import dev.penstock.runtime.metrics.Notices;
 import dev.penstock.runtime.metrics.Quantities;
 import dev.penstock.runtime.metrics.StepTimes;
-import dev.penstock.runtime.metrics.Told;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.MeasuredMeans;
 import dev.penstock.schedules.simulate.ProfileCosts;
@@ -108,7 +108,7 @@ public final class RunRecorder implements RunListener {
 
     @Override
     public void onRecovery(RecoveryReport report) {
-        recovered(Told.recovery(report), report.fromStep());
+        recovered(Notices.recovery(report), report.fromStep());
     }
 
     /** Steps that are done again are forgotten. */
@@ -127,7 +127,7 @@ public final class RunRecorder implements RunListener {
 
     @Override
     public void onStraggler(int rank, long step, double factor) {
-        slow(Told.straggler(rank, step, factor));
+        slow(Notices.straggler(rank, step, factor));
     }
 
     synchronized void slow(String told) {

@@ -1,8 +1,8 @@
 package dev.penstock.runtime.report;
 
 import dev.penstock.actors.spi.StepTraffic;
+import dev.penstock.runtime.metrics.Notices;
 import dev.penstock.runtime.metrics.Quantities;
-import dev.penstock.runtime.metrics.Told;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
@@ -84,7 +84,7 @@ final class TrafficTable {
                                                         .map(p -> " (" + said(p, ranks.get(rank)))
                                                         .map(text -> text + ")")
                                                         .orElse(""),
-                                                Told.traffic(ranks.get(rank))));
+                                                Notices.traffic(ranks.get(rank))));
     }
 
     private static String said(StepTraffic predicted, StepTraffic measured) {

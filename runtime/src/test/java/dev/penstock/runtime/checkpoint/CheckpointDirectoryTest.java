@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.TensorPiece;
+import dev.penstock.runtime.safetensors.StoredFileException;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
@@ -154,7 +155,7 @@ class CheckpointDirectoryTest {
 
         try (CheckpointReader reader = latest().read()) {
             assertThatThrownBy(() -> reader.requireParameters(deeper))
-                    .isInstanceOf(CheckpointException.class)
+                    .isInstanceOf(StoredFileException.class)
                     .hasMessageContaining("step-000001: does not fit the model of this run")
                     .hasMessageContaining("wte.weight: expected [12, 8], got [11, 8]")
                     .hasMessageContaining("h.3.mlp.c_fc.weight: expected [8, 32], got nothing");
@@ -180,7 +181,7 @@ class CheckpointDirectoryTest {
             Files.delete(root.resolve("step-000200.incomplete/stage-1.safetensors"));
 
             assertThatThrownBy(() -> directory.publish(200, shards))
-                    .isInstanceOf(CheckpointException.class)
+                    .isInstanceOf(StoredFileException.class)
                     .hasMessageContaining("stage-1.safetensors");
         }
         assertThat(names()).containsExactly("step-000100");
@@ -202,10 +203,10 @@ class CheckpointDirectoryTest {
 
         Files.writeString(first.resolve("stage-0.safetensors"), "x");
         assertThatThrownBy(() -> CheckpointFolders.find(first, ignored::add))
-                .isInstanceOf(CheckpointException.class)
+                .isInstanceOf(StoredFileException.class)
                 .hasMessageContaining("step-000100/stage-0.safetensors");
         assertThatThrownBy(() -> CheckpointFolders.find(root.resolve("x"), ignored::add))
-                .isInstanceOf(CheckpointException.class)
+                .isInstanceOf(StoredFileException.class)
                 .hasMessageContaining("no checkpoint here");
     }
 
@@ -213,7 +214,7 @@ class CheckpointDirectoryTest {
     void aRunWithoutCheckpointsHasNone() {
         assertThat(CheckpointFolders.latest(root.resolve("none"), ignored::add)).isEmpty();
         assertThatThrownBy(() -> SavedCheckpoint.open(root.resolve("step-000001")))
-                .isInstanceOf(CheckpointException.class)
+                .isInstanceOf(StoredFileException.class)
                 .hasMessageContaining("expected the folder of a checkpoint");
     }
 

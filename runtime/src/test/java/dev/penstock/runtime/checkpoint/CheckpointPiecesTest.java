@@ -7,6 +7,10 @@ import dev.penstock.actors.spi.CheckpointStore.ShardFile;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.actors.spi.TensorPiece.Strip;
+import dev.penstock.runtime.safetensors.SafetensorsFile;
+import dev.penstock.runtime.safetensors.SafetensorsWriter;
+import dev.penstock.runtime.safetensors.StoredFileException;
+import dev.penstock.runtime.safetensors.StoredTensor;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
@@ -168,7 +172,7 @@ class CheckpointPiecesTest {
             throw new UncheckedIOException(e);
         }
         assertThatThrownBy(() -> CheckpointReader.open(root, List.of(file)))
-                .isInstanceOf(CheckpointException.class)
+                .isInstanceOf(StoredFileException.class)
                 .hasMessageContaining(message);
     }
 

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.penstock.runtime.safetensors.StoredFileException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -27,7 +28,7 @@ class DiskFullTest {
                         run.save(directory, 100);
 
                         assertThatThrownBy(() -> run.save(directory, 200))
-                                .isInstanceOf(CheckpointException.class)
+                                .isInstanceOf(StoredFileException.class)
                                 .hasMessageMatching(
                                         "(?s).*stage-0.safetensors: cannot write the checkpoint:"
                                                 + " [0-9,]+ bytes wanted, [0-9,]+ free.*");
@@ -48,7 +49,7 @@ class DiskFullTest {
                         run.save(directory, 100);
 
                         assertThatThrownBy(() -> run.save(directory, 200))
-                                .isInstanceOf(CheckpointException.class)
+                                .isInstanceOf(StoredFileException.class)
                                 .hasMessageContaining("No space left on device");
                     }
                     expectStep100Only();

@@ -3,6 +3,7 @@ package dev.penstock.runtime.checkpoint;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.penstock.runtime.safetensors.StoredFileException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -46,7 +47,7 @@ class HeldCheckpointTest {
         save(200);
 
         assertThatThrownBy(() -> HeldCheckpoint.of(gone))
-                .isInstanceOf(CheckpointException.class)
+                .isInstanceOf(StoredFileException.class)
                 .hasMessageContaining("step-000100")
                 .hasMessageContaining("try again");
         assertThat(namesInRoot()).containsExactly("step-000200");

@@ -6,6 +6,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.penstock.actors.spi.TensorPiece;
+import dev.penstock.runtime.safetensors.SafetensorsFile;
+import dev.penstock.runtime.safetensors.SafetensorsWriter;
+import dev.penstock.runtime.safetensors.StoredFileException;
+import dev.penstock.runtime.safetensors.StoredTensor;
+import dev.penstock.runtime.safetensors.StoredType;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -104,7 +109,7 @@ class HuggingFaceTest {
                 """);
 
         assertThatThrownBy(() -> Gpt2Config.read(config))
-                .isInstanceOf(CheckpointException.class)
+                .isInstanceOf(StoredFileException.class)
                 .hasMessageContaining("vocab_size: expected a whole number from 1, got nothing")
                 .hasMessageContaining("n_layer: expected a whole number from 1, got \"two\"")
                 .hasMessageContaining("model_type: expected gpt2, got \"gpt_neo\"")
@@ -170,7 +175,7 @@ class HuggingFaceTest {
         try (HuggingFaceWeights untied =
                 HuggingFaceWeights.open(GOLDEN.resolve("untied.init.safetensors"))) {
             assertThatThrownBy(() -> untied.requireParameters(TIED))
-                    .isInstanceOf(CheckpointException.class)
+                    .isInstanceOf(StoredFileException.class)
                     .hasMessageContaining("try model.tied = false");
         }
         try (HuggingFaceWeights tied =

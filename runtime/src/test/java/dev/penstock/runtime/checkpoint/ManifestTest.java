@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
 import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.runtime.safetensors.Sha256;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -3,6 +3,9 @@ package dev.penstock.runtime.checkpoint;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.fail;
 
+import dev.penstock.runtime.safetensors.SafetensorsFile;
+import dev.penstock.runtime.safetensors.StoredFileException;
+import dev.penstock.runtime.safetensors.StoredTensor;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
@@ -79,7 +82,7 @@ class SafetensorsFuzzTest {
                 }
             }
             return false;
-        } catch (CheckpointException e) {
+        } catch (StoredFileException e) {
             assertThat(e).hasMessageContaining(path.getFileName().toString());
             return true;
         } catch (RuntimeException e) {

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
 import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.runtime.safetensors.StoredFileException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -146,7 +147,7 @@ class TornCheckpointTest {
             Files.write(manifest, damaged);
             try {
                 SavedCheckpoint.open(root.resolve("step-000200"));
-            } catch (CheckpointException e) {
+            } catch (StoredFileException e) {
                 assertThat(e).hasMessageContaining("manifest.json");
             }
         }

@@ -9,13 +9,13 @@ import picocli.CommandLine;
  * Runs the command line inside the test and catches what it prints: as in a process, what nobody
  * flushed is not seen.
  */
-record Cli(int exitCode, String out, String err) {
+public record Cli(int exitCode, String out, String err) {
 
-    static Cli run(String... arguments) {
+    public static Cli run(String... arguments) {
         return run(Main.commandLine(), arguments);
     }
 
-    static Cli run(CommandLine commandLine, String... arguments) {
+    public static Cli run(CommandLine commandLine, String... arguments) {
         StringWriter out = new StringWriter();
         StringWriter err = new StringWriter();
         commandLine.setOut(new PrintWriter(new BufferedWriter(out), true));

@@ -15,7 +15,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * launcher does, with the cache of classes that those flags name and the first use makes; otherwise
  * this class path.
  */
-final class ForkedJava {
+public final class ForkedJava {
     private static final String PACKAGED = System.getProperty("penstock.packaged", "");
     private static final String CACHE = "-XX:AOTCache";
     private static final AtomicBoolean REHEARSED = new AtomicBoolean();
@@ -26,7 +26,7 @@ final class ForkedJava {
     /**
      * @param flags more of them for the Java machine
      */
-    static List<String> command(String... flags) throws IOException {
+    public static List<String> command(String... flags) throws IOException {
         List<String> command = new ArrayList<>();
         // a shell may have started this process with interrupts ignored, which a child inherits
         command.addAll(List.of("env", "--default-signal=INT"));

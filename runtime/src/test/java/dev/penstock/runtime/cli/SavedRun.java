@@ -17,13 +17,13 @@ import java.util.List;
 import java.util.Random;
 
 /** Writes a run's folder with one checkpoint of a tiny byte-level model with random weights. */
-final class SavedRun {
-    static final Gpt2Config MODEL = new Gpt2Config(256, 16, 8, 1, 2, true);
+public final class SavedRun {
+    public static final Gpt2Config MODEL = new Gpt2Config(256, 16, 8, 1, 2, true);
 
     private SavedRun() {}
 
     /** The checkpoint's folder. */
-    static Path write(Path runDirectory, long step) {
+    public static Path write(Path runDirectory, long step) {
         Path root = runDirectory.resolve(CheckpointFolders.FOLDER);
         try (DeviceScope memory = CpuScope.root("test", Long.MAX_VALUE, false);
                 CheckpointDirectory directory =

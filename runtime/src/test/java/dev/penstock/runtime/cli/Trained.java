@@ -10,39 +10,39 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** What a training run left behind. */
-record Trained(Path directory, int exitCode, String out, String err) {
+public record Trained(Path directory, int exitCode, String out, String err) {
 
     /** Losses of all steps, in order. */
-    List<Double> losses() {
+    public List<Double> losses() {
         return lines(directory, "step").stream().map(line -> line.get("loss").asDouble()).toList();
     }
 
     /** Global gradient norms of all steps before clipping, in order. */
-    List<Double> gradientNorms() {
+    public List<Double> gradientNorms() {
         return lines(directory, "step").stream()
                 .map(line -> line.get("gradientNorm").asDouble())
                 .toList();
     }
 
     /** Tokens that every step trained on, in order. */
-    List<Long> tokens() {
+    public List<Long> tokens() {
         return lines(directory, "step").stream().map(line -> line.get("tokens").asLong()).toList();
     }
 
     /** Step and exact loss of every step. */
-    List<String> lossBits() {
+    public List<String> lossBits() {
         return lossBits(directory);
     }
 
     /** Step and exact loss of every step of the run in this directory so far. */
-    static List<String> lossBits(Path directory) {
+    public static List<String> lossBits(Path directory) {
         return lines(directory, "step").stream()
                 .map(line -> line.get("step").asLong() + " " + line.get("lossBits").asText())
                 .toList();
     }
 
     /** Step and exact loss of every evaluation. */
-    List<String> validationBits() {
+    public List<String> validationBits() {
         return lines(directory, "evaluation").stream()
                 .map(
                         line ->
@@ -53,17 +53,17 @@ record Trained(Path directory, int exitCode, String out, String err) {
     }
 
     /** The recoveries of the run, as its metrics tell of them. */
-    List<JsonNode> recoveries() {
+    public List<JsonNode> recoveries() {
         return recoveries(directory);
     }
 
     /** The recoveries of the run in this directory so far. */
-    static List<JsonNode> recoveries(Path directory) {
+    public static List<JsonNode> recoveries(Path directory) {
         return lines(directory, "recovery");
     }
 
     /** What came of the run, for programs. */
-    JsonNode summary() {
+    public JsonNode summary() {
         try {
             return new ObjectMapper().readTree(directory.resolve("summary.json").toFile());
         } catch (IOException e) {
@@ -72,14 +72,14 @@ record Trained(Path directory, int exitCode, String out, String err) {
     }
 
     /** By rank and step: what it sent to others, by use; nothing where a use has no bytes. */
-    List<List<JsonNode>> sentBytes() {
+    public List<List<JsonNode>> sentBytes() {
         return lines(directory, "step").stream()
                 .map(line -> line.get("sentBytesByUse").valueStream().toList())
                 .toList();
     }
 
     /** Most device memory that each rank ever held. */
-    List<Long> peakBytes() {
+    public List<Long> peakBytes() {
         List<Long> peaks = new ArrayList<>();
         lines(directory, "step").getLast().get("peakBytes").forEach(n -> peaks.add(n.asLong()));
         return peaks;

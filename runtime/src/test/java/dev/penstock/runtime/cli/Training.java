@@ -1,5 +1,6 @@
 package dev.penstock.runtime.cli;
 
+import dev.penstock.runtime.cli.command.ExitCode;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.URISyntaxException;
@@ -13,7 +14,7 @@ import java.util.Random;
 import java.util.stream.Collectors;
 
 /** A training run of a tiny model, described in a file and started by the train command. */
-final class Training {
+public final class Training {
     private static final List<String> WORDS =
             List.of("valve", "river", "turbine", "gate", "flows", "opens", "under", "the", "stage");
 
@@ -35,7 +36,7 @@ final class Training {
      *
      * @param folder for the configuration and the run, one folder for each run
      */
-    static Training golden(Path folder, boolean tied) {
+    public static Training golden(Path folder, boolean tied) {
         String variant = tied ? "tied" : "untied";
         return new Training(
                         folder,
@@ -57,7 +58,7 @@ final class Training {
     }
 
     /** Twelve steps on a small text from random weights, with evaluations and checkpoints. */
-    static Training onText(Path folder) {
+    public static Training onText(Path folder) {
         write(folder.resolve("text.txt"), text(20_000));
         return new Training(
                 folder,
@@ -76,7 +77,7 @@ final class Training {
     }
 
     /** Sentences drawn from few words, so that a tiny model learns something of them. */
-    static String text(int characters) {
+    public static String text(int characters) {
         Random random = new Random(3);
         StringBuilder text = new StringBuilder();
         while (text.length() < characters) {
@@ -87,7 +88,7 @@ final class Training {
     }
 
     /** A file of the golden run. */
-    static Path golden(String name) {
+    public static Path golden(String name) {
         try {
             return Path.of(
                     Objects.requireNonNull(Training.class.getResource("/golden/" + name)).toURI());
@@ -97,46 +98,46 @@ final class Training {
     }
 
     /** Overrides a key, as {@code --set} does. */
-    Training set(String... more) {
+    public Training set(String... more) {
         settings.addAll(List.of(more));
         return this;
     }
 
     /** Adds options of the train command. */
-    Training option(String... more) {
+    public Training option(String... more) {
         options.addAll(List.of(more));
         return this;
     }
 
     /** Starts from these weights. */
-    Training init(Path file) {
+    public Training init(Path file) {
         weights = Optional.of(file);
         return this;
     }
 
     /** Goes on with the run that was started before. */
-    Training resume() {
+    public Training resume() {
         weights = Optional.empty();
         return option("--resume");
     }
 
     /** Where the run's files are. */
-    Path directory() {
+    public Path directory() {
         return directory;
     }
 
     /** The configuration file. */
-    Path configuration() {
+    public Path configuration() {
         return configuration;
     }
 
     /** Keys that {@link #set} overrode. */
-    List<String> settings() {
+    public List<String> settings() {
         return List.copyOf(settings);
     }
 
     /** The arguments of the program. */
-    List<String> arguments() {
+    public List<String> arguments() {
         List<String> arguments = new ArrayList<>();
         arguments.addAll(List.of("train", configuration.toString()));
         arguments.addAll(List.of("--run-dir", directory.toString()));
@@ -147,7 +148,7 @@ final class Training {
     }
 
     /** Runs inside this process, whatever comes of it. */
-    Trained run() {
+    public Trained run() {
         try {
             ForkedJava.asLaunched();
         } catch (IOException e) {
@@ -158,7 +159,7 @@ final class Training {
     }
 
     /** Runs inside this process to a good end. */
-    Trained complete() {
+    public Trained complete() {
         Trained trained = run();
         if (trained.exitCode() != ExitCode.OK) {
             throw new AssertionError(

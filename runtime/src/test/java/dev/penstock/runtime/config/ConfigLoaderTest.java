@@ -3,7 +3,7 @@ package dev.penstock.runtime.config;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
-import dev.penstock.schedules.generate.SliceBalance;
+import dev.penstock.schedules.generate.base.SliceBalance;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

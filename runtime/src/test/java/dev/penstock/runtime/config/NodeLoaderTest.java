@@ -135,7 +135,7 @@ class NodeLoaderTest {
                     cluster { role = seed, bind = "192.0.2.1" }       | cluster.bind | cluster.insecure = true
                     cluster { role = seed, data-host = "192.0.2.1" }  | cluster.data-host | or TLS
                     cluster { role = seed, bind = "0.0.0.0", insecure = true } | cluster.advertise | add cluster.advertise
-                    cluster { role = worker }                         | cluster.seeds | --seed host:port
+                    cluster { role = worker }                         | cluster.seeds | --cluster host:port
                     cluster { seeds = ["nowhere"] }                   | cluster.seeds | "nowhere"
                     cluster { seeds = ["a:99999"] }                   | cluster.seeds | host:port
                     cluster { role = king }                           | cluster.role | one of seed, worker, both

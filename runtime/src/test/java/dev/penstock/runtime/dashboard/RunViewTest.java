@@ -157,7 +157,7 @@ class RunViewTest {
         view.apply(new RunEvent.Members(1, List.of(member)));
         view.apply(new RunEvent.Leases(2, List.of(120L)));
 
-        RunStanding told = Objects.requireNonNull(view.update().standing());
+        RunStatusView told = Objects.requireNonNull(view.update().standing());
 
         assertThat(told.members()).containsExactly(member);
         assertThat(told.leaseMillis()).containsExactly(120L);

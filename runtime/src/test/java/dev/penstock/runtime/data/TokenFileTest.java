@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.penstock.actors.spi.StepKind;
-import dev.penstock.runtime.checkpoint.SafetensorsFile;
-import dev.penstock.runtime.checkpoint.StoredTensor;
+import dev.penstock.runtime.safetensors.SafetensorsFile;
+import dev.penstock.runtime.safetensors.StoredTensor;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;

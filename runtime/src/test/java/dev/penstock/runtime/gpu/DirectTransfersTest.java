@@ -11,9 +11,9 @@ import dev.penstock.actors.dataplane.FrameListener;
 import dev.penstock.actors.dataplane.Inbound;
 import dev.penstock.actors.dataplane.OfferResult;
 import dev.penstock.actors.dataplane.Outbound;
-import dev.penstock.actors.transfer.DirectTransfers;
-import dev.penstock.actors.transfer.TransferRegistry;
-import dev.penstock.actors.transfer.Way;
+import dev.penstock.actors.dataplane.direct.DirectTransfers;
+import dev.penstock.actors.dataplane.direct.TransferPath;
+import dev.penstock.actors.dataplane.direct.TransferRegistry;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
@@ -80,7 +80,7 @@ class DirectTransfersTest {
             Tensor output = staged(device, "output");
             for (int i = 1; i <= count; i++) {
                 device.kernels().add(one, output);
-                while (rank.way(CHANNEL, output) != Way.DIRECT
+                while (rank.way(CHANNEL, output) != TransferPath.DIRECT
                         || rank.offer(key(i), output) != OfferResult.SENT) {
                     Thread.sleep(0, 50_000);
                 }
@@ -135,10 +135,10 @@ class DirectTransfersTest {
                 DirectTransfers receiver = rank(1, receiving)) {
             Tensor output = staged(device, "output");
             sender.send(new Outbound(CHANNEL, 1, CREDITS));
-            assertThat(sender.way(CHANNEL, output)).isEqualTo(Way.NOT_KNOWN);
+            assertThat(sender.way(CHANNEL, output)).isEqualTo(TransferPath.NOT_KNOWN);
             List<DeviceBuffer> slots = slots(device);
             receiver.receive(inbound(slots), slots);
-            assertThat(sender.way(CHANNEL, output)).isEqualTo(Way.DIRECT);
+            assertThat(sender.way(CHANNEL, output)).isEqualTo(TransferPath.DIRECT);
 
             deliver(sender, 1, output);
             deliver(sender, 2, output);
@@ -186,9 +186,12 @@ class DirectTransfersTest {
             receiver.receive(inbound(slots), slots);
             EmulatedGpus.set("NO_PEERS", "1");
 
-            assertThat(sender.way(CHANNEL, staged(cpu, "output"))).isEqualTo(Way.DATA_PLANE);
-            assertThat(apart.way(CHANNEL, staged(one, "output"))).isEqualTo(Way.DATA_PLANE);
-            assertThat(sender.way(CHANNEL, staged(one, "output"))).isEqualTo(Way.DATA_PLANE);
+            assertThat(sender.way(CHANNEL, staged(cpu, "output")))
+                    .isEqualTo(TransferPath.DATA_PLANE);
+            assertThat(apart.way(CHANNEL, staged(one, "output")))
+                    .isEqualTo(TransferPath.DATA_PLANE);
+            assertThat(sender.way(CHANNEL, staged(one, "output")))
+                    .isEqualTo(TransferPath.DATA_PLANE);
             assertThat(receiver.bring(CHANNEL)).isFalse();
         }
     }

@@ -4,10 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.actors.collective.Collective;
 import dev.penstock.actors.collective.CollectiveForm;
-import dev.penstock.actors.collective.DataPlaneGroup;
 import dev.penstock.actors.collective.GroupRole;
 import dev.penstock.actors.collective.RankWaits;
 import dev.penstock.actors.collective.ShardMap;
+import dev.penstock.actors.collective.wire.DataPlaneGroup;
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.actors.dataplane.Endpoint;

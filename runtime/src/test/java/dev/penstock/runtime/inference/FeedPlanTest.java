@@ -2,7 +2,7 @@ package dev.penstock.runtime.inference;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.penstock.runtime.model.Feed;
+import dev.penstock.runtime.model.shape.Feed;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

@@ -2,7 +2,7 @@ package dev.penstock.runtime.inference;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.penstock.runtime.model.Sampling;
+import dev.penstock.runtime.model.generation.Sampling;
 import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.Schedule;
 import java.util.Collections;

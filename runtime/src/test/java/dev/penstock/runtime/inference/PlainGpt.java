@@ -2,7 +2,7 @@ package dev.penstock.runtime.inference;
 
 import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.runtime.checkpoint.Gpt2Config;
-import dev.penstock.runtime.model.ParameterSource;
+import dev.penstock.runtime.model.parameters.ParameterSource;
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 import java.util.HashMap;

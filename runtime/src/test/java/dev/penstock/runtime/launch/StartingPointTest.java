@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.penstock.actors.spi.TensorPiece;
-import dev.penstock.runtime.checkpoint.CheckpointException;
+import dev.penstock.runtime.safetensors.StoredFileException;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.List;
@@ -28,7 +28,7 @@ class StartingPointTest {
                                                     "ln_f.weight",
                                                     TensorPiece.all(List.of(8)),
                                                     MemorySegment.NULL))
-                    .isInstanceOf(CheckpointException.class)
+                    .isInstanceOf(StoredFileException.class)
                     .hasMessageContaining("step-000040");
         }
     }
@@ -38,7 +38,7 @@ class StartingPointTest {
         Path gone = checkpoints.resolve("step-000040");
 
         assertThatThrownBy(() -> StartingPoint.of(resume(gone, true)))
-                .isInstanceOf(CheckpointException.class);
+                .isInstanceOf(StoredFileException.class);
     }
 
     private static RunStart resume(Path checkpoint, boolean evaluateOnly) {

@@ -3,6 +3,8 @@ package dev.penstock.runtime.model;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import dev.penstock.runtime.model.shape.BatchShape;
+import dev.penstock.runtime.model.shape.Precision;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

@@ -4,11 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
-import dev.penstock.actors.collective.Alone;
-import dev.penstock.actors.collective.CollectiveRegistry;
 import dev.penstock.actors.collective.GroupRole;
 import dev.penstock.actors.collective.OpenGroup;
 import dev.penstock.actors.collective.RankWaits;
+import dev.penstock.actors.collective.SoloGroup;
+import dev.penstock.actors.collective.shared.CollectiveRegistry;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankPlace;
@@ -17,6 +17,16 @@ import dev.penstock.actors.spi.StepKind;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.runtime.model.layers.RingBuffers;
+import dev.penstock.runtime.model.memory.CountingScope;
+import dev.penstock.runtime.model.shape.BatchShape;
+import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.shape.GptShape;
+import dev.penstock.runtime.model.shape.ShardShape;
+import dev.penstock.runtime.model.shape.StageBudget;
+import dev.penstock.runtime.model.stage.ActivationTraffic;
+import dev.penstock.runtime.model.stage.GptStage;
+import dev.penstock.runtime.model.stage.GptStageFactory;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.lang.foreign.ValueLayout;
@@ -218,7 +228,7 @@ final class ContextPartsTest {
                 return step(stage, batch, 0, split);
             }
             try (OpenGroup group = join(settings.grid().context(), part, registry, device)) {
-                stage.connect(new StageGroups(Alone.GROUP, group, group));
+                stage.connect(new StageGroups(SoloGroup.GROUP, group, group));
                 Result result = step(stage, batch, 0, split);
                 return new Result(result.loss(), result.gradients(), group.sentBytes());
             }

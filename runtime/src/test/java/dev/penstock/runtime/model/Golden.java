@@ -3,9 +3,11 @@ package dev.penstock.runtime.model;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.penstock.actors.spi.StepKind;
-import dev.penstock.runtime.checkpoint.SafetensorsFile;
-import dev.penstock.runtime.checkpoint.StoredTensor;
 import dev.penstock.runtime.data.BatchSource;
+import dev.penstock.runtime.model.parameters.ParameterSource;
+import dev.penstock.runtime.model.shape.GptShape;
+import dev.penstock.runtime.safetensors.SafetensorsFile;
+import dev.penstock.runtime.safetensors.StoredTensor;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.URISyntaxException;
@@ -18,7 +20,7 @@ import java.util.Map;
 import java.util.Objects;
 
 /** The golden run of a tiny GPT-2, computed by PyTorch in double precision. */
-final class Golden implements AutoCloseable {
+public final class Golden implements AutoCloseable {
     static final int SEQUENCES = 4;
     static final int CONTEXT = 16;
 
@@ -27,7 +29,7 @@ final class Golden implements AutoCloseable {
     private final SafetensorsFile initial;
     private final JsonNode expected;
 
-    Golden(boolean tied) {
+    public Golden(boolean tied) {
         variant = tied ? "tied" : "untied";
         initial = open(variant + ".init.safetensors");
         try {
@@ -37,11 +39,11 @@ final class Golden implements AutoCloseable {
         }
     }
 
-    GptShape shape() {
+    public GptShape shape() {
         return new GptShape(64, CONTEXT, 32, 2, 4, variant.equals("tied"));
     }
 
-    ParameterSource initial() {
+    public ParameterSource initial() {
         return (name, piece, destination) -> {
             initial.find(name).ifPresent(tensor -> tensor.copyTo(piece, destination));
             return initial.find(name).isPresent();
@@ -49,7 +51,7 @@ final class Golden implements AutoCloseable {
     }
 
     /** Micro-batch m of step s is the golden batch's sequences from {@code m * sequences} on. */
-    BatchSource batches(int sequences) {
+    public BatchSource batches(int sequences) {
         StoredTensor all = tokens.tensor("tokens");
         int row = CONTEXT + 1;
         return (StepKind kind, long step, int microBatch, int[] into) -> {
@@ -60,13 +62,13 @@ final class Golden implements AutoCloseable {
         };
     }
 
-    List<Double> numbers(String key) {
+    public List<Double> numbers(String key) {
         List<Double> numbers = new ArrayList<>();
         expected.get(key).forEach(n -> numbers.add(n.asDouble()));
         return numbers;
     }
 
-    Map<String, double[]> firstGradients() {
+    public Map<String, double[]> firstGradients() {
         return tensors(variant + ".grad1.safetensors");
     }
 

@@ -3,6 +3,12 @@ package dev.penstock.runtime.model;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import dev.penstock.runtime.model.shape.AdamWSettings;
+import dev.penstock.runtime.model.shape.BatchShape;
+import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.shape.LearningRate;
+import dev.penstock.runtime.model.shape.Precision;
+import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.schedules.ir.Schedule;
 import java.util.ArrayList;
 import java.util.List;

@@ -13,11 +13,11 @@ import java.util.Deque;
 import java.util.List;
 
 /** Orders of work for pipelines of one stage per rank. */
-final class Orders {
+public final class Orders {
     private Orders() {}
 
     /** One forward, one backward; with slices Seq1F1B. */
-    static Schedule oneForwardOneBackward(int stages, int microBatches, int slices) {
+    public static Schedule oneForwardOneBackward(int stages, int microBatches, int slices) {
         return Seq1F1B.schedule(PipelineShape.of(stages, microBatches, slices));
     }
 
@@ -27,7 +27,7 @@ final class Orders {
     }
 
     /** All forwards, then all backwards in the order of 1F1B: FIFO GPipe, also over slices. */
-    static Schedule gpipe(int stages, int microBatches, int slices) {
+    public static Schedule gpipe(int stages, int microBatches, int slices) {
         Schedule turns = oneForwardOneBackward(stages, microBatches, slices);
         List<RankProgram> programs = new ArrayList<>();
         for (RankProgram program : turns.programs()) {
@@ -40,7 +40,7 @@ final class Orders {
     }
 
     /** The same order with backwards in two parts, the second up to {@code late} others later. */
-    static Schedule split(Schedule order, int late) {
+    public static Schedule split(Schedule order, int late) {
         List<RankProgram> programs = new ArrayList<>();
         for (RankProgram program : order.programs()) {
             List<Op> ops = new ArrayList<>();

@@ -1,8 +1,8 @@
 package dev.penstock.runtime.model;
 
-import dev.penstock.actors.collective.Alone;
 import dev.penstock.actors.collective.Collective;
 import dev.penstock.actors.collective.CollectiveGroup;
+import dev.penstock.actors.collective.SoloGroup;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.SharedGradient;
@@ -17,6 +17,11 @@ import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.data.BatchSource;
+import dev.penstock.runtime.model.parameters.ParameterSource;
+import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.shape.StageBudget;
+import dev.penstock.runtime.model.stage.GptStage;
+import dev.penstock.runtime.model.stage.GptStageFactory;
 import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.PassKind;
@@ -41,7 +46,7 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /** Runs a pipeline of stages on one thread and one device, each op as soon as its inputs exist. */
-final class PipelineDriver implements AutoCloseable {
+public final class PipelineDriver implements AutoCloseable {
     private final Device device;
     private final int shard;
     private final Schedule order;
@@ -61,7 +66,7 @@ final class PipelineDriver implements AutoCloseable {
     private double gradientNorm;
     private Map<String, float[]> gradients = Map.of();
 
-    PipelineDriver(
+    public PipelineDriver(
             GptSettings settings, Schedule order, BatchSource batches, ParameterSource source) {
         this(
                 Devices.open(DeviceSettings.DEFAULTS.withKind(DeviceSettings.Kind.REFERENCE)),
@@ -71,7 +76,7 @@ final class PipelineDriver implements AutoCloseable {
                 source);
     }
 
-    PipelineDriver(
+    public PipelineDriver(
             Device device,
             GptSettings settings,
             Schedule order,
@@ -83,7 +88,7 @@ final class PipelineDriver implements AutoCloseable {
     /**
      * @param shard which tensor shard of every stage this is; to be connected with the others
      */
-    PipelineDriver(
+    public PipelineDriver(
             Device device,
             GptSettings settings,
             Schedule order,
@@ -98,7 +103,7 @@ final class PipelineDriver implements AutoCloseable {
      * @param replica which of the replicas that the settings tell of; to be connected with the
      *     others
      */
-    PipelineDriver(
+    public PipelineDriver(
             Device device,
             GptSettings settings,
             Schedule order,
@@ -146,23 +151,23 @@ final class PipelineDriver implements AutoCloseable {
 
     /** Says through whom the shards of these stages meet, which run the same ops. */
     void connect(CollectiveGroup shards) {
-        StageGroups groups = new StageGroups(shards, Alone.GROUP, Alone.GROUP);
+        StageGroups groups = new StageGroups(shards, SoloGroup.GROUP, SoloGroup.GROUP);
         stages.forEach(stage -> stage.connect(groups));
     }
 
     /** Clips gradients to this global norm. */
-    PipelineDriver clippingTo(double norm) {
+    public PipelineDriver clippingTo(double norm) {
         clipNorm = norm;
         return this;
     }
 
     /** Tells a step and its clip factor when its gradients are complete and not yet applied. */
-    void beforeUpdates(BiConsumer<Long, Double> listener) {
+    public void beforeUpdates(BiConsumer<Long, Double> listener) {
         beforeUpdate = listener;
     }
 
     /** Runs a training step; its loss, which of several shards the first alone reports. */
-    double train(long step) {
+    public double train(long step) {
         List<StepResult> results = compute(step);
         gradientNorm = norm(results);
         gradients = copy(GptStage::gradients);
@@ -194,7 +199,7 @@ final class PipelineDriver implements AutoCloseable {
     }
 
     /** Runs a forward pass over held-out data; its loss. */
-    double evaluate(long index) {
+    public double evaluate(long index) {
         stages.forEach(stage -> stage.beginStep(StepKind.EVALUATE, index));
         run(evaluation.programs());
         return loss(stages.stream().map(GptStage::finishStep).toList());
@@ -215,16 +220,16 @@ final class PipelineDriver implements AutoCloseable {
     }
 
     /** Gradients of the last training step, before clipping. */
-    Map<String, float[]> gradients() {
+    public Map<String, float[]> gradients() {
         return gradients;
     }
 
     /** Parameters and optimizer state. */
-    Map<String, float[]> state() {
+    public Map<String, float[]> state() {
         return copy(GptStage::state);
     }
 
-    List<GptStage> stages() {
+    public List<GptStage> stages() {
         return stages;
     }
 

@@ -1,10 +1,10 @@
 package dev.penstock.runtime.model;
 
-import dev.penstock.actors.collective.Alone;
-import dev.penstock.actors.collective.CollectiveRegistry;
 import dev.penstock.actors.collective.GroupRole;
 import dev.penstock.actors.collective.OpenGroup;
 import dev.penstock.actors.collective.RankWaits;
+import dev.penstock.actors.collective.SoloGroup;
+import dev.penstock.actors.collective.shared.CollectiveRegistry;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.StageGroups;
 import dev.penstock.actors.spi.StepResult;
@@ -13,6 +13,9 @@ import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.runtime.data.BatchSource;
+import dev.penstock.runtime.model.parameters.ParameterSource;
+import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.stage.GptStage;
 import dev.penstock.schedules.ir.Schedule;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -99,8 +102,8 @@ final class ReplicatedDriver implements AutoCloseable {
                     .connectRanks(
                             rank ->
                                     new StageGroups(
-                                            Alone.GROUP,
-                                            Alone.GROUP,
+                                            SoloGroup.GROUP,
+                                            SoloGroup.GROUP,
                                             own.computeIfAbsent(
                                                     rank,
                                                     _ ->

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.model;
 
+import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.lower.ForwardOnly;
 import dev.penstock.schedules.lower.InsertParameterGathers;

@@ -1,15 +1,18 @@
 package dev.penstock.runtime.model;
 
-import dev.penstock.actors.collective.CollectiveRegistry;
 import dev.penstock.actors.collective.GroupRole;
 import dev.penstock.actors.collective.OpenGroup;
 import dev.penstock.actors.collective.RankWaits;
+import dev.penstock.actors.collective.shared.CollectiveRegistry;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.runtime.data.BatchSource;
+import dev.penstock.runtime.model.parameters.ParameterSource;
+import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.stage.GptStage;
 import dev.penstock.schedules.ir.Schedule;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -28,7 +31,7 @@ import java.util.function.Function;
 import java.util.stream.IntStream;
 
 /** A pipeline for every tensor shard, each on a thread and a device of its own. */
-final class ShardedPipelines implements AutoCloseable {
+public final class ShardedPipelines implements AutoCloseable {
     private static final Duration LIMIT = Duration.ofSeconds(60);
 
     private final List<ExecutorService> threads;
@@ -37,7 +40,7 @@ final class ShardedPipelines implements AutoCloseable {
     private final List<PipelineDriver> drivers;
     private final AtomicBoolean failed = new AtomicBoolean();
 
-    ShardedPipelines(
+    public ShardedPipelines(
             DeviceSettings device,
             GptSettings settings,
             Schedule order,
@@ -86,7 +89,7 @@ final class ShardedPipelines implements AutoCloseable {
     }
 
     /** Does the same on all shards at once; what each found. */
-    <R> List<R> onAll(Function<PipelineDriver, R> work) {
+    public <R> List<R> onAll(Function<PipelineDriver, R> work) {
         return together(drivers, (_, driver) -> work.apply(driver));
     }
 
@@ -120,21 +123,21 @@ final class ShardedPipelines implements AutoCloseable {
     }
 
     /** A training step on all shards; its loss. */
-    double train(long step) {
+    public double train(long step) {
         return onAll(driver -> driver.train(step)).getFirst();
     }
 
-    double evaluate(long index) {
+    public double evaluate(long index) {
         return onAll(driver -> driver.evaluate(index)).getFirst();
     }
 
     /** Whole gradients of the last step, put together from what each shard counts. */
-    Map<String, float[]> gradients() {
+    public Map<String, float[]> gradients() {
         return whole(GptStage::gradients, PipelineDriver::gradients);
     }
 
     /** Whole parameters and optimizer state. */
-    Map<String, float[]> state() {
+    public Map<String, float[]> state() {
         return whole(GptStage::state, PipelineDriver::state);
     }
 
@@ -171,11 +174,11 @@ final class ShardedPipelines implements AutoCloseable {
     }
 
     /** Bytes that a shard has sent to the others. */
-    long sentBytes(int shard) {
+    public long sentBytes(int shard) {
         return groups.get(shard).sentBytes();
     }
 
-    List<PipelineDriver> drivers() {
+    public List<PipelineDriver> drivers() {
         return drivers;
     }
 

@@ -5,9 +5,14 @@ import static org.assertj.core.api.Assertions.within;
 
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.runtime.data.BatchSource;
-import dev.penstock.runtime.model.ZeroSettings.Residency;
-import dev.penstock.schedules.generate.GenerateOptions;
+import dev.penstock.runtime.model.parameters.CounterRandom;
+import dev.penstock.runtime.model.parameters.ParameterSource;
+import dev.penstock.runtime.model.shape.BatchShape;
+import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.shape.ZeroSettings;
+import dev.penstock.runtime.model.shape.ZeroSettings.Residency;
 import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.generate.base.GenerateOptions;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import java.util.Arrays;

@@ -2,6 +2,7 @@ package dev.penstock.runtime.model;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.penstock.runtime.model.shape.Precision;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;

@@ -2,22 +2,33 @@ package dev.penstock.runtime.model;
 
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.runtime.data.BatchSource;
+import dev.penstock.runtime.model.parameters.CounterRandom;
+import dev.penstock.runtime.model.parameters.ParameterSource;
+import dev.penstock.runtime.model.shape.AdamWSettings;
+import dev.penstock.runtime.model.shape.BatchShape;
+import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.shape.GptShape;
+import dev.penstock.runtime.model.shape.LearningRate;
+import dev.penstock.runtime.model.shape.Precision;
+import dev.penstock.runtime.model.shape.StagePartition;
+import dev.penstock.runtime.model.shape.ZeroSettings;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.Set;
 
 /** Settings and data of runs small enough to repeat many times. */
-final class TinyRuns {
-    static final GptShape TIED = new GptShape(37, 16, 24, 3, 3, true);
-    static final GptShape UNTIED = new GptShape(37, 16, 24, 3, 3, false);
+public final class TinyRuns {
+    public static final GptShape TIED = new GptShape(37, 16, 24, 3, 3, true);
+    public static final GptShape UNTIED = new GptShape(37, 16, 24, 3, 3, false);
 
     private TinyRuns() {}
 
-    static GptSettings settings(GptShape shape, int stages, BatchShape batch) {
+    public static GptSettings settings(GptShape shape, int stages, BatchShape batch) {
         return settings(shape, stages, batch, Precision.FLOAT32);
     }
 
-    static GptSettings settings(GptShape shape, int stages, BatchShape batch, Precision precision) {
+    public static GptSettings settings(
+            GptShape shape, int stages, BatchShape batch, Precision precision) {
         return new GptSettings(
                 shape,
                 StagePartition.byFlops(shape, stages),
@@ -29,7 +40,7 @@ final class TinyRuns {
     }
 
     /** The same with blocks that run again in the backward. */
-    static GptSettings recomputing(GptSettings s, Set<Integer> blocks) {
+    public static GptSettings recomputing(GptSettings s, Set<Integer> blocks) {
         return new GptSettings(
                 s.shape(),
                 s.partition(),
@@ -58,12 +69,12 @@ final class TinyRuns {
     }
 
     /** Two sequences in each of three micro-batches, sums on a grid of 4 tokens. */
-    static BatchShape batch(List<Integer> sliceLengths) {
+    public static BatchShape batch(List<Integer> sliceLengths) {
         return new BatchShape(2, 3, sliceLengths, 4);
     }
 
     /** Tokens that follow from their place; the next token is half predictable. */
-    static BatchSource tokens(int vocabulary) {
+    public static BatchSource tokens(int vocabulary) {
         return (kind, step, microBatch, into) -> {
             CounterRandom random = CounterRandom.of(step, kind + " " + microBatch);
             int token = 0;
@@ -78,7 +89,7 @@ final class TinyRuns {
     }
 
     /** Large random values everywhere, so that a missing or misplaced parameter shows. */
-    static ParameterSource roughWeights() {
+    public static ParameterSource roughWeights() {
         return (name, piece, destination) -> {
             CounterRandom random = CounterRandom.of(3, name);
             piece.walk(
@@ -93,7 +104,7 @@ final class TinyRuns {
     }
 
     /** The same on several tensor shards. */
-    static GptSettings sharded(GptSettings s, int shards) {
+    public static GptSettings sharded(GptSettings s, int shards) {
         return new GptSettings(
                 s.shape(),
                 s.partition(),
@@ -108,7 +119,7 @@ final class TinyRuns {
     }
 
     /** A pipeline under 1F1B (Seq1F1B where sequences are cut). */
-    static PipelineDriver pipeline(GptSettings settings) {
+    public static PipelineDriver pipeline(GptSettings settings) {
         BatchShape batch = settings.batch();
         return new PipelineDriver(
                 settings,

@@ -1,5 +1,6 @@
 package dev.penstock.schedules.generate;
 
+import dev.penstock.schedules.generate.base.Pipeline;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 

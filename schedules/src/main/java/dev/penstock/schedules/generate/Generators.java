@@ -1,12 +1,22 @@
 package dev.penstock.schedules.generate;
 
-import static dev.penstock.schedules.generate.ScheduleKind.Chunks.ANY;
-import static dev.penstock.schedules.generate.ScheduleKind.Chunks.ONE;
-import static dev.penstock.schedules.generate.ScheduleKind.Chunks.TWO;
-import static dev.penstock.schedules.generate.ScheduleKind.Search.COSTS;
-import static dev.penstock.schedules.generate.ScheduleKind.Search.COSTS_AND_MEMORY;
-import static dev.penstock.schedules.generate.ScheduleKind.Search.NONE;
+import static dev.penstock.schedules.generate.base.ScheduleKind.Chunks.ANY;
+import static dev.penstock.schedules.generate.base.ScheduleKind.Chunks.ONE;
+import static dev.penstock.schedules.generate.base.ScheduleKind.Chunks.TWO;
+import static dev.penstock.schedules.generate.base.ScheduleKind.Search.COSTS;
+import static dev.penstock.schedules.generate.base.ScheduleKind.Search.COSTS_AND_MEMORY;
+import static dev.penstock.schedules.generate.base.ScheduleKind.Search.NONE;
 
+import dev.penstock.schedules.generate.base.GenerateOptions;
+import dev.penstock.schedules.generate.base.ScheduleKind;
+import dev.penstock.schedules.generate.vshaped.DualPipeV;
+import dev.penstock.schedules.generate.vshaped.VHalf;
+import dev.penstock.schedules.generate.vshaped.VMin;
+import dev.penstock.schedules.generate.vshaped.ZeroBubbleV;
+import dev.penstock.schedules.generate.zerobubble.InterleavedZeroBubble;
+import dev.penstock.schedules.generate.zerobubble.SearchedZeroBubble;
+import dev.penstock.schedules.generate.zerobubble.ZeroBubbleH1;
+import dev.penstock.schedules.generate.zerobubble.ZeroBubbleH2;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import java.util.List;

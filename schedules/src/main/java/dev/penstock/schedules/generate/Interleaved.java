@@ -1,5 +1,8 @@
 package dev.penstock.schedules.generate;
 
+import dev.penstock.schedules.generate.base.ChunkGroups;
+import dev.penstock.schedules.generate.base.Pipeline;
+import dev.penstock.schedules.generate.base.Requirements;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import java.util.OptionalInt;

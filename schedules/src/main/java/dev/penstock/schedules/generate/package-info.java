@@ -1,4 +1,9 @@
-/** Generators of schedules, one file each: compute ops only, pure functions of the shape. */
+/**
+ * Generators of schedules, one file per plain family: compute ops only, pure functions of the
+ * shape. Families that split backwards are in {@link dev.penstock.schedules.generate.zerobubble},
+ * those that fold the pipeline in {@link dev.penstock.schedules.generate.vshaped}. Start with
+ * {@link dev.penstock.schedules.generate.OneForwardOneBackward}.
+ */
 @NullMarked
 package dev.penstock.schedules.generate;
 

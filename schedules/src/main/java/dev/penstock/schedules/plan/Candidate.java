@@ -1,6 +1,10 @@
 package dev.penstock.schedules.plan;
 
 import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.plan.work.HardwareCosts;
+import dev.penstock.schedules.plan.work.PlanChoice;
+import dev.penstock.schedules.plan.work.StageTimes;
+import dev.penstock.schedules.plan.work.StepTail;
 
 /**
  * A choice with its cut that may fit and is not yet proved.

@@ -1,5 +1,6 @@
 package dev.penstock.schedules.plan;
 
+import dev.penstock.schedules.plan.work.PlanChoice;
 import java.util.Comparator;
 
 /** An order of choices that decides between equals in the same way every time. */

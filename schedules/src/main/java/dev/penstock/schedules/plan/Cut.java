@@ -1,6 +1,8 @@
 package dev.penstock.schedules.plan;
 
 import dev.penstock.schedules.ir.Placement;
+import dev.penstock.schedules.plan.work.PipelineWork;
+import dev.penstock.schedules.plan.work.StagePartitioner;
 import java.util.List;
 
 /**
@@ -9,7 +11,8 @@ import java.util.List;
  * @param microBatches of each replica
  * @param partition blocks of each stage
  */
-record Cut(PipelineWork work, int microBatches, Placement placement, List<Integer> partition) {
+public record Cut(
+        PipelineWork work, int microBatches, Placement placement, List<Integer> partition) {
 
     /** Of the partition whose most expensive stage is cheapest, memory aside. */
     static Cut fastest(PipelineWork work, int microBatches, Placement placement) {
@@ -36,7 +39,7 @@ record Cut(PipelineWork work, int microBatches, Placement placement, List<Intege
     }
 
     /** A micro-batch on the most expensive stage. */
-    long longestStageNanos() {
+    public long longestStageNanos() {
         int last = partition.size() - 1;
         long longest = 0;
         for (int stage = 0; stage <= last; stage++) {
@@ -57,7 +60,7 @@ record Cut(PipelineWork work, int microBatches, Placement placement, List<Intege
     }
 
     /** Bytes of one live unit. */
-    long keptBytes(int stage, int slice) {
+    public long keptBytes(int stage, int slice) {
         return work.keptBytes(slice, partition.get(stage), stage == partition.size() - 1);
     }
 }

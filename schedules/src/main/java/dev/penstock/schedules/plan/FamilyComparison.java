@@ -1,9 +1,9 @@
 package dev.penstock.schedules.plan;
 
-import dev.penstock.schedules.generate.GenerateOptions;
 import dev.penstock.schedules.generate.Generators;
-import dev.penstock.schedules.generate.OpCosts;
-import dev.penstock.schedules.generate.ScheduleKind;
+import dev.penstock.schedules.generate.base.GenerateOptions;
+import dev.penstock.schedules.generate.base.OpCosts;
+import dev.penstock.schedules.generate.base.ScheduleKind;
 import dev.penstock.schedules.ir.Channel;
 import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.Op;

@@ -1,5 +1,10 @@
 package dev.penstock.schedules.plan;
 
+import dev.penstock.schedules.plan.work.Layout;
+import dev.penstock.schedules.plan.work.LayoutHardware;
+import dev.penstock.schedules.plan.work.Layouts;
+import dev.penstock.schedules.plan.work.PlanRequest;
+import dev.penstock.schedules.plan.work.ZeroStage;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;

@@ -1,5 +1,12 @@
 package dev.penstock.schedules.plan;
 
+import dev.penstock.schedules.plan.work.HardwareCosts;
+import dev.penstock.schedules.plan.work.LayoutHardware;
+import dev.penstock.schedules.plan.work.ModelShape;
+import dev.penstock.schedules.plan.work.PlanRequest;
+import dev.penstock.schedules.plan.work.RankHardware;
+import dev.penstock.schedules.plan.work.StageTimes;
+
 /** Times that no order can undercut. */
 final class LeastTime {
     private LeastTime() {}

@@ -1,6 +1,10 @@
 package dev.penstock.schedules.plan;
 
 import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.plan.work.PipelineWork;
+import dev.penstock.schedules.plan.work.RankMemory;
+import dev.penstock.schedules.plan.work.StagePartitioner;
+import dev.penstock.schedules.plan.work.ZeroStage;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;

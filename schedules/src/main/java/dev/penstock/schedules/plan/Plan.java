@@ -1,5 +1,8 @@
 package dev.penstock.schedules.plan;
 
+import dev.penstock.schedules.plan.work.PlanChoice;
+import dev.penstock.schedules.plan.work.PlanRequest;
+import dev.penstock.schedules.plan.work.RankMemory;
 import java.util.Comparator;
 import java.util.List;
 

@@ -1,5 +1,6 @@
 package dev.penstock.schedules.plan;
 
+import dev.penstock.schedules.plan.work.PlanRequest;
 import java.util.List;
 import java.util.Optional;
 

@@ -1,5 +1,12 @@
 package dev.penstock.schedules.plan;
 
+import dev.penstock.schedules.plan.work.Layout;
+import dev.penstock.schedules.plan.work.LayoutHardware;
+import dev.penstock.schedules.plan.work.Layouts;
+import dev.penstock.schedules.plan.work.PlanChoice;
+import dev.penstock.schedules.plan.work.PlanRequest;
+import dev.penstock.schedules.plan.work.RankHardware;
+import dev.penstock.schedules.plan.work.RankMemory;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;

@@ -1,5 +1,7 @@
 package dev.penstock.schedules.plan;
 
+import dev.penstock.schedules.plan.work.PlanRequest;
+
 /**
  * Searches stages x tensor x data x ZeRO stage x schedule x chunks x micro-batches x slices x
  * recompute for the fastest step of a model on a cluster, with an uneven partition of the layers,

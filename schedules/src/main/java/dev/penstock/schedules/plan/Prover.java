@@ -4,6 +4,9 @@ import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.plan.work.PlanChoice;
+import dev.penstock.schedules.plan.work.RankMemory;
+import dev.penstock.schedules.plan.work.ZeroStage;
 import dev.penstock.schedules.simulate.InFlight;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
 import dev.penstock.schedules.simulate.Timeline;
@@ -95,13 +98,14 @@ final class Prover {
 
     private Optional<Timed> time(
             Candidate candidate, Schedule schedule, long[] peaks, int[] units) {
-        Schedule lowered = AsRun.lowered(candidate.choice(), schedule);
+        Schedule lowered = LoweredPlan.lowered(candidate.choice(), schedule);
         InFlight inFlight = InFlight.auto(lowered);
         lowered.programs().forEach(program -> ops += program.ops().size());
         if (!schedule.placement().equals(candidate.cut().placement())
                 || !ScheduleValidator.validate(
                                 lowered,
-                                AsRun.conditions(candidate, inFlight, memory(candidate, peaks)))
+                                LoweredPlan.conditions(
+                                        candidate, inFlight, memory(candidate, peaks)))
                         .isValid()) {
             return Optional.empty();
         }

@@ -1,6 +1,7 @@
 package dev.penstock.schedules.plan;
 
 import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.plan.work.ZeroStage;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;

@@ -1,6 +1,8 @@
 package dev.penstock.schedules.plan;
 
 import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.plan.work.Layout;
+import dev.penstock.schedules.plan.work.LayoutHardware;
 import java.util.List;
 
 /**

@@ -1,6 +1,7 @@
 /**
- * Decides what to run: token slices, cuts of the layers into stages, and whole plans for a model on
- * a cluster. Start at {@link dev.penstock.schedules.plan.Planner}. Nobody in this module sees it.
+ * Decides what to run: whole plans for a model on given hardware, searched, proved and simulated. A
+ * request comes in, a report goes out. Start with {@link dev.penstock.schedules.plan.Planner}. No
+ * other package of this module sees it.
  */
 @NullMarked
 package dev.penstock.schedules.plan;

@@ -4,7 +4,7 @@ import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.OpPlace;
 import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.Schedule;
-import dev.penstock.schedules.simulate.Wait;
+import dev.penstock.schedules.simulate.BlockedOp;
 import dev.penstock.schedules.validate.ValidationReport;
 import dev.penstock.schedules.validate.Violation;
 import java.util.ArrayList;
@@ -82,9 +82,9 @@ public final class FaultGrid {
 
     private void mark(Violation violation) {
         switch (violation) {
-            case Violation.Deadlock(_, List<Wait> cycle, _) -> {
+            case Violation.Deadlock(_, List<BlockedOp> cycle, _) -> {
                 deadlock = true;
-                for (Wait wait : cycle.subList(0, Math.min(MAX_CYCLE, cycle.size()))) {
+                for (BlockedOp wait : cycle.subList(0, Math.min(MAX_CYCLE, cycle.size()))) {
                     mark(wait.place(), "!");
                     wait.awaitedPlace().ifPresent(awaited -> mark(awaited, "?"));
                 }

@@ -51,7 +51,7 @@ final class Execution {
     private final long[] resident;
 
     /** By stage; null where it shares nothing. */
-    private final @Nullable Collective[] collectives;
+    private final @Nullable SharedReduction[] collectives;
 
     /** By stage that shares something: where its rank meets the others'. */
     private final int[] lastReductions;
@@ -79,7 +79,7 @@ final class Execution {
         this.background = new long[ranks];
         this.resident = new long[shape.stages()];
         openChannels(inFlight);
-        this.collectives = new @Nullable Collective[shape.stages()];
+        this.collectives = new @Nullable SharedReduction[shape.stages()];
         this.lastReductions = new int[shape.stages()];
         formCollectives();
     }
@@ -107,7 +107,7 @@ final class Execution {
         for (List<Integer> stages : schedule.sharedGroups()) {
             List<Integer> ranks =
                     stages.stream().map(schedule.placement()::rankOf).distinct().toList();
-            var collective = new Collective(stages, ranks);
+            var collective = new SharedReduction(stages, ranks);
             for (int stage : stages) {
                 collectives[stage] = collective;
                 lastReductions[stage] =
@@ -117,7 +117,7 @@ final class Execution {
     }
 
     /** Runs as far as it goes and says who stands still then. */
-    List<Wait> run() {
+    List<BlockedOp> run() {
         boolean moved;
         do {
             // a second look at all, since nobody wakes an op on a rank where it does not belong
@@ -219,13 +219,13 @@ final class Execution {
 
     /** Reductions before a stage's last one are its replicas' affair. */
     private long arrive(int rank, int stage) {
-        @Nullable Collective collective = stage < shape.stages() ? collectives[stage] : null;
+        @Nullable SharedReduction collective = stage < shape.stages() ? collectives[stage] : null;
         if (collective == null || position[rank] != lastReductions[stage]) {
             return 0;
         }
         boolean newcomer = collective.misses(rank);
         long complete = collective.arrive(rank, clock[rank]);
-        if (newcomer && complete != Collective.NOT_YET) {
+        if (newcomer && complete != SharedReduction.NOT_YET) {
             collective.stages().forEach(s -> movable.add(schedule.placement().rankOf(s)));
         }
         return complete;

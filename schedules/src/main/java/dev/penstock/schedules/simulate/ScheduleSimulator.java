@@ -43,7 +43,7 @@ public final class ScheduleSimulator {
     public static Timeline simulate(Schedule schedule, CostModel costs, InFlight inFlight) {
         Simulation simulation = run(schedule, costs, inFlight);
         if (!simulation.finished()) {
-            Wait wait = simulation.stuck().getFirst();
+            BlockedOp wait = simulation.stuck().getFirst();
             throw new IllegalArgumentException(
                     "%s stands still: rank %d at %s waits for %s (%d ranks are stuck); validate it"
                             .formatted(
@@ -59,12 +59,12 @@ public final class ScheduleSimulator {
     /** Runs as far as it goes. Ops of units that do not exist are passed over. */
     public static Simulation run(Schedule schedule, CostModel costs, InFlight inFlight) {
         var times = new RecordedTimes(schedule);
-        List<Wait> stuck = new Execution(schedule, costs, inFlight, times).run();
+        List<BlockedOp> stuck = new Execution(schedule, costs, inFlight, times).run();
         return new Simulation(times.timeline(), stuck);
     }
 
     /** The ranks that stand still for ever, rising: {@link #run} without its timeline. */
-    public static List<Wait> stuck(Schedule schedule, InFlight inFlight) {
+    public static List<BlockedOp> stuck(Schedule schedule, InFlight inFlight) {
         return new Execution(schedule, CostModel.unit(), inFlight, OpTimes.IGNORED).run();
     }
 }

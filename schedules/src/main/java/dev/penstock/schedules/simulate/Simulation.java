@@ -8,7 +8,7 @@ import java.util.List;
  * @param timeline the ops that ran, which are all if nobody is stuck
  * @param stuck the ranks that stand still for ever, rising
  */
-public record Simulation(Timeline timeline, List<Wait> stuck) {
+public record Simulation(Timeline timeline, List<BlockedOp> stuck) {
     public Simulation {
         stuck = List.copyOf(stuck);
     }

@@ -17,14 +17,14 @@ final class StuckRanks {
     private final Schedule schedule;
     private final Handover handover;
     private final int[] position;
-    private final @Nullable Collective[] collectives;
+    private final @Nullable SharedReduction[] collectives;
     private final IntPredicate hasArrived;
 
     StuckRanks(
             Schedule schedule,
             Handover handover,
             int[] position,
-            @Nullable Collective[] collectives,
+            @Nullable SharedReduction[] collectives,
             IntPredicate hasArrived) {
         this.schedule = schedule;
         this.handover = handover;
@@ -33,8 +33,8 @@ final class StuckRanks {
         this.hasArrived = hasArrived;
     }
 
-    List<Wait> waits() {
-        var waits = new ArrayList<Wait>();
+    List<BlockedOp> waits() {
+        var waits = new ArrayList<BlockedOp>();
         for (RankProgram program : schedule.programs()) {
             int at = position[program.rank()];
             if (at < program.ops().size()) {
@@ -44,11 +44,11 @@ final class StuckRanks {
         return waits;
     }
 
-    private Wait wait(OpPlace place) {
+    private BlockedOp wait(OpPlace place) {
         return wait(place, place.op());
     }
 
-    private Wait wait(OpPlace place, Op op) {
+    private BlockedOp wait(OpPlace place, Op op) {
         return switch (op) {
             case Op.SendActivation(WorkUnit u) ->
                     forCredit(place, new Op.ReceiveActivation(u.onStage(u.stage() + 1)));
@@ -56,7 +56,7 @@ final class StuckRanks {
                     forCredit(place, new Op.ReceiveGradient(u.onStage(u.stage() - 1)));
             case Op.ReduceGradients(int stage) -> forMember(place, stage);
             case Op.Transfer receive when handover.channel(receive) == Handover.NONE ->
-                    new Wait(place, Wait.Reason.TENSOR, receive, Optional.empty());
+                    new BlockedOp(place, BlockedOp.Reason.TENSOR, receive, Optional.empty());
             case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) ->
                     wait(place, lacks(forward) ? forward : backward);
             case Op.Compute _, Op.ReceiveActivation _, Op.ReceiveGradient _ -> forTensor(place, op);
@@ -69,25 +69,26 @@ final class StuckRanks {
         return tensor != Handover.NONE && !hasArrived.test(tensor);
     }
 
-    private Wait forTensor(OpPlace place, Op op) {
+    private BlockedOp forTensor(OpPlace place, Op op) {
         Op giver = handover.giverTo(op);
         int tensor = handover.needs(op);
         Optional<OpPlace> at = ahead(giver.stage(), o -> handover.gives(o, tensor));
-        return new Wait(place, Wait.Reason.TENSOR, at.map(OpPlace::op).orElse(giver), at);
+        return new BlockedOp(place, BlockedOp.Reason.TENSOR, at.map(OpPlace::op).orElse(giver), at);
     }
 
     /** The credit comes back with the receiver's next receive from the channel. */
-    private Wait forCredit(OpPlace place, Op ownReceive) {
+    private BlockedOp forCredit(OpPlace place, Op ownReceive) {
         int channel = handover.channel(ownReceive);
         Optional<OpPlace> next =
                 ahead(
                         ownReceive.stage(),
                         op -> !Handover.isSend(op) && handover.channel(op) == channel);
-        return new Wait(place, Wait.Reason.CREDIT, next.map(OpPlace::op).orElse(ownReceive), next);
+        return new BlockedOp(
+                place, BlockedOp.Reason.CREDIT, next.map(OpPlace::op).orElse(ownReceive), next);
     }
 
-    private Wait forMember(OpPlace place, int ownStage) {
-        @Nullable Collective collective = collectives[ownStage];
+    private BlockedOp forMember(OpPlace place, int ownStage) {
+        @Nullable SharedReduction collective = collectives[ownStage];
         int missing =
                 collective == null
                         ? ownStage
@@ -98,9 +99,9 @@ final class StuckRanks {
         Op awaited = new Op.ReduceGradients(missing);
         RankProgram program = schedule.program(schedule.placement().rankOf(missing));
         int last = program.lastReductionOf(missing);
-        return new Wait(
+        return new BlockedOp(
                 place,
-                Wait.Reason.MEMBERS,
+                BlockedOp.Reason.MEMBERS,
                 awaited,
                 last < position[program.rank()]
                         ? Optional.empty()

@@ -3,9 +3,9 @@ package dev.penstock.schedules.validate;
 import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.simulate.BlockedOp;
 import dev.penstock.schedules.simulate.InFlight;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
-import dev.penstock.schedules.simulate.Wait;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Deadlocks {
     private final PipelineShape shape;
-    private final List<Wait> stuck;
+    private final List<BlockedOp> stuck;
 
     Deadlocks(Schedule schedule, InFlight inFlight) {
         this.shape = schedule.shape();
@@ -33,13 +33,13 @@ final class Deadlocks {
      * @param nothingElseWrong if so, a stuck rank in no cycle is reported too
      */
     List<Violation> violations(boolean nothingElseWrong) {
-        Map<Integer, Wait> byRank = new HashMap<>();
+        Map<Integer, BlockedOp> byRank = new HashMap<>();
         stuck.forEach(wait -> byRank.put(wait.place().rank(), wait));
         var violations = new ArrayList<Violation>();
         Set<Integer> seen = new HashSet<>();
-        for (Wait start : stuck) {
-            var path = new ArrayList<Wait>();
-            @Nullable Wait at = start;
+        for (BlockedOp start : stuck) {
+            var path = new ArrayList<BlockedOp>();
+            @Nullable BlockedOp at = start;
             while (at != null && seen.add(at.place().rank())) {
                 path.add(at);
                 at = at.awaitedPlace().map(place -> byRank.get(place.rank())).orElse(null);
@@ -56,8 +56,8 @@ final class Deadlocks {
     }
 
     /** "rank 1 at 1F2 waits for 0F2 of rank 0, which at 0B0 waits for ...". */
-    private Violation deadlock(List<Wait> cycle) {
-        Wait first = cycle.getFirst();
+    private Violation deadlock(List<BlockedOp> cycle) {
+        BlockedOp first = cycle.getFirst();
         String text =
                 cycle.stream()
                         .map(wait -> "at %s waits for %s".formatted(print(wait), awaited(wait)))
@@ -66,11 +66,11 @@ final class Deadlocks {
                 first.place(), cycle, "deadlock: rank %d ".formatted(first.place().rank()) + text);
     }
 
-    private String print(Wait wait) {
+    private String print(BlockedOp wait) {
         return OpText.print(wait.place().op(), shape);
     }
 
-    private String awaited(Wait wait) {
+    private String awaited(BlockedOp wait) {
         String op = OpText.print(wait.awaited(), shape);
         String named =
                 switch (wait.reason()) {

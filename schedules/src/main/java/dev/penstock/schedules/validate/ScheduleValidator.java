@@ -31,7 +31,7 @@ public final class ScheduleValidator {
         var index = new OpIndex(schedule);
         var violations = new ArrayList<Violation>();
         violations.addAll(new Completeness(schedule, conditions, index).violations());
-        violations.addAll(new RankOrder(schedule, index).violations());
+        violations.addAll(new OpOrderCheck(schedule, index).violations());
         violations.addAll(
                 new Residency(schedule, conditions.memoryLimit().map(MemoryLimit::model))
                         .violations());

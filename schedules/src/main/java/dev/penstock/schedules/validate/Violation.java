@@ -1,7 +1,7 @@
 package dev.penstock.schedules.validate;
 
 import dev.penstock.schedules.ir.OpPlace;
-import dev.penstock.schedules.simulate.Wait;
+import dev.penstock.schedules.simulate.BlockedOp;
 import java.util.List;
 
 /** One reason why a schedule is refused. */
@@ -42,7 +42,7 @@ public sealed interface Violation {
      * @param place where the first of them stands
      * @param cycle each entry waits for the next, the last for the first
      */
-    record Deadlock(OpPlace place, List<Wait> cycle, String message) implements Violation {
+    record Deadlock(OpPlace place, List<BlockedOp> cycle, String message) implements Violation {
         public Deadlock {
             cycle = List.copyOf(cycle);
         }

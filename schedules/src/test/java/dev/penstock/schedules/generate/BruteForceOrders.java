@@ -1,5 +1,6 @@
 package dev.penstock.schedules.generate;
 
+import dev.penstock.schedules.generate.base.OpCosts;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -8,7 +9,7 @@ import java.util.List;
  * The shortest makespan of any order with split backwards, by looking at all of them: every order
  * of every rank, combined with every order of every other rank.
  */
-final class BruteForceOrders {
+public final class BruteForceOrders {
     /** An op is 3 x micro-batch + one of these. */
     private static final int FORWARD = 0;
 
@@ -38,7 +39,7 @@ final class BruteForceOrders {
      * @param limit the most micro-batches that a rank may hold
      * @param costs entry r is what the ops of rank r cost
      */
-    static long shortest(int microBatches, int limit, List<OpCosts> costs, boolean inOrder) {
+    public static long shortest(int microBatches, int limit, List<OpCosts> costs, boolean inOrder) {
         var all = new BruteForceOrders(microBatches, limit, costs, inOrder);
         all.collect(new int[3 * microBatches], 0, 0);
         all.combine(new int[all.ranks][], 0);

@@ -3,6 +3,10 @@ package dev.penstock.schedules.generate;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.penstock.schedules.generate.base.BackwardOrder;
+import dev.penstock.schedules.generate.base.GenerateOptions;
+import dev.penstock.schedules.generate.base.OpCosts;
+import dev.penstock.schedules.generate.base.ScheduleKind;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.render.ScheduleGrid;

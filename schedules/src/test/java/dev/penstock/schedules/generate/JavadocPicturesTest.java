@@ -2,6 +2,13 @@ package dev.penstock.schedules.generate;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.penstock.schedules.generate.base.BackwardOrder;
+import dev.penstock.schedules.generate.base.GenerateOptions;
+import dev.penstock.schedules.generate.base.OpCosts;
+import dev.penstock.schedules.generate.zerobubble.InterleavedZeroBubble;
+import dev.penstock.schedules.generate.zerobubble.SearchedZeroBubble;
+import dev.penstock.schedules.generate.zerobubble.ZeroBubbleH1;
+import dev.penstock.schedules.generate.zerobubble.ZeroBubbleH2;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.render.ScheduleGrid;

@@ -1,5 +1,9 @@
 package dev.penstock.schedules.generate;
 
+import dev.penstock.schedules.generate.base.BackwardOrder;
+import dev.penstock.schedules.generate.base.GenerateOptions;
+import dev.penstock.schedules.generate.base.OpCosts;
+import dev.penstock.schedules.generate.base.ScheduleKind;
 import dev.penstock.schedules.ir.PipelineShape;
 import java.util.ArrayList;
 import java.util.Collections;

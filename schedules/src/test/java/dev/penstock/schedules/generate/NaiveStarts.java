@@ -1,10 +1,14 @@
 package dev.penstock.schedules.generate;
 
+import dev.penstock.schedules.generate.base.OpCosts;
+import dev.penstock.schedules.generate.zerobubble.SplitOrder;
+import dev.penstock.schedules.generate.zerobubble.SplitPass;
+import dev.penstock.schedules.generate.zerobubble.SplitProblem;
 import java.util.Arrays;
 import java.util.List;
 
 /** When the passes of an order start, by going through all of them until nothing changes. */
-final class NaiveStarts {
+public final class NaiveStarts {
     private static final long UNKNOWN = -1;
 
     private final SplitOrder order;
@@ -22,7 +26,7 @@ final class NaiveStarts {
         }
     }
 
-    static NaiveStarts of(SplitOrder order, SplitProblem problem) {
+    public static NaiveStarts of(SplitOrder order, SplitProblem problem) {
         var naive = new NaiveStarts(order, problem);
         boolean changed = true;
         while (changed) {
@@ -79,15 +83,15 @@ final class NaiveStarts {
         throw new IllegalArgumentException("no " + pass + " " + nth + " on rank " + rank);
     }
 
-    boolean isStuck() {
+    public boolean isStuck() {
         return Arrays.stream(starts).flatMapToLong(Arrays::stream).anyMatch(s -> s == UNKNOWN);
     }
 
-    long start(int rank, int p) {
+    public long start(int rank, int p) {
         return starts[rank][p];
     }
 
-    long end(int rank, int p) {
+    public long end(int rank, int p) {
         OpCosts own = problem.costs().get(rank);
         long nanos =
                 switch (order.ranks().get(rank).get(p)) {
@@ -99,7 +103,7 @@ final class NaiveStarts {
     }
 
     /** From the first start to the last end of a rank. */
-    long span(int rank) {
+    public long span(int rank) {
         return end(rank, starts[rank].length - 1) - starts[rank][0];
     }
 }

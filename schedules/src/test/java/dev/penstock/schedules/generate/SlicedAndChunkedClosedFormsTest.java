@@ -2,6 +2,7 @@ package dev.penstock.schedules.generate;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.penstock.schedules.generate.base.BackwardOrder;
 import dev.penstock.schedules.ir.PassKind;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;

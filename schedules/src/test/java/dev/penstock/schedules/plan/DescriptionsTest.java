@@ -4,6 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
+import dev.penstock.schedules.plan.slices.SliceSample;
+import dev.penstock.schedules.plan.work.DeviceSpec;
+import dev.penstock.schedules.plan.work.Hardware;
+import dev.penstock.schedules.plan.work.Layout;
+import dev.penstock.schedules.plan.work.Link;
+import dev.penstock.schedules.plan.work.ModelShape;
+import dev.penstock.schedules.plan.work.NodeGroup;
+import dev.penstock.schedules.plan.work.TrainingBytes;
 import java.util.List;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
@@ -34,13 +42,13 @@ class DescriptionsTest {
     @Test
     void hardwareMustBeAbleToDoSomething() {
         assertLeast(
-                () -> new Device(1, 1e-9, 1, 1e-9),
-                () -> new Device(0, 1e-9, 1, 1e-9),
-                () -> new Device(1, 0, 1, 1e-9),
-                () -> new Device(1, Double.NaN, 1, 1e-9),
-                () -> new Device(1, 1e-9, 0, 1e-9),
-                () -> new Device(1, 1e-9, 1.01, 1e-9),
-                () -> new Device(1, 1e-9, 1, 0));
+                () -> new DeviceSpec(1, 1e-9, 1, 1e-9),
+                () -> new DeviceSpec(0, 1e-9, 1, 1e-9),
+                () -> new DeviceSpec(1, 0, 1, 1e-9),
+                () -> new DeviceSpec(1, Double.NaN, 1, 1e-9),
+                () -> new DeviceSpec(1, 1e-9, 0, 1e-9),
+                () -> new DeviceSpec(1, 1e-9, 1.01, 1e-9),
+                () -> new DeviceSpec(1, 1e-9, 1, 0));
         assertLeast(() -> new Link(0, 1e-9), () -> new Link(-1, 1e-9), () -> new Link(0, 0));
         assertLeast(
                 () -> new NodeGroup("n", 1, 1, CountingHardware.DEVICE, CountingHardware.INSIDE),
@@ -48,7 +56,7 @@ class DescriptionsTest {
                 () -> new NodeGroup("n", 1, 0, CountingHardware.DEVICE, CountingHardware.INSIDE));
         assertLeast(
                 () -> CountingHardware.cluster(1, 1),
-                () -> new Cluster("empty", List.of(), CountingHardware.NETWORK));
+                () -> new Hardware("empty", List.of(), CountingHardware.NETWORK));
     }
 
     @Test

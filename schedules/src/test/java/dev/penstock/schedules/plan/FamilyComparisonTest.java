@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
 import dev.penstock.schedules.generate.Generators;
-import dev.penstock.schedules.generate.OpCosts;
+import dev.penstock.schedules.generate.base.OpCosts;
 import dev.penstock.schedules.lower.GatherSettings;
 import dev.penstock.schedules.lower.GradientReduction;
 import dev.penstock.schedules.lower.LoweringOptions;

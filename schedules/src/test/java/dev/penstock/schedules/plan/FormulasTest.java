@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
+import dev.penstock.schedules.plan.work.TrainingBytes;
+import dev.penstock.schedules.plan.work.ZeroStage;
 import java.util.Arrays;
 import java.util.Locale;
 import org.junit.jupiter.api.Test;

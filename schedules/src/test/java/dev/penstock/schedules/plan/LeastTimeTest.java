@@ -13,6 +13,12 @@ import static dev.penstock.schedules.plan.CountingHardware.hop;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import dev.penstock.schedules.plan.work.DeviceSpec;
+import dev.penstock.schedules.plan.work.Hardware;
+import dev.penstock.schedules.plan.work.Layout;
+import dev.penstock.schedules.plan.work.LayoutHardware;
+import dev.penstock.schedules.plan.work.Link;
+import dev.penstock.schedules.plan.work.NodeGroup;
 import java.util.List;
 import org.assertj.core.api.InstanceOfAssertFactories;
 import org.junit.jupiter.api.Test;
@@ -128,7 +134,7 @@ class LeastTimeTest {
     /** 3 x 4 x 20 tokens x (24 h^2 + 4 h x 10.5), and 6 x 31 x h for the words of each. */
     private static final double FLOPS = 20.0 * (12 * (2_400 + 420) + 6 * 31 * 10);
 
-    private static long ofLayout(Cluster cluster, Layout layout, int batch) {
+    private static long ofLayout(Hardware cluster, Layout layout, int batch) {
         return LeastTime.ofLayout(
                 CountingHardware.request(cluster, batch), LayoutHardware.of(cluster, layout));
     }
@@ -144,9 +150,9 @@ class LeastTimeTest {
     /** Four all-reduces of 20 x h x 3 bytes a block, each 2 x 1/2 of them; speeds 1 and 3. */
     @Test
     void shardsShareTheFlopsAndJoinTheirSumsWhereTheirLinksAreFastest() {
-        var fast = new Device(1L << 30, 3e9, 1, 1e9);
+        var fast = new DeviceSpec(1L << 30, 3e9, 1, 1e9);
         var cluster =
-                new Cluster(
+                new Hardware(
                         "unequal",
                         List.of(
                                 new NodeGroup(

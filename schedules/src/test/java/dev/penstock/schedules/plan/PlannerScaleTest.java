@@ -2,6 +2,9 @@ package dev.penstock.schedules.plan;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.penstock.schedules.plan.work.ModelShape;
+import dev.penstock.schedules.plan.work.PlanRequest;
+import dev.penstock.schedules.plan.work.TrainingBytes;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
 

@@ -8,6 +8,19 @@ import dev.penstock.schedules.ir.PassKind;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.plan.work.DeviceSpec;
+import dev.penstock.schedules.plan.work.Hardware;
+import dev.penstock.schedules.plan.work.Layout;
+import dev.penstock.schedules.plan.work.LayoutHardware;
+import dev.penstock.schedules.plan.work.Link;
+import dev.penstock.schedules.plan.work.ModelShape;
+import dev.penstock.schedules.plan.work.NodeGroup;
+import dev.penstock.schedules.plan.work.PipelineWork;
+import dev.penstock.schedules.plan.work.PlanChoice;
+import dev.penstock.schedules.plan.work.PlanRequest;
+import dev.penstock.schedules.plan.work.StepTail;
+import dev.penstock.schedules.plan.work.TrainingBytes;
+import dev.penstock.schedules.plan.work.ZeroStage;
 import dev.penstock.schedules.simulate.MemoryProfile;
 import dev.penstock.schedules.validate.Conditions;
 import dev.penstock.schedules.validate.ScheduleValidator;
@@ -63,7 +76,7 @@ class PlannerTest {
     @ParameterizedTest
     @ValueSource(longs = {20, 40, 60, 80, 100, 150, 400, 4_000})
     void findsWhatTryingEverythingFindsOnUnequalLaptops(long memory) {
-        Cluster cluster = Clusters.laptops(memory * MIB, memory / 2 * MIB, 2 * memory * MIB);
+        Hardware cluster = Clusters.laptops(memory * MIB, memory / 2 * MIB, 2 * memory * MIB);
         var request = new PlanRequest(SMALL, TrainingBytes.FP32, cluster, 4);
 
         compared(request, space(List.of(1, 2), List.of(1, 2)));
@@ -72,9 +85,9 @@ class PlannerTest {
     @ParameterizedTest
     @ValueSource(longs = {30, 50, 80, 4_000})
     void findsWhatTryingEverythingFindsOnNodesOfTwo(long memory) {
-        var device = new Device(memory * MIB, 1e12, 0.5, 50e9);
+        var device = new DeviceSpec(memory * MIB, 1e12, 0.5, 50e9);
         var group = new NodeGroup("box", 2, 2, device, new Link(2_000, 5e9));
-        var cluster = new Cluster("boxes", List.of(group), new Link(30_000, 1e9));
+        var cluster = new Hardware("boxes", List.of(group), new Link(30_000, 1e9));
         var request = new PlanRequest(SMALL, TrainingBytes.MIXED, cluster, 4);
 
         compared(request, space(List.of(1, 2), List.of(1, 4)));
@@ -83,9 +96,9 @@ class PlannerTest {
     @ParameterizedTest
     @ValueSource(strings = {"breadth-first", "interleaved-1f1b", "zb-v"})
     void reductionsRunBesideTheBackwardsThatAreLeft(String kind) {
-        var device = new Device(4_000 * MIB, 1e12, 0.5, 50e9);
+        var device = new DeviceSpec(4_000 * MIB, 1e12, 0.5, 50e9);
         var group = new NodeGroup("box", 2, 2, device, new Link(2_000, 50e9));
-        var cluster = new Cluster("boxes", List.of(group), new Link(3_000, 20e9));
+        var cluster = new Hardware("boxes", List.of(group), new Link(3_000, 20e9));
         var request = new PlanRequest(SMALL, TrainingBytes.MIXED, cluster, 4);
         var space =
                 new SearchSpace(
@@ -143,7 +156,7 @@ class PlannerTest {
                         true);
         Schedule order = Generators.generate("1f1b", new PipelineShape(2, 1, 2, List.of(128)));
 
-        Schedule asRun = AsRun.lowered(choice, order);
+        Schedule asRun = LoweredPlan.lowered(choice, order);
 
         ScheduleValidator.validate(asRun, Conditions.training().withReplicas()).orThrow();
         assertThat(asRun.program(1).ops())
@@ -204,7 +217,7 @@ class PlannerTest {
 
     @Test
     void saysWhatTheLeastNeedIsWhereNothingFits() {
-        Cluster cluster = Clusters.laptops(10 * MIB, 9 * MIB);
+        Hardware cluster = Clusters.laptops(10 * MIB, 9 * MIB);
         var request = new PlanRequest(SMALL, TrainingBytes.FP32, cluster, 4);
 
         PlanReport report = Planner.plan(request, 3);
@@ -218,14 +231,14 @@ class PlannerTest {
                 .containsPattern("which has (10|9).0 MiB");
         // with that much more there is a plan
         long more = nearest.memory().excess();
-        Cluster larger = Clusters.laptops(10 * MIB + more, 9 * MIB + more);
+        Hardware larger = Clusters.laptops(10 * MIB + more, 9 * MIB + more);
         assertThat(Planner.plan(new PlanRequest(SMALL, TrainingBytes.FP32, larger, 4), 1).plans())
                 .hasSize(1);
     }
 
     @Test
     void explainsTheWinnerAgainstTheNextAndAgainstWhatDoesNotFit() {
-        Cluster cluster = Clusters.laptops(60 * MIB, 40 * MIB, 60 * MIB);
+        Hardware cluster = Clusters.laptops(60 * MIB, 40 * MIB, 60 * MIB);
         var request = new PlanRequest(SMALL, TrainingBytes.FP32, cluster, 8);
 
         PlanReport report = Planner.plan(request, 3);
@@ -269,7 +282,7 @@ class PlannerTest {
     void moreMemoryNeverMakesAPlanSlower() {
         long before = Long.MAX_VALUE;
         for (long memory = 30; memory <= 240; memory *= 2) {
-            Cluster cluster = Clusters.laptops(memory * MIB, memory * MIB, memory * MIB);
+            Hardware cluster = Clusters.laptops(memory * MIB, memory * MIB, memory * MIB);
             var request = new PlanRequest(SMALL, TrainingBytes.FP32, cluster, 4);
 
             PlanReport report = Planner.plan(request, 1);

@@ -2,6 +2,10 @@ package dev.penstock.schedules.plan;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.penstock.schedules.plan.work.Layout;
+import dev.penstock.schedules.plan.work.PlanChoice;
+import dev.penstock.schedules.plan.work.RankMemory;
+import dev.penstock.schedules.plan.work.ZeroStage;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;

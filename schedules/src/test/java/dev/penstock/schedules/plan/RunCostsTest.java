@@ -19,6 +19,13 @@ import dev.penstock.schedules.lower.GradientReduction;
 import dev.penstock.schedules.lower.Lowering;
 import dev.penstock.schedules.lower.LoweringOptions;
 import dev.penstock.schedules.lower.ParameterResidency;
+import dev.penstock.schedules.plan.work.Hardware;
+import dev.penstock.schedules.plan.work.HardwareCosts;
+import dev.penstock.schedules.plan.work.Layout;
+import dev.penstock.schedules.plan.work.Link;
+import dev.penstock.schedules.plan.work.PlanChoice;
+import dev.penstock.schedules.plan.work.PlanRequest;
+import dev.penstock.schedules.plan.work.ZeroStage;
 import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
@@ -29,8 +36,8 @@ import org.junit.jupiter.api.Test;
  */
 class RunCostsTest {
     private static final int BYTE_NANOS = 64;
-    private static final Cluster SLOW =
-            new Cluster(
+    private static final Hardware SLOW =
+            new Hardware(
                     "slow",
                     CountingHardware.cluster(12, 1).groups(),
                     new Link(7, 1e9 / BYTE_NANOS));

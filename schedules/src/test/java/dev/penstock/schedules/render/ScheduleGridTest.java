@@ -2,8 +2,8 @@ package dev.penstock.schedules.render;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.penstock.schedules.generate.DualPipeV;
 import dev.penstock.schedules.generate.OneForwardOneBackward;
+import dev.penstock.schedules.generate.vshaped.DualPipeV;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.OpPlace;
 import dev.penstock.schedules.ir.PipelineShape;

@@ -2,10 +2,10 @@ package dev.penstock.schedules.render;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.penstock.schedules.generate.BackwardOrder;
-import dev.penstock.schedules.generate.DualPipeV;
 import dev.penstock.schedules.generate.GPipe;
 import dev.penstock.schedules.generate.OneForwardOneBackward;
+import dev.penstock.schedules.generate.base.BackwardOrder;
+import dev.penstock.schedules.generate.vshaped.DualPipeV;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.lower.GatherSettings;

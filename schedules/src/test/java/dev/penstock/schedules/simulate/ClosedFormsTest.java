@@ -3,11 +3,11 @@ package dev.penstock.schedules.simulate;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
-import dev.penstock.schedules.generate.BackwardOrder;
 import dev.penstock.schedules.generate.GPipe;
 import dev.penstock.schedules.generate.OneForwardOneBackward;
 import dev.penstock.schedules.generate.Seq1F1B;
 import dev.penstock.schedules.generate.TeraPipe;
+import dev.penstock.schedules.generate.base.BackwardOrder;
 import dev.penstock.schedules.ir.PassKind;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;

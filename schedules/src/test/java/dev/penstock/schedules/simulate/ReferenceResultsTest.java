@@ -3,9 +3,9 @@ package dev.penstock.schedules.simulate;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.withinPercentage;
 
-import dev.penstock.schedules.generate.BackwardOrder;
 import dev.penstock.schedules.generate.GPipe;
 import dev.penstock.schedules.generate.TeraPipe;
+import dev.penstock.schedules.generate.base.BackwardOrder;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import java.util.Arrays;

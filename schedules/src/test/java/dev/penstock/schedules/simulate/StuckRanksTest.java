@@ -19,7 +19,7 @@ class StuckRanksTest {
         return simulation.stuck().stream().map(wait -> said(wait, parsed)).toList();
     }
 
-    private static String said(Wait wait, Schedule schedule) {
+    private static String said(BlockedOp wait, Schedule schedule) {
         return "rank %d op %d: %s lacks %s, %s %s"
                 .formatted(
                         wait.place().rank(),

@@ -2,9 +2,9 @@ package dev.penstock.schedules.simulate;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.penstock.schedules.generate.BackwardOrder;
 import dev.penstock.schedules.generate.GPipe;
 import dev.penstock.schedules.generate.OneForwardOneBackward;
+import dev.penstock.schedules.generate.base.BackwardOrder;
 import dev.penstock.schedules.ir.Channel;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.PipelineShape;

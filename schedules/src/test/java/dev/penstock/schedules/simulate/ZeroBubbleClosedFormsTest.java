@@ -2,9 +2,9 @@ package dev.penstock.schedules.simulate;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.penstock.schedules.generate.InterleavedZeroBubble;
-import dev.penstock.schedules.generate.ZeroBubbleH1;
-import dev.penstock.schedules.generate.ZeroBubbleH2;
+import dev.penstock.schedules.generate.zerobubble.InterleavedZeroBubble;
+import dev.penstock.schedules.generate.zerobubble.ZeroBubbleH1;
+import dev.penstock.schedules.generate.zerobubble.ZeroBubbleH2;
 import dev.penstock.schedules.ir.PassKind;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;

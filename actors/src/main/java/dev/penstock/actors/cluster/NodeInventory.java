@@ -1,0 +1,451 @@
+package dev.penstock.actors.cluster;
+
+import akka.actor.typed.ActorRef;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+
+/** Which nodes are there and what runs have taken of them. Its owner's thread only. */
+final class NodeInventory {
+    /** A node that is there. */
+    record Entry(NodeOffer offer, ActorRef<ClusterNode.Command> node) {}
+
+    /** What a run's ranks hold, which depends on who lives beside whom. */
+    @FunctionalInterface
+    interface Needs {
+        /**
+         * Bytes of each rank.
+         *
+         * @param homes by rank, the lowest rank that lives on the same node
+         */
+        List<Long> at(List<Integer> homes);
+    }
+
+    /**
+     * What a run asks for.
+     *
+     * @param together bytes of each rank of the run if all live on one node
+     * @param needs the same of ranks that live elsewhere
+     * @param ranks that need room; the others stay where they are
+     * @param crossesHosts whether ranks may be on several hosts
+     * @param avoids addresses of nodes that these ranks do not go to
+     */
+    record Wish(
+            List<Long> together,
+            Needs needs,
+            Set<Integer> ranks,
+            Optional<Integer> ranksPerNode,
+            boolean crossesHosts,
+            Set<String> avoids) {
+        /** For all ranks of a run, anywhere. */
+        Wish(
+                List<Long> together,
+                Needs needs,
+                Optional<Integer> ranksPerNode,
+                boolean crossesHosts) {
+            this(
+                    together,
+                    needs,
+                    IntStream.range(0, together.size()).boxed().collect(Collectors.toSet()),
+                    ranksPerNode,
+                    crossesHosts,
+                    Set.of());
+        }
+
+        /** For some ranks. */
+        Wish of(Set<Integer> some, Set<String> avoided) {
+            return new Wish(
+                    together,
+                    needs,
+                    Set.copyOf(some),
+                    ranksPerNode,
+                    crossesHosts,
+                    Set.copyOf(avoided));
+        }
+
+        /** Bytes of each rank with ranks at these addresses; others live by themselves. */
+        List<Long> bytesAt(Map<Integer, String> addresses) {
+            Map<String, Integer> lowest = new HashMap<>();
+            new TreeMap<>(addresses).forEach((rank, address) -> lowest.putIfAbsent(address, rank));
+            List<Integer> homes = new ArrayList<>();
+            for (int rank = 0; rank < together.size(); rank++) {
+                String address = addresses.get(rank);
+                homes.add(address == null ? rank : lowest.getOrDefault(address, rank));
+            }
+            return needs.at(homes);
+        }
+    }
+
+    /** What a run gets. */
+    sealed interface Answer {
+        /** The node of each rank that was asked for. */
+        record Granted(Map<Integer, Entry> nodes) implements Answer {}
+
+        /** Not yet; a line for people. */
+        record Wanting(String line) implements Answer {}
+    }
+
+    /** Where a rank is and what it holds there. */
+    private record Seat(String address, long bytes) {}
+
+    private final Map<String, Entry> byAddress = new TreeMap<>();
+    private final Map<String, Map<Integer, Seat>> seats = new HashMap<>();
+
+    void add(Entry entry) {
+        byAddress.put(entry.offer().address(), entry);
+    }
+
+    /** The node is gone, and with it all that runs had taken of it. */
+    Optional<Entry> remove(String address) {
+        seats.values().forEach(run -> run.values().removeIf(s -> s.address().equals(address)));
+        return Optional.ofNullable(byAddress.remove(address));
+    }
+
+    Optional<Entry> at(String address) {
+        return Optional.ofNullable(byAddress.get(address));
+    }
+
+    Collection<Entry> all() {
+        return List.copyOf(byAddress.values());
+    }
+
+    /** What a run had taken is free again. */
+    void release(String run) {
+        seats.remove(run);
+    }
+
+    /** A rank went somewhere by itself: to the holder of its mirror. */
+    void seat(String run, Wish wish, int rank, String address) {
+        Map<Integer, String> all = addresses(run);
+        all.put(rank, address);
+        seats.put(run, seated(all, wish.bytesAt(all)));
+    }
+
+    private Map<Integer, String> addresses(String run) {
+        Map<Integer, String> addresses = new TreeMap<>();
+        seatsOf(run).forEach((rank, seat) -> addresses.put(rank, seat.address()));
+        return addresses;
+    }
+
+    private static Map<Integer, Seat> seated(Map<Integer, String> addresses, List<Long> bytes) {
+        Map<Integer, Seat> seats = new TreeMap<>();
+        addresses.forEach((rank, at) -> seats.put(rank, new Seat(at, bytes.get(rank))));
+        return seats;
+    }
+
+    private Map<Integer, Seat> seatsOf(String run) {
+        return seats.computeIfAbsent(run, _ -> new TreeMap<>());
+    }
+
+    /**
+     * Takes room on certain nodes if there is enough; a run's wish for few ranks on a node counts
+     * less than what its mirrors save.
+     */
+    boolean takeAt(String run, Wish wish, Map<Integer, String> wanted) {
+        Map<Integer, String> all = addresses(run);
+        all.putAll(wanted);
+        Map<Integer, Seat> mine = seated(all, wish.bytesAt(all));
+        boolean fits = hold(run, wish, mine, wanted.values());
+        if (fits) {
+            seats.put(run, mine);
+        }
+        return fits;
+    }
+
+    /** Whether these nodes are there, with room for a run with these seats. */
+    private boolean hold(
+            String run, Wish wish, Map<Integer, Seat> mine, Collection<String> addresses) {
+        return addresses.stream()
+                .allMatch(
+                        address ->
+                                at(address)
+                                        .filter(
+                                                node ->
+                                                        room(run, node.offer(), mine, wish).bytes()
+                                                                >= 0)
+                                        .isPresent());
+    }
+
+    /**
+     * Takes room for a run's ranks if there is enough for all of them. What they hold follows from
+     * where they live, and that from what they hold: they are placed as if all lived together, and
+     * again with more where that was too little.
+     */
+    Answer take(String run, Wish wish) {
+        Map<Integer, String> others = addresses(run);
+        others.keySet().removeAll(wish.ranks());
+        List<Long> bytes = wish.together();
+        while (true) {
+            Map<Integer, Seat> mine = seated(others, bytes);
+            List<RankPlacement.Room> rooms = rooms(run, mine, wish);
+            Map<Integer, String> found = mine.isEmpty() ? Map.of() : near(run, mine, wish, bytes);
+            if (found.isEmpty()) {
+                switch (place(wish, bytes, rooms)) {
+                    case RankPlacement.Answer.Placed(List<String> nodes) ->
+                            found = byRank(wish, nodes);
+                    case RankPlacement.Answer.Missing missing -> {
+                        return onOneNode(run, wish, others)
+                                .orElseGet(() -> wanting(run, wish, others, missing));
+                    }
+                }
+            }
+            Optional<Answer> granted = grant(run, wish, others, found);
+            if (granted.isPresent()) {
+                return granted.get();
+            }
+            bytes = larger(bytes, wish.bytesAt(together(others, found)));
+        }
+    }
+
+    private static Map<Integer, String> byRank(Wish wish, List<String> nodes) {
+        List<Integer> ranks = wish.ranks().stream().sorted().toList();
+        Map<Integer, String> found = new TreeMap<>();
+        for (int i = 0; i < ranks.size(); i++) {
+            found.put(ranks.get(i), nodes.get(i));
+        }
+        return found;
+    }
+
+    private static Map<Integer, String> together(
+            Map<Integer, String> others, Map<Integer, String> found) {
+        Map<Integer, String> all = new TreeMap<>(others);
+        all.putAll(found);
+        return all;
+    }
+
+    /** The room, if what the ranks hold at these nodes is there. */
+    private Optional<Answer> grant(
+            String run, Wish wish, Map<Integer, String> others, Map<Integer, String> found) {
+        Map<Integer, String> all = together(others, found);
+        Map<Integer, Seat> mine = seated(all, wish.bytesAt(all));
+        if (!hold(run, wish, mine, found.values())) {
+            return Optional.empty();
+        }
+        seats.put(run, mine);
+        Map<Integer, Entry> granted = new TreeMap<>();
+        found.forEach((rank, address) -> granted.put(rank, known(address)));
+        return Optional.of(new Answer.Granted(granted));
+    }
+
+    /** Where ranks that live apart hold more than there is, all may fit together. */
+    private Optional<Answer> onOneNode(String run, Wish wish, Map<Integer, String> others) {
+        return rooms(run, seated(others, wish.together()), wish).stream()
+                .filter(room -> room.ranks() >= wish.ranks().size())
+                .map(RankPlacement.Room::node)
+                .filter(node -> others.values().stream().allMatch(node::equals))
+                .flatMap(
+                        node ->
+                                grant(
+                                        run,
+                                        wish,
+                                        others,
+                                        byRank(
+                                                wish,
+                                                Collections.nCopies(wish.ranks().size(), node)))
+                                        .stream())
+                .findFirst();
+    }
+
+    /** Nodes that would do wherever the ranks went. */
+    private Answer wanting(
+            String run,
+            Wish wish,
+            Map<Integer, String> others,
+            RankPlacement.Answer.Missing least) {
+        seats.put(run, seated(others, wish.bytesAt(others)));
+        List<RankPlacement.Room> rooms = rooms(run, seatsOf(run), wish);
+        List<Long> apart = wish.bytesAt(Map.of());
+        var missing =
+                place(wish, apart, rooms) instanceof RankPlacement.Answer.Missing more
+                        ? more
+                        : least;
+        return new Answer.Wanting(PlacementText.wanting(wish, apart, missing, rooms));
+    }
+
+    /** Of each rank; more than before of one at least, or the ranks would have had room. */
+    private static List<Long> larger(List<Long> bytes, List<Long> held) {
+        return IntStream.range(0, bytes.size())
+                .mapToObj(rank -> Math.max(bytes.get(rank), held.get(rank)))
+                .toList();
+    }
+
+    /**
+     * The ranks that have to leave their nodes for a run to be spread over all that have room, as
+     * evenly as they let it; empty if it is.
+     *
+     * @param wish of all its ranks
+     */
+    Set<Integer> crowded(String run, Wish wish) {
+        Map<Integer, Seat> all = new TreeMap<>(seatsOf(run));
+        Set<Integer> moving = new TreeSet<>();
+        Optional<Map.Entry<Integer, Seat>> next;
+        do {
+            next = mover(run, all, moving, wish);
+            next.ifPresent(
+                    rank -> {
+                        all.put(rank.getKey(), rank.getValue());
+                        moving.add(rank.getKey());
+                    });
+        } while (next.isPresent());
+        return moving;
+    }
+
+    /** A rank from where most are, and its seat on a node with at least two fewer. */
+    private Optional<Map.Entry<Integer, Seat>> mover(
+            String run, Map<Integer, Seat> all, Set<Integer> moved, Wish wish) {
+        return all.entrySet().stream()
+                .filter(rank -> !moved.contains(rank.getKey()))
+                .sorted(
+                        Comparator.comparing(
+                                        (Map.Entry<Integer, Seat> rank) ->
+                                                -load(all, rank.getValue().address()))
+                                .thenComparing(rank -> -rank.getKey()))
+                .flatMap(rank -> emptier(run, all, rank, wish).stream())
+                .findFirst();
+    }
+
+    private Optional<Map.Entry<Integer, Seat>> emptier(
+            String run, Map<Integer, Seat> all, Map.Entry<Integer, Seat> rank, Wish wish) {
+        Seat seat = rank.getValue();
+        Map<Integer, Seat> others = new TreeMap<>(all);
+        others.remove(rank.getKey());
+        return rooms(run, others, wish).stream()
+                .filter(room -> room.bytes() >= seat.bytes() && room.ranks() > 0)
+                .map(RankPlacement.Room::node)
+                .filter(at -> load(all, at) + 1 < load(all, seat.address()))
+                .min(Comparator.comparing((String at) -> load(all, at)))
+                .map(at -> Map.entry(rank.getKey(), new Seat(at, seat.bytes())));
+    }
+
+    /**
+     * A seat for each rank beside those that are taken: on the node with fewest ranks of the run,
+     * near its neighbours; the largest rank chooses first. Empty if one finds none: others may fit.
+     */
+    private Map<Integer, String> near(
+            String run, Map<Integer, Seat> others, Wish wish, List<Long> needed) {
+        Map<Integer, Seat> all = new TreeMap<>(others);
+        Map<Integer, String> found = new TreeMap<>();
+        List<Integer> largestFirst =
+                wish.ranks().stream()
+                        .sorted(
+                                Comparator.comparing((Integer rank) -> -needed.get(rank))
+                                        .thenComparing(rank -> rank))
+                        .toList();
+        for (int rank : largestFirst) {
+            long bytes = needed.get(rank);
+            Optional<String> node =
+                    rooms(run, all, wish).stream()
+                            .filter(room -> room.bytes() >= bytes && room.ranks() > 0)
+                            .map(RankPlacement.Room::node)
+                            .min(
+                                    Comparator.comparing((String at) -> load(all, at))
+                                            .thenComparing(at -> -neighbours(all, rank, at)));
+            if (node.isEmpty()) {
+                return Map.of();
+            }
+            all.put(rank, new Seat(node.get(), bytes));
+            found.put(rank, node.get());
+        }
+        return found;
+    }
+
+    private static long load(Map<Integer, Seat> seats, String address) {
+        return seats.values().stream().filter(seat -> seat.address().equals(address)).count();
+    }
+
+    /** Neighbours in the pipeline on this node count more than those on its host only. */
+    private int neighbours(Map<Integer, Seat> seats, int rank, String address) {
+        int sum = 0;
+        for (int other : new int[] {rank - 1, rank + 1}) {
+            Seat seat = seats.get(other);
+            if (seat != null && host(seat.address()).equals(host(address))) {
+                sum += seat.address().equals(address) ? 1 + 2 : 2;
+            }
+        }
+        return sum;
+    }
+
+    private String host(String address) {
+        return known(address).offer().host();
+    }
+
+    /** What nodes have left for a run with these seats; only on its host, if it has one. */
+    private List<RankPlacement.Room> rooms(String run, Map<Integer, Seat> mine, Wish wish) {
+        Optional<String> host =
+                wish.crossesHosts()
+                        ? Optional.empty()
+                        : mine.values().stream().findFirst().map(seat -> host(seat.address()));
+        return byAddress.values().stream()
+                .map(Entry::offer)
+                .filter(offer -> !wish.avoids().contains(offer.address()))
+                .filter(offer -> host.isEmpty() || host.get().equals(offer.host()))
+                .map(offer -> room(run, offer, mine, wish))
+                .toList();
+    }
+
+    private RankPlacement.Room room(
+            String run, NodeOffer offer, Map<Integer, Seat> mine, Wish wish) {
+        String address = offer.address();
+        long taken =
+                Stream.concat(
+                                seats.entrySet().stream()
+                                        .filter(other -> !other.getKey().equals(run))
+                                        .flatMap(other -> other.getValue().values().stream()),
+                                mine.values().stream())
+                        .filter(seat -> seat.address().equals(address))
+                        .mapToLong(Seat::bytes)
+                        .sum();
+        int most = wish.ranksPerNode().orElse(Integer.MAX_VALUE);
+        return new RankPlacement.Room(
+                address,
+                offer.host(),
+                offer.memoryBytes() - taken,
+                most - (int) load(mine, address));
+    }
+
+    /** On all hosts, or on the one that spreads it best. */
+    private static RankPlacement.Answer place(
+            Wish wish, List<Long> needed, List<RankPlacement.Room> rooms) {
+        List<Long> bytes = wish.ranks().stream().sorted().map(needed::get).toList();
+        List<RankPlacement.Group> groups =
+                IntStream.range(0, bytes.size())
+                        .mapToObj(i -> new RankPlacement.Group(List.of(i), bytes.get(i)))
+                        .toList();
+        if (wish.crossesHosts()) {
+            return RankPlacement.of(groups, rooms);
+        }
+        return Stream.concat(
+                        rooms.stream()
+                                .map(RankPlacement.Room::host)
+                                .distinct()
+                                .map(host -> rooms.stream().filter(r -> r.host().equals(host))),
+                        Stream.of(Stream.<RankPlacement.Room>of()))
+                .map(host -> RankPlacement.of(groups, host.toList()))
+                .min(Comparator.comparingInt(NodeInventory::rank))
+                .orElseThrow();
+    }
+
+    /** Placed before missing; more nodes before fewer, less missing before more. */
+    private static int rank(RankPlacement.Answer answer) {
+        return switch (answer) {
+            case RankPlacement.Answer.Placed(List<String> nodes) ->
+                    -(int) nodes.stream().distinct().count();
+            case RankPlacement.Answer.Missing missing -> missing.nodes();
+        };
+    }
+
+    private Entry known(String address) {
+        return at(address).orElseThrow();
+    }
+}

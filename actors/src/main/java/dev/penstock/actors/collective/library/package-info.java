@@ -1,0 +1,5 @@
+/** Collectives that a library runs on devices, such as NCCL. */
+@NullMarked
+package dev.penstock.actors.collective.library;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,17 @@
+package dev.penstock.actors.rank;
+
+import dev.penstock.actors.dataplane.Endpoint;
+
+/** Brings a gradient that stages share to its sum on all of them, once a step. */
+interface GradientExchange {
+    /** Starts over for the next step. */
+    void begin();
+
+    /** Does a part of the work; {@link Progress#DONE} when nothing is left to do for this stage. */
+    Progress advance(Endpoint endpoint, long pass);
+
+    /** Bytes sent to other ranks since the step began. */
+    default long sentBytes() {
+        return 0;
+    }
+}

@@ -1,0 +1,64 @@
+package dev.penstock.actors.rank;
+
+import dev.penstock.actors.dataplane.PeerAddress;
+import dev.penstock.actors.mirror.MirrorLayout;
+import dev.penstock.actors.serialization.WireMessage;
+import dev.penstock.actors.spi.StepKind;
+import java.util.List;
+
+/**
+ * What the supervisor orders a rank to do. An order of a lower epoch than the rank's is refused; of
+ * a higher one, only those that lead there are taken: prepare, fence, stop.
+ */
+public sealed interface RankCommand extends WireMessage {
+    int epoch();
+
+    /**
+     * Run the program of this kind once.
+     *
+     * @param pass counts all passes of the run; frames carry it
+     * @param step training step from 1, or index of the held-out batch from 0
+     */
+    record BeginPass(int epoch, long pass, StepKind kind, long step) implements RankCommand {}
+
+    /** Apply the optimizer with this factor on the gradients. Idempotent. */
+    record Commit(int epoch, long step, double clipFactor) implements RankCommand {}
+
+    /** Write this rank's shards of a checkpoint. */
+    record Save(int epoch, long step) implements RankCommand {}
+
+    /**
+     * The run recovers in a new epoch: stop the pass, close the links, keep parameters, optimizer
+     * state and finished gradients, and answer {@link RankEvent.Prepared}.
+     */
+    record Prepare(int epoch) implements RankCommand {}
+
+    /**
+     * Open the links of this epoch and answer {@link RankEvent.Resumed}; after {@link Prepare}.
+     *
+     * @param start what to go on with
+     * @param mirrors who holds whose mirror now
+     * @param homes where all ranks live now, see {@link RankAssignment#homes}
+     * @param link where the media driver is now; empty if it is where it was
+     * @param peers where all ranks are reached now, see {@link RankAssignment#peers}
+     */
+    record Resume(
+            int epoch,
+            StateSource start,
+            MirrorLayout mirrors,
+            List<Integer> homes,
+            String link,
+            List<PeerAddress> peers)
+            implements RankCommand {
+        public Resume {
+            homes = List.copyOf(homes);
+            peers = List.copyOf(peers);
+        }
+    }
+
+    /** The run goes on without this one: another has its place. It frees everything and ends. */
+    record Fence(int epoch, String reason) implements RankCommand {}
+
+    /** Free everything and stop. */
+    record Stop(int epoch) implements RankCommand {}
+}

@@ -1,0 +1,211 @@
+package dev.penstock.actors.rank;
+
+import dev.penstock.actors.dataplane.DataPlane;
+import dev.penstock.actors.dataplane.Endpoint;
+import dev.penstock.actors.dataplane.FrameListener;
+import dev.penstock.actors.dataplane.Inbound;
+import dev.penstock.actors.dataplane.Opening;
+import dev.penstock.actors.dataplane.Outbound;
+import dev.penstock.actors.dataplane.PeerAddress;
+import dev.penstock.actors.dataplane.direct.DirectTransfers;
+import dev.penstock.actors.fault.RankFaults;
+import dev.penstock.actors.mirror.MirrorExchange;
+import dev.penstock.actors.spi.MemoryUse;
+import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.SharedGradient;
+import dev.penstock.actors.spi.StageProgram;
+import dev.penstock.actors.spi.StepKind;
+import dev.penstock.actors.spi.StepTraffic;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.cuda.device.DeviceScope;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a rank has for one epoch: an endpoint with its slots, and the interpreters that use them.
+ * Closed and built anew by a recovery, while device and stages stay. The rank's thread only.
+ */
+final class RankLinks implements AutoCloseable {
+    private final int rank;
+    private final RunPlan plan;
+    private final Device device;
+    private final Map<Integer, StageProgram> stages;
+    private final RankGroups groups;
+    private final DeviceScope blocks;
+    private final DeviceScope boundary;
+    private final DeviceScope mirrorBlocks;
+    private final Endpoint endpoint;
+    private final DirectTransfers direct;
+    private StepTraffic sentBefore = StepTraffic.NOTHING;
+    private final Map<StepKind, OpInterpreter> interpreters = new EnumMap<>(StepKind.class);
+
+    /**
+     * @param groupsIn makes the groups that this rank is a member of, with slots in the given scope
+     * @param mirrors makes the exchange of mirrored gradients, with its blocks in the given scope
+     * @param direct the ends of channels to other ranks of this process, none of them open
+     */
+    RankLinks(
+            int rank,
+            int epoch,
+            RunPlan plan,
+            Device device,
+            Map<Integer, StageProgram> stages,
+            Function<DeviceScope, RankGroups> groupsIn,
+            Function<DeviceScope, MirrorExchange> mirrors,
+            RankFaults faults,
+            DataPlane dataPlane,
+            DirectTransfers direct,
+            List<PeerAddress> peers,
+            FrameListener listener) {
+        this.rank = rank;
+        this.plan = plan;
+        this.device = device;
+        this.stages = stages;
+        this.direct = direct;
+        this.blocks = device.memory().child(MemoryUse.COLLECTIVES, Long.MAX_VALUE);
+        this.boundary = device.memory().child(MemoryUse.BUFFERS, Long.MAX_VALUE);
+        this.mirrorBlocks = device.memory().child(MemoryUse.MIRRORS, Long.MAX_VALUE);
+        RankGroups joined = null;
+        Endpoint opened = null;
+        try {
+            joined = groupsIn.apply(blocks);
+            this.groups = joined;
+            var buffers =
+                    new BoundaryBuffers(rank, plan, stages, boundary, dataPlane.keepsSentTensors());
+            List<Inbound> inbound = new ArrayList<>(buffers.inbound());
+            List<Outbound> outbound = new ArrayList<>(buffers.outbound());
+            Map<Integer, List<GradientExchange>> exchanges = exchanges(inbound, outbound);
+            MirrorExchange exchange = mirrors.apply(mirrorBlocks);
+            inbound.addAll(exchange.inbound());
+            outbound.addAll(exchange.outbound());
+            groups.inbound().forEach(inbound::add);
+            groups.outbound().forEach(outbound::add);
+            opened =
+                    dataPlane.open(
+                            new Opening(rank, epoch, inbound, outbound, byRank(peers)), listener);
+            this.endpoint = opened;
+            groups.bind(endpoint);
+            buffers.open(direct);
+            for (StepKind kind : StepKind.values()) {
+                interpreters.put(
+                        kind,
+                        new OpInterpreter(
+                                rank,
+                                plan.schedule(kind),
+                                plan.program(kind, rank),
+                                stages,
+                                exchanges,
+                                buffers,
+                                endpoint,
+                                direct,
+                                faults));
+            }
+            stages.values().forEach(stage -> stage.connect(groups.ofStages()));
+        } catch (RuntimeException | Error e) {
+            close(joined, opened);
+            throw e;
+        }
+    }
+
+    private static Map<Integer, PeerAddress> byRank(List<PeerAddress> peers) {
+        Map<Integer, PeerAddress> byRank = new HashMap<>();
+        for (PeerAddress peer : peers) {
+            byRank.put(byRank.size(), peer);
+        }
+        return byRank;
+    }
+
+    OpInterpreter interpreter(StepKind wanted) {
+        OpInterpreter found = interpreters.get(wanted);
+        if (found == null) {
+            throw new IllegalStateException("no program for " + wanted);
+        }
+        return found;
+    }
+
+    Endpoint endpoint() {
+        return endpoint;
+    }
+
+    /** By stage; adds the channels of those that cross ranks. */
+    private Map<Integer, List<GradientExchange>> exchanges(
+            List<Inbound> inbound, List<Outbound> outbound) {
+        Map<Integer, List<GradientExchange>> exchanges = new TreeMap<>();
+        for (StageProgram stage : stages.values()) {
+            for (SharedGradient shared : stage.sharedGradients()) {
+                int peer = SharedGradientExchange.peerOf(stage.stage(), shared);
+                StageProgram here = stages.get(peer);
+                if (here == null) {
+                    var exchange =
+                            new SharedGradientExchange(
+                                    stage.stage(),
+                                    shared,
+                                    plan.holderOf(peer, rank),
+                                    boundary,
+                                    device.kernels());
+                    inbound.add(exchange.inbound());
+                    outbound.add(exchange.outbound());
+                    add(exchanges, stage.stage(), exchange);
+                } else if (stage.stage() < peer) {
+                    var sum = new LocalGradientSum(shared, named(here, shared), device.kernels());
+                    add(exchanges, stage.stage(), sum);
+                    add(exchanges, peer, sum);
+                }
+            }
+        }
+        return exchanges;
+    }
+
+    private static void add(
+            Map<Integer, List<GradientExchange>> exchanges, int stage, GradientExchange exchange) {
+        exchanges.computeIfAbsent(stage, _ -> new ArrayList<>()).add(exchange);
+    }
+
+    private static SharedGradient named(StageProgram stage, SharedGradient other) {
+        return stage.sharedGradients().stream()
+                .filter(shared -> shared.name().equals(other.name()))
+                .findFirst()
+                .orElseThrow(
+                        () ->
+                                new IllegalStateException(
+                                        "stage %d does not know that it shares %s"
+                                                .formatted(stage.stage(), other.name())));
+    }
+
+    /** Afterwards {@link #sentInPass} counts from here. */
+    void beginPass() {
+        sentBefore = groups.sent();
+    }
+
+    /** What this rank has sent to the members of its groups in the pass. */
+    StepTraffic sentInPass() {
+        return groups.sent().minus(sentBefore);
+    }
+
+    @Override
+    public void close() {
+        close(groups, endpoint);
+    }
+
+    /**
+     * The endpoint first: the poller writes into the slots until it is closed, peers copy to them.
+     */
+    private void close(@Nullable RankGroups joined, @Nullable Endpoint opened) {
+        try (joined;
+                direct) {
+            if (opened != null) {
+                opened.close();
+            }
+        } finally {
+            mirrorBlocks.close();
+            boundary.close();
+            blocks.close();
+        }
+    }
+}

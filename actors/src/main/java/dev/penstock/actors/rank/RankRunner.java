@@ -1,0 +1,418 @@
+package dev.penstock.actors.rank;
+
+import com.sun.management.ThreadMXBean;
+import dev.penstock.actors.dataplane.DataPlaneException;
+import dev.penstock.actors.dataplane.FrameListener;
+import dev.penstock.actors.spi.DeviceFailureListener;
+import dev.penstock.actors.spi.NonFiniteException;
+import dev.penstock.actors.spi.RankStep;
+import dev.penstock.actors.spi.StepKind;
+import dev.penstock.actors.spi.StepTraffic;
+import dev.penstock.cuda.device.DeviceException;
+import dev.penstock.cuda.device.DeviceLostException;
+import java.lang.management.ManagementFactory;
+import java.util.Arrays;
+import java.util.function.Consumer;
+import java.util.function.IntFunction;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A rank's life: takes orders, runs passes one op at a time, commits, prepares and resumes, and
+ * says what came of it. A plain object: it knows neither actors nor timers, so that the same
+ * decisions can be driven by an actor or by a simulation. Its owner's thread only.
+ */
+public final class RankRunner implements AutoCloseable {
+    /** What the owner does next. */
+    public enum Next {
+        /** Nothing, until an order or a frame comes. */
+        WAIT,
+        /** Calls {@link #runOp} soon; once, however often it was told so. */
+        RUN_OP,
+        /** Calls {@link #runOp} after a nap: the log is full or the peer not there yet. */
+        RETRY_LINK,
+        /** Closes this rank and ends. */
+        END
+    }
+
+    private static final Logger LOG = LoggerFactory.getLogger(RankRunner.class);
+
+    private final int rank;
+    private final RankStatus status;
+    private Consumer<RankEvent> events;
+    private final IntFunction<FrameListener> listeners;
+    private final ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+    private final DeviceFailureListener losses;
+    private final RankWork work;
+
+    private int epoch;
+    private long committedStep;
+    private RankCommand.@Nullable BeginPass passUnderWay;
+    private RankCommand.@Nullable BeginPass uncommitted;
+
+    /** Whether the op at the program counter was tried and waits. */
+    private boolean waits;
+
+    private @Nullable RankStep lastTimings;
+    private long[] opStarts = {};
+    private long[] opEnds = {};
+    private long[] collectiveNanos = {};
+    private long heapBytesAtBegin;
+    private long heapBytesOfPass;
+    private StepTraffic sent = StepTraffic.NOTHING;
+
+    /**
+     * Opens device, stages and links, and says so.
+     *
+     * @param status kept up to date for leases
+     * @param events told everything, on this thread
+     * @param listeners hear what arrives in an epoch, on the poller's thread
+     * @throws RuntimeException if something does not open; nothing stays open then. To be told by
+     *     {@link #tellFailedStart}
+     */
+    public RankRunner(
+            RankAssignment birth,
+            RankResources resources,
+            RankStatus status,
+            Consumer<RankEvent> events,
+            IntFunction<FrameListener> listeners) {
+        this.rank = birth.rank();
+        this.status = status;
+        this.events = events;
+        this.listeners = listeners;
+        this.losses = resources.losses();
+        enter(birth.epoch());
+        this.work = new RankWork(rank, resources, birth.start(), birth.mirrors());
+        goOnFromWhatWasRestored();
+        try {
+            work.connect(
+                    epoch,
+                    birth.mirrors(),
+                    birth.homes(),
+                    birth.link(),
+                    birth.peers(),
+                    listeners.apply(epoch),
+                    status.waits(epoch));
+            noteThatNothingWasComputed();
+        } catch (RuntimeException | Error e) {
+            work.close();
+            throw e;
+        }
+        tell(new RankEvent.Opened(rank, epoch, work.deviceName(), work.deviceFingerprint()));
+    }
+
+    /** Says that a rank did not open. */
+    public static void tellFailedStart(
+            RankAssignment birth,
+            RankResources resources,
+            Throwable error,
+            Consumer<RankEvent> events) {
+        int rank = birth.rank();
+        LOG.error("rank {} cannot start", rank, error);
+        String reason = reason(rank, "start", error);
+        if (error instanceof DeviceLostException loss) {
+            resources.losses().onLost(rank, loss, reason);
+        }
+        boolean repeats = !(error instanceof DataPlaneException); // its driver may just have died
+        events.accept(new RankEvent.Failed(rank, birth.epoch(), reason, repeats));
+        events.accept(new RankEvent.Stopped(rank, birth.epoch()));
+    }
+
+    private void tell(RankEvent event) {
+        events.accept(event);
+    }
+
+    // ---- what happens ---------------------------------------------------------------------------
+
+    /**
+     * An order came.
+     *
+     * @param from is told everything from now on if the order leads to a higher epoch: whoever
+     *     raised it supervises the run
+     */
+    public Next onOrder(RankCommand order, Consumer<RankEvent> from) {
+        if (order.epoch() > epoch) {
+            events = from;
+        }
+        return guarded(() -> take(order));
+    }
+
+    /** The next op, if a pass is under way. */
+    public Next runOp() {
+        return guarded(this::advance);
+    }
+
+    /** A frame or a credit came. */
+    public Next onLinkMoved() {
+        return passUnderWay == null ? Next.WAIT : Next.RUN_OP;
+    }
+
+    /** The links of an epoch broke; what earlier ones still say means nothing. */
+    public Next onLinkFailed(int of, String reason) {
+        return guarded(
+                () -> {
+                    if (of == epoch) {
+                        throw OpInterpreter.linkFailed(reason);
+                    }
+                    return Next.WAIT;
+                });
+    }
+
+    /** One thing that may go wrong. */
+    private interface Act {
+        Next run();
+    }
+
+    private Next guarded(Act act) {
+        try {
+            return act.run();
+        } catch (DataPlaneException e) {
+            LOG.warn("rank {} lost a link", rank, e);
+            return standStill(new RankEvent.LinkLost(rank, epoch, reason(rank, work.place(), e)));
+        } catch (NonFiniteException e) {
+            LOG.error("rank {} met a number that is not finite", rank, e);
+            String reason = reason(rank, work.place(), e);
+            return standStill(new RankEvent.NonFinite(rank, epoch, e.step(), reason));
+        } catch (DeviceLostException e) {
+            String reason = reason(rank, work.place(), e);
+            LOG.error("{}", reason);
+            losses.onLost(rank, e, reason);
+            tell(new RankEvent.Failed(rank, epoch, reason, true));
+            return Next.END;
+        } catch (RuntimeException | Error e) { // out of memory is told like every other end
+            LOG.error("rank {} failed", rank, e);
+            boolean repeats = e instanceof DeviceException || e instanceof Error;
+            String reason = reason(rank, work.place(), e);
+            tell(new RankEvent.Failed(rank, epoch, reason, repeats));
+            return Next.END;
+        }
+    }
+
+    /** Abandons the pass; what to do next is the supervisor's decision. */
+    private Next standStill(RankEvent why) {
+        passUnderWay = null;
+        status.set(RankActivity.State.IDLE, StepKind.TRAIN, status.now().pass(), 0);
+        tell(why);
+        return Next.WAIT;
+    }
+
+    private static String reason(int rank, String place, Throwable e) {
+        String what = e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
+        return "rank %d (%s): %s".formatted(rank, place, what);
+    }
+
+    private Next take(RankCommand order) {
+        if (order.epoch() < epoch) {
+            return refuse(order);
+        }
+        return switch (order) {
+            case RankCommand.Prepare prepare -> onPrepare(prepare);
+            case RankCommand.Fence fence -> onFence(fence);
+            case RankCommand.Stop _ -> Next.END;
+            case RankCommand.BeginPass begin -> isOfNow(begin) ? onBeginPass(begin) : refuse(begin);
+            case RankCommand.Commit commit -> isOfNow(commit) ? onCommit(commit) : refuse(commit);
+            case RankCommand.Save save -> isOfNow(save) ? onSave(save) : refuse(save);
+            case RankCommand.Resume resume -> isOfNow(resume) ? onResume(resume) : refuse(resume);
+        };
+    }
+
+    private boolean isOfNow(RankCommand order) {
+        return order.epoch() == epoch;
+    }
+
+    private Next refuse(RankCommand order) {
+        LOG.warn("rank {} in epoch {} refuses {}", rank, epoch, order);
+        return Next.WAIT;
+    }
+
+    // ---- recovery -------------------------------------------------------------------------------
+
+    private void enter(int newEpoch) {
+        epoch = newEpoch;
+        status.enter(newEpoch);
+    }
+
+    private Next onPrepare(RankCommand.Prepare prepare) {
+        passUnderWay = null;
+        work.disconnect();
+        enter(prepare.epoch());
+        long ready = uncommitted == null ? -1 : uncommitted.step();
+        var held = new RankEvent.HeldState(rank, committedStep, ready);
+        tell(new RankEvent.Prepared(rank, epoch, held, work.heldMirrors()));
+        return Next.WAIT;
+    }
+
+    private Next onResume(RankCommand.Resume resume) {
+        boolean kept = resume.start() instanceof StateSource.Kept;
+        work.restore(resume.start(), resume.mirrors());
+        if (!kept) {
+            goOnFromWhatWasRestored(); // also true when no link opens
+        }
+        work.connect(
+                epoch,
+                resume.mirrors(),
+                resume.homes(),
+                resume.link(),
+                resume.peers(),
+                listeners.apply(epoch),
+                status.waits(epoch));
+        if (!kept) {
+            noteThatNothingWasComputed();
+        }
+        tell(new RankEvent.Resumed(rank, epoch, work.deviceName(), work.deviceFingerprint()));
+        return Next.WAIT;
+    }
+
+    /**
+     * As if this rank had done the step that its state is after, or whose gradients came with it:
+     * the commit may be told again.
+     */
+    private void goOnFromWhatWasRestored() {
+        committedStep = work.restoredStep();
+        long ready = work.readyStep();
+        uncommitted = ready < 0 ? null : new RankCommand.BeginPass(epoch, 0, StepKind.TRAIN, ready);
+    }
+
+    /** Of the step that it goes on from: all ops took no time. */
+    private void noteThatNothingWasComputed() {
+        opStarts = work.opStartNanos();
+        Arrays.fill(opStarts, System.nanoTime());
+        opEnds = opStarts.clone();
+        collectiveNanos = new long[opStarts.length];
+        lastTimings =
+                new RankStep(rank, opStarts, opEnds, opStarts[0], opStarts[0], work.peakBytes(), 0);
+    }
+
+    private Next onFence(RankCommand.Fence fence) {
+        LOG.error("rank {} in epoch {} ends: {}", rank, epoch, fence.reason());
+        return Next.END;
+    }
+
+    // ---- steps ----------------------------------------------------------------------------------
+
+    private Next onBeginPass(RankCommand.BeginPass begin) {
+        passUnderWay = begin;
+        waits = false;
+        uncommitted = null; // of a pass that is run again, if of any
+        heapBytesAtBegin = threads.getCurrentThreadAllocatedBytes();
+        work.begin(begin.kind(), begin.step(), begin.pass());
+        return Next.RUN_OP;
+    }
+
+    private Next advance() {
+        RankCommand.BeginPass begin = passUnderWay;
+        if (begin == null) {
+            return Next.WAIT;
+        }
+        if (work.isFinished()) {
+            return finish(begin);
+        }
+        work.moveCollectives();
+        if (!waits || work.computesNext()) { // looking again is no progress
+            note(begin, RankActivity.State.COMPUTING);
+        }
+        Progress progress = work.advance();
+        waits = progress != Progress.DONE && progress != Progress.AGAIN;
+        return switch (progress) {
+            case DONE, AGAIN -> Next.RUN_OP;
+            case WAITS_FOR_FRAME -> {
+                note(begin, RankActivity.State.WAITING_FOR_FRAME);
+                yield work.isSumming() ? Next.RETRY_LINK : Next.WAIT;
+            }
+            case WAITS_FOR_CREDIT -> {
+                note(begin, RankActivity.State.WAITING_FOR_CREDIT);
+                yield work.isSumming() ? Next.RETRY_LINK : Next.WAIT;
+            }
+            case WAITS_FOR_REPLICAS -> {
+                note(begin, RankActivity.State.WAITING_FOR_MEMBERS);
+                status.explain(work::describeCollective);
+                yield Next.RETRY_LINK;
+            }
+            case WAITS_FOR_LINK -> {
+                note(begin, RankActivity.State.WAITING_FOR_LINK);
+                yield Next.RETRY_LINK;
+            }
+        };
+    }
+
+    private Next finish(RankCommand.BeginPass begin) {
+        var result = work.result();
+        heapBytesOfPass = threads.getCurrentThreadAllocatedBytes() - heapBytesAtBegin;
+        passUnderWay = null;
+        if (begin.kind() == StepKind.TRAIN) {
+            uncommitted = begin;
+            opStarts = work.opStartNanos(); // a recovery before the commit forgets them
+            opEnds = work.opEndNanos();
+            collectiveNanos = work.collectiveNanos();
+            sent = work.sent();
+        }
+        note(begin, RankActivity.State.IDLE);
+        tell(new RankEvent.PassDone(rank, epoch, begin.pass(), result));
+        return Next.WAIT;
+    }
+
+    private Next onCommit(RankCommand.Commit commit) {
+        RankStep done = lastTimings;
+        if (done != null && committedStep == commit.step()) {
+            tell(new RankEvent.StepDone(rank, epoch, committedStep, done));
+            return Next.WAIT;
+        }
+        if (uncommitted == null || uncommitted.step() != commit.step()) {
+            throw new IllegalStateException(
+                    "commit of step %d: expected gradients of that step, got %s"
+                            .formatted(commit.step(), uncommitted));
+        }
+        note(uncommitted, RankActivity.State.UPDATING);
+        long start = System.nanoTime();
+        work.update(commit.step(), commit.clipFactor());
+        long end = System.nanoTime();
+        note(uncommitted, RankActivity.State.IDLE);
+        uncommitted = null;
+        committedStep = commit.step();
+        lastTimings =
+                new RankStep(
+                        rank,
+                        opStarts,
+                        opEnds,
+                        start,
+                        end,
+                        work.peakBytes(),
+                        work.memoryUses(),
+                        heapBytesOfPass,
+                        work.traffic(),
+                        sent,
+                        collectiveNanos);
+        tell(new RankEvent.StepDone(rank, epoch, committedStep, lastTimings));
+        return Next.WAIT;
+    }
+
+    private Next onSave(RankCommand.Save save) {
+        status.set(RankActivity.State.SAVING, StepKind.TRAIN, save.step(), 0);
+        try {
+            tell(new RankEvent.Saved(rank, epoch, save.step(), work.save(save.step())));
+        } catch (RuntimeException e) {
+            LOG.warn("rank {} could not save step {}", rank, save.step(), e);
+            String reason = String.valueOf(e.getMessage());
+            tell(new RankEvent.SaveFailed(rank, epoch, save.step(), reason));
+        }
+        status.set(RankActivity.State.IDLE, StepKind.TRAIN, save.step(), 0);
+        return Next.WAIT;
+    }
+
+    private void note(RankCommand.BeginPass begin, RankActivity.State state) {
+        status.set(state, begin.kind(), begin.pass(), work.position());
+    }
+
+    /** Frees everything and says so, also when that fails: the run would wait for the deadline. */
+    @Override
+    public void close() {
+        try {
+            work.close();
+        } catch (RuntimeException e) {
+            LOG.warn("rank {} could not close everything", rank, e);
+        } finally {
+            tell(new RankEvent.Stopped(rank, epoch));
+        }
+    }
+}

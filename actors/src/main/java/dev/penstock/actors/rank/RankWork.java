@@ -1,0 +1,395 @@
+package dev.penstock.actors.rank;
+
+import dev.penstock.actors.collective.RankWaits;
+import dev.penstock.actors.dataplane.DataPlaneException;
+import dev.penstock.actors.dataplane.FrameListener;
+import dev.penstock.actors.dataplane.LinkTraffic;
+import dev.penstock.actors.dataplane.PeerAddress;
+import dev.penstock.actors.dataplane.direct.DirectTransfers;
+import dev.penstock.actors.fault.RankFaults;
+import dev.penstock.actors.fault.StepMoment;
+import dev.penstock.actors.mirror.HeldMirror;
+import dev.penstock.actors.mirror.MirrorLayout;
+import dev.penstock.actors.mirror.MirrorProgress;
+import dev.penstock.actors.mirror.RankMirrors;
+import dev.penstock.actors.spi.CheckpointStore;
+import dev.penstock.actors.spi.MemoryUse;
+import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.actors.spi.StageBuilder;
+import dev.penstock.actors.spi.StageProgram;
+import dev.penstock.actors.spi.StageProgramFactory;
+import dev.penstock.actors.spi.StepKind;
+import dev.penstock.actors.spi.StepResult;
+import dev.penstock.actors.spi.StepTraffic;
+import dev.penstock.actors.spi.TensorNorm;
+import dev.penstock.actors.spi.TrainedState;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.OpText;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.OptionalDouble;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A rank's device and stages, which live as long as it does, and its links, which live for an
+ * epoch. Used by the shard's thread only.
+ */
+public final class RankWork implements AutoCloseable {
+    private static final long NOTHING = -1;
+
+    private final int rank;
+    private final RankResources resources;
+    private final RankFaults faults;
+    private final Device device;
+    private final Map<Integer, StageProgram> stages = new TreeMap<>();
+    private final RankMirrors mirrors;
+    private @Nullable RankLinks links;
+    private long restoredStep;
+    private long readyStep = NOTHING;
+    private StepKind kind = StepKind.TRAIN;
+    private long step;
+    private long pass;
+
+    /** What the ops of the pass came to; null before they are done. */
+    private @Nullable StepResult result;
+
+    private boolean mirrored;
+
+    /** Opens the device and builds the stages; without links until {@link #connect}. */
+    RankWork(int rank, RankResources resources, StateSource start, MirrorLayout layout) {
+        this.rank = rank;
+        this.resources = resources;
+        this.faults =
+                resources
+                        .faults()
+                        .forRank(rank, resources.plan().grid().placeOf(rank), ownStages());
+        this.device = resources.devices().open(rank);
+        this.mirrors = new RankMirrors(rank, resources.plan(), device, resources.mirrors());
+        try {
+            restore(start, layout);
+        } catch (RuntimeException | Error e) {
+            closeAfter(e);
+            throw e;
+        }
+    }
+
+    private List<Integer> ownStages() {
+        return resources.plan().stagesOf(rank);
+    }
+
+    private void closeAfter(Throwable e) {
+        try {
+            close();
+        } catch (RuntimeException second) {
+            e.addSuppressed(second);
+        }
+    }
+
+    /**
+     * Brings stages and mirrors to where the run goes on from; new stages are built in the room of
+     * those that were there. Only without links.
+     */
+    void restore(StateSource start, MirrorLayout layout) {
+        StageProgramFactory programs = resources.programs();
+        switch (start) {
+            case StateSource.Kept _ -> mirrors.keep(layout, programs.blank());
+            case StateSource.Fresh _ ->
+                    build(layout, programs, resources.plan().steps().completed());
+            case StateSource.FromCheckpoint(long from) ->
+                    build(layout, programs.startingAt(from), from);
+            case StateSource.FromMirror(int holder, long from) -> {
+                buildStages(programs.blank());
+                HeldMirror mirror = resources.mirrors().find(holder, rank);
+                restoredStep = mirror.copyInto(from, trained(), device.kernels());
+                readyStep = restoredStep < from ? from : NOTHING;
+                mirrors.keep(layout, programs.blank());
+                mirrors.serve(trained(), restoredStep, readyStep);
+            }
+        }
+    }
+
+    private void build(MirrorLayout layout, StageBuilder programs, long from) {
+        restoredStep = from;
+        readyStep = NOTHING;
+        mirrors.close(); // before the stages, in the order of allocation
+        buildStages(programs);
+        mirrors.build(layout, programs, from);
+        mirrors.serve(trained(), restoredStep, readyStep);
+    }
+
+    private void buildStages(StageBuilder programs) {
+        closeStages();
+        programs.createAll(ownStages(), resources.plan().grid().placeOf(rank), device)
+                .forEach(stage -> stages.put(stage.stage(), stage));
+    }
+
+    private List<TrainedState> trained() {
+        return stages.values().stream().map(StageProgram::trained).toList();
+    }
+
+    /** Training steps that the stages had seen when they were built. */
+    long restoredStep() {
+        return restoredStep;
+    }
+
+    /** The step whose gradients came with the stages and wait for its commit; -1 if none did. */
+    long readyStep() {
+        return readyStep;
+    }
+
+    /** What this rank holds of others. */
+    List<RankEvent.HeldState> heldMirrors() {
+        return mirrors.held().stream()
+                .map(
+                        mirror ->
+                                new RankEvent.HeldState(
+                                        mirror.rank(), mirror.committedStep(), mirror.readyStep()))
+                .toList();
+    }
+
+    /**
+     * Opens the links of an epoch, with the mirrors that {@link #restore} brought.
+     *
+     * @param homes by rank, the lowest rank that lives on the same node
+     * @param link where the media driver is; empty if the data plane knows
+     * @param peers where all ranks are reached; empty if all use this media driver
+     */
+    void connect(
+            int epoch,
+            MirrorLayout layout,
+            List<Integer> homes,
+            String link,
+            List<PeerAddress> peers,
+            FrameListener listener,
+            RankWaits waits) {
+        if (!link.isEmpty()) {
+            resources.dataPlane().relink(link);
+        }
+        links =
+                new RankLinks(
+                        rank,
+                        epoch,
+                        resources.plan(),
+                        device,
+                        stages,
+                        scope ->
+                                new RankGroups(
+                                        rank,
+                                        epoch,
+                                        resources.plan(),
+                                        homes,
+                                        device,
+                                        resources.library(),
+                                        scope,
+                                        resources.collectives(),
+                                        waits),
+                        scope -> mirrors.connect(layout, trained(), scope),
+                        faults,
+                        resources.dataPlane(),
+                        new DirectTransfers(resources.transfers(), rank, epoch, homes, listener),
+                        peers,
+                        listener);
+    }
+
+    /** Closes the links, if there are any. */
+    void disconnect() {
+        RankLinks open = links;
+        links = null;
+        mirrors.disconnect();
+        if (open != null) {
+            open.close();
+        }
+    }
+
+    private RankLinks links() {
+        if (links == null) {
+            throw new DataPlaneException("rank %d has no links".formatted(rank));
+        }
+        return links;
+    }
+
+    /** What the links carried since they were opened. */
+    List<LinkTraffic> traffic() {
+        return links().endpoint().traffic();
+    }
+
+    private OpInterpreter interpreter() {
+        return links().interpreter(kind);
+    }
+
+    String deviceName() {
+        return device.name();
+    }
+
+    String deviceFingerprint() {
+        return device.fingerprint();
+    }
+
+    void begin(StepKind newKind, long newStep, long newPass) {
+        kind = newKind;
+        step = newStep;
+        pass = newPass;
+        result = null;
+        faults.beginPass(newKind, newStep);
+        interpreter().begin(newPass);
+        links().beginPass();
+        mirrors.beginPass();
+        stages.values().forEach(stage -> stage.beginStep(newKind, newStep));
+    }
+
+    /** What this rank has sent to others in the pass. */
+    StepTraffic sent() {
+        return links().sentInPass().plus(interpreter().sent()).plus(mirrors.sent());
+    }
+
+    /** Whether the ops are done and, in a training step, every mirror concerned has its part. */
+    boolean isFinished() {
+        return result != null && mirrored;
+    }
+
+    int position() {
+        return links == null ? 0 : interpreter().position();
+    }
+
+    /** Moves collectives on that are under way beside the op at the program counter. */
+    void moveCollectives() {
+        interpreter().moveCollectives();
+    }
+
+    /** Whether {@link #advance} would compute, not look whether something came. */
+    boolean computesNext() {
+        return interpreter().isFinished() ? result == null : interpreter().computesNext();
+    }
+
+    /** Tries the op at the program counter, or what comes after the last one. */
+    Progress advance() {
+        if (!interpreter().isFinished()) {
+            return interpreter().advance();
+        }
+        if (result == null) {
+            result = finishOps();
+            mirrored = kind == StepKind.EVALUATE;
+            if (!mirrored) {
+                mirrors.begin(pass, step);
+            }
+        }
+        return mirrored ? Progress.DONE : mirror();
+    }
+
+    private Progress mirror() {
+        MirrorProgress progress = mirrors.advance(links().endpoint());
+        return switch (progress) {
+            case DONE -> {
+                mirrored = true;
+                yield Progress.DONE;
+            }
+            case MOVED -> Progress.AGAIN;
+            case WAITS_FOR_PEER -> Progress.WAITS_FOR_FRAME;
+            case WAITS_FOR_LINK -> Progress.WAITS_FOR_LINK;
+        };
+    }
+
+    /** Whether sums or gathers are under way beside the op at the program counter. */
+    boolean isSumming() {
+        return interpreter().isSumming();
+    }
+
+    /** What they wait for; only while there are any. */
+    String describeCollective() {
+        return interpreter().describeCollective();
+    }
+
+    /** What the finished pass came to. */
+    StepResult result() {
+        return Objects.requireNonNull(result, "the pass is not finished");
+    }
+
+    private StepResult finishOps() {
+        var loss = OptionalDouble.empty();
+        List<TensorNorm> norms = new ArrayList<>();
+        for (StageProgram stage : stages.values()) {
+            StepResult part = stage.finishStep();
+            loss = part.loss().isPresent() ? part.loss() : loss;
+            norms.addAll(part.norms());
+        }
+        if (kind == StepKind.TRAIN) {
+            faults.at(StepMoment.READY, step);
+        }
+        return new StepResult(loss, norms);
+    }
+
+    void update(long committedStep, double clipFactor) {
+        faults.at(StepMoment.OPTIMIZER, committedStep);
+        stages.values().forEach(stage -> stage.update(committedStep, clipFactor));
+        mirrors.update(committedStep, clipFactor);
+        faults.at(StepMoment.UPDATED, committedStep);
+    }
+
+    List<CheckpointStore.ShardFile> save(long savedStep) {
+        faults.at(StepMoment.CHECKPOINT, savedStep);
+        RankPlace place = resources.plan().grid().placeOf(rank);
+        List<CheckpointStore.ShardFile> files = new ArrayList<>();
+        for (StageProgram stage : stages.values()) {
+            List<NamedTensor> state =
+                    stage.state().stream().filter(held -> held.piece().elements() > 0).toList();
+            if (!state.isEmpty()) {
+                files.add(
+                        resources.checkpoints().writeShard(savedStep, stage.stage(), place, state));
+            }
+        }
+        faults.at(StepMoment.SAVED, savedStep);
+        return files;
+    }
+
+    long[] opStartNanos() {
+        return interpreter().startNanos();
+    }
+
+    long[] opEndNanos() {
+        return interpreter().endNanos();
+    }
+
+    long[] collectiveNanos() {
+        return interpreter().collectiveNanos();
+    }
+
+    List<MemoryUse> memoryUses() {
+        return MemoryUse.of(device.memory());
+    }
+
+    long peakBytes() {
+        return device.memory().peakBytes();
+    }
+
+    /** Where the rank is, for error messages: {@code step 7, at 1F2}. */
+    String place() {
+        String pass = kind == StepKind.TRAIN ? "step " + step : "held-out batch " + step;
+        Op op = links == null ? null : interpreter().current();
+        return op == null
+                ? pass
+                : pass + ", at " + OpText.print(op, resources.plan().training().shape());
+    }
+
+    private void closeStages() {
+        List<StageProgram> built = new ArrayList<>(stages.values());
+        stages.clear();
+        built.reversed().forEach(StageProgram::close);
+    }
+
+    @Override
+    public void close() {
+        try (device) {
+            try {
+                disconnect();
+            } finally {
+                mirrors.close();
+                closeStages();
+            }
+        }
+    }
+}

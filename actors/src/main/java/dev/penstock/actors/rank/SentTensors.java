@@ -1,0 +1,31 @@
+package dev.penstock.actors.rank;
+
+import dev.penstock.actors.dataplane.ChannelKey;
+import dev.penstock.actors.dataplane.Endpoint;
+import dev.penstock.cuda.device.DeviceBuffer;
+import java.util.ArrayDeque;
+import java.util.Deque;
+
+/** Tensors of a channel that the data plane may have to send again, oldest first. */
+final class SentTensors {
+    private final ChannelKey channel;
+    private final Deque<DeviceBuffer> kept = new ArrayDeque<>();
+    private long reclaimed;
+
+    SentTensors(ChannelKey channel) {
+        this.channel = channel;
+    }
+
+    void add(DeviceBuffer tensor) {
+        kept.add(tensor);
+    }
+
+    /** Puts those that arrived intact into the pool. */
+    void reclaim(Endpoint endpoint, Deque<DeviceBuffer> pool) {
+        long verified = endpoint.verified(channel);
+        while (reclaimed < verified && !kept.isEmpty()) {
+            pool.push(kept.remove());
+            reclaimed++;
+        }
+    }
+}

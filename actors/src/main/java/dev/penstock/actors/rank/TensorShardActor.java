@@ -1,0 +1,154 @@
+package dev.penstock.actors.rank;
+
+import akka.actor.typed.ActorRef;
+import akka.actor.typed.Behavior;
+import akka.actor.typed.PostStop;
+import akka.actor.typed.javadsl.AbstractBehavior;
+import akka.actor.typed.javadsl.ActorContext;
+import akka.actor.typed.javadsl.Behaviors;
+import akka.actor.typed.javadsl.Receive;
+import dev.penstock.actors.dataplane.ChannelKey;
+import dev.penstock.actors.dataplane.DataPlaneException;
+import dev.penstock.actors.dataplane.FrameKey;
+import dev.penstock.actors.dataplane.FrameListener;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Owns one device and runs a rank's program on it, on a pinned thread of its own: a {@link
+ * RankRunner} with a mailbox. One op per message, so that stop and fault messages are never
+ * starved.
+ */
+public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Command> {
+    /** What a shard understands. */
+    public sealed interface Command {}
+
+    /** An order of the supervisor whose events these are, handed on by the stage actor. */
+    public record Order(RankCommand order, ActorRef<RankEvent> events) implements Command {}
+
+    private record RunOp() implements Command {}
+
+    private record LinkMoved() implements Command {}
+
+    /** Of this epoch's links. */
+    private record LinkFailed(int epoch, String reason) implements Command {}
+
+    private static final RunOp RUN_OP = new RunOp();
+    private static final LinkMoved LINK_MOVED = new LinkMoved();
+
+    /** A full log is drained by the poller within microseconds; a longer nap would be idle time. */
+    private static final long LINK_NAP_NANOS = 20_000;
+
+    /** After this many naps in a row the peer is not there at all: look once a millisecond. */
+    private static final int MANY_NAPS = 500;
+
+    private static final long LONG_NAP_NANOS = 1_000_000;
+
+    private final RankRunner runner;
+    private boolean runOpQueued;
+    private int naps;
+
+    private TensorShardActor(
+            ActorContext<Command> context,
+            RankAssignment birth,
+            RankResources resources,
+            RankStatus status,
+            ActorRef<RankEvent> events) {
+        super(context);
+        ActorRef<Command> self = context.getSelf();
+        this.runner =
+                new RankRunner(
+                        birth, resources, status, events::tell, epoch -> new ToSelf(self, epoch));
+    }
+
+    /** Opens the device and everything on it, on the actor's own thread. */
+    public static Behavior<Command> create(
+            RankAssignment birth,
+            RankResources resources,
+            RankStatus status,
+            ActorRef<RankEvent> events) {
+        return Behaviors.setup(
+                context -> {
+                    try {
+                        return new TensorShardActor(context, birth, resources, status, events);
+                    } catch (RuntimeException | Error e) {
+                        RankRunner.tellFailedStart(birth, resources, e, events::tell);
+                        return Behaviors.stopped();
+                    }
+                });
+    }
+
+    @Override
+    public Receive<Command> createReceive() {
+        return newReceiveBuilder()
+                .onMessage(Command.class, this::onCommand)
+                .onSignal(PostStop.class, _ -> onPostStop())
+                .build();
+    }
+
+    private Behavior<Command> onCommand(Command command) {
+        return switch (command) {
+            case RunOp _ -> onRunOp();
+            case LinkMoved _ -> follow(runner.onLinkMoved());
+            case LinkFailed(int of, String reason) -> follow(runner.onLinkFailed(of, reason));
+            case Order(RankCommand order, var events) ->
+                    follow(runner.onOrder(order, events::tell));
+        };
+    }
+
+    private Behavior<Command> onRunOp() {
+        runOpQueued = false;
+        RankRunner.Next next = runner.runOp();
+        if (next == RankRunner.Next.RUN_OP) {
+            naps = 0;
+        }
+        return follow(next);
+    }
+
+    private Behavior<Command> follow(RankRunner.Next next) {
+        switch (next) {
+            case WAIT -> {}
+            case RUN_OP -> queueRunOp();
+            case RETRY_LINK -> retryLink();
+            case END -> {
+                return Behaviors.stopped();
+            }
+        }
+        return this;
+    }
+
+    /** On its own thread: Akka's timers are only as fine as its scheduler's tick. */
+    private void retryLink() {
+        LockSupport.parkNanos(++naps < MANY_NAPS ? LINK_NAP_NANOS : LONG_NAP_NANOS);
+        queueRunOp();
+    }
+
+    private void queueRunOp() {
+        if (!runOpQueued) {
+            runOpQueued = true;
+            getContext().getSelf().tell(RUN_OP);
+        }
+    }
+
+    private Behavior<Command> onPostStop() {
+        runner.close();
+        return this;
+    }
+
+    /** Turns the poller's calls into messages. */
+    private record ToSelf(ActorRef<Command> self, int epoch) implements FrameListener {
+        @Override
+        public void onFrame(FrameKey key) {
+            self.tell(LINK_MOVED);
+        }
+
+        @Override
+        public void onCredit(ChannelKey channel) {
+            self.tell(LINK_MOVED);
+        }
+
+        @Override
+        public void onFailure(DataPlaneException failure) {
+            self.tell(new LinkFailed(epoch, String.valueOf(failure.getMessage())));
+        }
+    }
+}

@@ -1,0 +1,145 @@
+package dev.penstock.actors.supervisor;
+
+import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.rank.RankEvent;
+import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.supervisor.RunCourse.Phase;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Collectors;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** What ends or hurts a run's ranks, nodes and links, and what comes of it in each phase. */
+final class Failures {
+    private static final Logger LOG = LoggerFactory.getLogger(Failures.class);
+
+    private final RunPlan plan;
+    private final RankTable ranks;
+    private final Placer placer;
+    private final StepDriver driver;
+    private final RecoveryCauses causes;
+    private final RunCourse course;
+
+    Failures(
+            RunPlan plan,
+            RankTable ranks,
+            Placer placer,
+            StepDriver driver,
+            RecoveryCauses causes,
+            RunCourse course) {
+        this.plan = plan;
+        this.ranks = ranks;
+        this.placer = placer;
+        this.driver = driver;
+        this.causes = causes;
+        this.course = course;
+    }
+
+    /** See {@link RunCoordinator#onProcessDied}. */
+    void onProcessDied(long pid, Optional<Integer> startedFor, String how, long now) {
+        Optional<NodeInfo> node = placer.ofProcess(pid);
+        node.ifPresent(placer::remove);
+        List<Integer> gone = new ArrayList<>(node.map(ranks::on).orElse(List.of()));
+        startedFor.filter(rank -> !ranks.hasNode(rank)).ifPresent(gone::add);
+        if (gone.isEmpty()) {
+            LOG.warn("run {}: a process without a rank is gone: {}", plan.runId(), how);
+        } else {
+            onDead(gone, how, now);
+        }
+    }
+
+    /** See {@link RunCoordinator#onNodeDied}. */
+    void onNodeDied(String process, boolean withLink, String how, long now) {
+        String cause = "node %s died: %s".formatted(process, how);
+        List<NodeInfo> nodes = placer.of(process);
+        nodes.forEach(placer::remove);
+        List<Integer> gone = nodes.stream().flatMap(node -> ranks.on(node).stream()).toList();
+        if (course.is(Phase.PLACING)) {
+            if (!gone.isEmpty() || withLink) {
+                course.follow(causes.onLostInPlacing(gone, withLink, cause, now), now);
+            }
+            return;
+        }
+        if (gone.isEmpty() && withLink) {
+            onLinkDied(how, now);
+        }
+        if (!gone.isEmpty()) {
+            onDead(gone, withLink, how, now);
+        }
+    }
+
+    private void onDead(List<Integer> gone, String how, long now) {
+        onDead(gone, false, how, now);
+    }
+
+    private void onDead(List<Integer> gone, boolean withLink, String how, long now) {
+        String names = gone.stream().map(ranks::name).collect(Collectors.joining(" and "));
+        String cause = "%s died: %s, after step %d".formatted(names, how, driver.completed());
+        switch (course.phase()) {
+            case PLACING -> {
+                gone.forEach(ranks::vacate);
+                course.fail(cause, now);
+            }
+            case RUNNING, RECOVERING -> {
+                if (driver.onlyPublishes()) {
+                    gone.forEach(ranks::vacate);
+                } else {
+                    course.follow(
+                            withLink
+                                    ? causes.onDeadWithLink(gone, cause, now)
+                                    : causes.onDead(gone, cause, now),
+                            now);
+                }
+            }
+            case STOPPING -> {
+                gone.forEach(ranks::vacate);
+                course.finishIfStopped();
+            }
+        }
+    }
+
+    /** A rank cannot go on. */
+    void onFailed(RankEvent.Failed failed, long now) {
+        boolean hopeless =
+                failed.repeats() || course.is(Phase.PLACING) || course.is(Phase.STOPPING);
+        if (hopeless) {
+            course.fail(failed.reason(), now);
+        } else {
+            course.follow(causes.onDead(List.of(failed.rank()), failed.reason(), now), now);
+        }
+    }
+
+    void onStopped(int rank, long now) {
+        switch (course.phase()) {
+            case STOPPING -> {
+                ranks.stopped(rank);
+                course.finishIfStopped();
+            }
+            case PLACING -> {
+                ranks.stopped(rank);
+                course.fail("%s stopped by itself".formatted(ranks.name(rank)), now);
+            }
+            case RUNNING, RECOVERING -> onDead(List.of(rank), "it stopped by itself", now);
+        }
+    }
+
+    void onLinkLost(RankEvent.LinkLost lost, long now) {
+        if (course.is(Phase.PLACING)) {
+            course.fail(lost.reason(), now);
+        } else if (lost.epoch() == ranks.epoch() && !course.is(Phase.STOPPING)) {
+            course.follow(causes.onLinkLost(lost.reason(), now), now);
+        }
+    }
+
+    /** See {@link RunCoordinator#onLinkDied}. */
+    void onLinkDied(String how, long now) {
+        String cause = "the media driver died: " + how;
+        switch (course.phase()) {
+            case PLACING -> course.fail(cause, now);
+            case RUNNING, RECOVERING -> course.follow(causes.onLinkDied(cause, now), now);
+            case STOPPING -> {} // nobody needs it any more
+        }
+    }
+}

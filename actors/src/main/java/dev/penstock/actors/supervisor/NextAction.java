@@ -1,0 +1,28 @@
+package dev.penstock.actors.supervisor;
+
+import java.util.Set;
+
+/** What becomes of a run after one of its events. */
+sealed interface NextAction {
+    NextAction GO_ON = new GoOn();
+    NextAction FINISHED = new Finished();
+
+    /** It waits for answers. */
+    record GoOn() implements NextAction {}
+
+    /** Nothing is left to do. */
+    record Finished() implements NextAction {}
+
+    /** It cannot go on. */
+    record Broken(String reason) implements NextAction {}
+
+    /** These ranks leave their nodes: a checkpoint has their last step. */
+    record Move(Set<Integer> ranks) implements NextAction {
+        public Move {
+            ranks = Set.copyOf(ranks);
+        }
+    }
+
+    /** The loss or a gradient of this step is not finite. */
+    record NotFinite(long step, String reason) implements NextAction {}
+}

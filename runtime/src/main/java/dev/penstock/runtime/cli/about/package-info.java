@@ -1,0 +1,5 @@
+/** Commands about Penstock itself: machine, configuration keys, manual pages, shell completion. */
+@NullMarked
+package dev.penstock.runtime.cli.about;
+
+import org.jspecify.annotations.NullMarked;

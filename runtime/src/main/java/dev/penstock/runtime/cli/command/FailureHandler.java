@@ -1,0 +1,97 @@
+package dev.penstock.runtime.cli.command;
+
+import dev.penstock.actors.dataplane.DataPlaneException;
+import dev.penstock.cuda.device.DeviceException;
+import dev.penstock.runtime.cluster.ClusterException;
+import dev.penstock.runtime.config.BadInputException;
+import dev.penstock.runtime.config.ConfigException;
+import dev.penstock.runtime.config.Problem;
+import dev.penstock.runtime.data.DataException;
+import dev.penstock.runtime.metrics.RunDirectoryException;
+import dev.penstock.runtime.safetensors.StoredFileException;
+import dev.penstock.schedules.validate.InvalidScheduleException;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
+import picocli.CommandLine.IExecutionExceptionHandler;
+import picocli.CommandLine.ParseResult;
+
+/**
+ * Says why a command failed. Exceptions that were made for people are printed as they are; of all
+ * others one sentence, and the trace goes to a file.
+ */
+public final class FailureHandler implements IExecutionExceptionHandler {
+    private static final Map<Class<? extends Exception>, Integer> FOR_PEOPLE =
+            Map.of(
+                    ConfigException.class, ExitCode.BAD_INPUT,
+                    ClusterException.class, ExitCode.BAD_INPUT,
+                    BadInputException.class, ExitCode.BAD_INPUT,
+                    StoredFileException.class, ExitCode.BAD_INPUT,
+                    DataException.class, ExitCode.BAD_INPUT,
+                    InvalidScheduleException.class, ExitCode.BAD_INPUT,
+                    RunDirectoryException.class, ExitCode.BAD_INPUT,
+                    RunFailedException.class, ExitCode.FAILURE,
+                    DeviceException.class, ExitCode.FAILURE,
+                    DataPlaneException.class, ExitCode.FAILURE);
+
+    @Override
+    public int handleExecutionException(
+            Exception exception, CommandLine command, @Nullable ParseResult parsed) {
+        PrintWriter err = command.getErr();
+        Optional<Integer> known = exitCodeFor(exception);
+        if (known.isPresent()) {
+            print(err, exception);
+            return known.get();
+        }
+        return unexpected(err, exception);
+    }
+
+    private static Optional<Integer> exitCodeFor(Exception exception) {
+        return FOR_PEOPLE.entrySet().stream()
+                .filter(known -> known.getKey().isInstance(exception))
+                .map(Map.Entry::getValue)
+                .findFirst();
+    }
+
+    private static void print(PrintWriter err, Exception exception) {
+        if (exception instanceof ConfigException config) {
+            int count = config.problems().size();
+            err.println(count == 1 ? "penstock: one problem" : "penstock: " + count + " problems");
+            config.problems().forEach(problem -> err.println(indented(problem)));
+        } else {
+            err.println("penstock: " + exception.getMessage());
+        }
+        err.flush();
+    }
+
+    private static String indented(Problem problem) {
+        return "  " + problem.toString().replace("\n", "\n  ");
+    }
+
+    /** One sentence, and the trace in a file. */
+    public static int unexpected(PrintWriter err, Throwable failure) {
+        err.printf(
+                "penstock: unexpected %s: %s; %s%n",
+                failure.getClass().getSimpleName(), failure.getMessage(), whereIsTheTrace(failure));
+        err.flush();
+        return ExitCode.FAILURE;
+    }
+
+    private static String whereIsTheTrace(Throwable exception) {
+        StringWriter trace = new StringWriter();
+        exception.printStackTrace(new PrintWriter(trace));
+        try {
+            Path file = Files.createTempFile("penstock-error-", ".log");
+            Files.writeString(file, trace.toString());
+            return "the full trace is in " + file;
+        } catch (IOException e) {
+            return "the full trace could not be written:\n" + trace;
+        }
+    }
+}

@@ -1,0 +1,201 @@
+package dev.penstock.runtime.cli.plan;
+
+import dev.penstock.actors.spi.StepTraffic;
+import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.runtime.cli.command.PenstockCommand;
+import dev.penstock.runtime.config.BadInputException;
+import dev.penstock.runtime.config.ConfigException;
+import dev.penstock.runtime.config.HardwareConfig;
+import dev.penstock.runtime.config.HardwareLoader;
+import dev.penstock.runtime.planning.MeasuredHardware;
+import dev.penstock.runtime.planning.PlanTraffic;
+import dev.penstock.runtime.planning.PlannedModel;
+import dev.penstock.runtime.planning.SentBytes;
+import dev.penstock.schedules.plan.Plan;
+import dev.penstock.schedules.plan.PlanExplanation;
+import dev.penstock.schedules.plan.PlanReport;
+import dev.penstock.schedules.plan.Planner;
+import dev.penstock.schedules.plan.work.Hardware;
+import dev.penstock.schedules.plan.work.ModelShape;
+import dev.penstock.schedules.plan.work.PlanRequest;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+/** Says how to train a model on given hardware. */
+@Command(
+        name = "plan",
+        description =
+                "Says how to train a model on given hardware: stages, shards, replicas, order and"
+                        + " layers, proved and simulated, fastest first.",
+        footer = {
+            "  penstock plan --hardware sample-configs/hardware/4-laptops.conf \\",
+            "    --model gpt2-124m --batch 16",
+            "  penstock plan --hardware sample-configs/hardware/4-laptops.conf \\",
+            "    --model gpt2-124m --batch 16 --profile runs/quickstart-1",
+            "  penstock plan --hardware sample-configs/hardware/3072-a100.conf \\",
+            "    --model gpt-1t --batch 3072",
+            "  penstock plan --hardware sample-configs/hardware/48x8-v100.conf \\",
+            "    --model layers=40,width=5120,heads=40,sequence=2048 --batch 64",
+        })
+public final class PlanCommand extends PenstockCommand {
+    @Option(
+            names = "--hardware",
+            required = true,
+            paramLabel = "FILE",
+            description = "A hardware file, such as sample-configs/hardware/4-laptops.conf.")
+    @SuppressWarnings("NullAway.Init") // required: set by picocli
+    private Path hardware;
+
+    @Option(
+            names = "--model",
+            required = true,
+            paramLabel = "NAME|FILE|KEY=VALUE,..",
+            description = {
+                "gpt2-124m, -355m, -774m, -1558m, gpt3-13b, -175b, gpt-530b, gpt-1t, a run's",
+                "configuration, or sizes: layers, width, heads, vocabulary, sequence, tied.",
+            })
+    @SuppressWarnings("NullAway.Init") // required: set by picocli
+    private String model;
+
+    @Option(
+            names = "--batch",
+            required = true,
+            paramLabel = "N",
+            description = "Sequences of a step, over all replicas.")
+    private int batch;
+
+    @Option(
+            names = "--sequence",
+            paramLabel = "L",
+            description = "Tokens of a sequence (default: the model's).")
+    private @Nullable Integer sequence;
+
+    @Option(
+            names = "--profile",
+            paramLabel = "[NODE=]RUN_DIR",
+            description = {
+                "A run on such a node (or on all): the times of its computations say how fast",
+                "the devices are; may be repeated.",
+            })
+    private List<String> profiles = new ArrayList<>();
+
+    @Option(
+            names = "--top",
+            paramLabel = "K",
+            defaultValue = "5",
+            description = "How many plans to show (default: ${DEFAULT-VALUE}).")
+    private int top;
+
+    @Option(names = "--json", description = "Print one JSON document.")
+    private boolean json;
+
+    /** How fast devices were found to be. */
+    private List<String> measured = List.of();
+
+    @Override
+    public Integer call() {
+        PlanRequest request = request();
+        PlanReport report = Planner.plan(request, top);
+        List<String> explanation = new ArrayList<>(measured);
+        explanation.addAll(PlanExplanation.of(report));
+        if (report.plans().isEmpty()) {
+            throw new BadInputException(String.join("\n", explanation));
+        }
+        List<StepTraffic> traffic = traffic(report, explanation);
+        if (json) {
+            printJson(PlanAnswer.of(report, explanation, traffic));
+        } else {
+            print(report, explanation, traffic);
+        }
+        return ExitCode.OK;
+    }
+
+    /**
+     * @param explanation takes why nothing is known
+     */
+    private static List<StepTraffic> traffic(PlanReport report, List<String> explanation) {
+        try {
+            return PlanTraffic.of(report.request(), report.plans().getFirst());
+        } catch (IllegalArgumentException e) {
+            explanation.add("What its ranks send is not known: " + e.getMessage());
+            return List.of();
+        }
+    }
+
+    private PlanRequest request() {
+        List<String> problems = new ArrayList<>();
+        Optional<HardwareConfig> config = Optional.empty();
+        try {
+            config = Optional.of(HardwareLoader.load(hardware));
+        } catch (ConfigException e) {
+            e.problems().forEach(problem -> problems.add(problem.toString()));
+        }
+        Optional<ModelShape> shape = new PlannedModel(problems).read(model);
+        require(problems, "--batch", batch, 1 << 20);
+        require(problems, "--top", top, 100);
+        require(problems, "--sequence", sequence == null ? 1 : sequence, 1 << 24);
+        Optional<Hardware> devices = config.map(found -> measured(found, problems));
+        if (!problems.isEmpty()) {
+            throw new BadInputException(
+                    problems.size() == 1
+                            ? problems.getFirst()
+                            : problems.size() + " problems\n  " + String.join("\n  ", problems));
+        }
+        ModelShape planned = shape.orElseThrow();
+        return new PlanRequest(
+                sequence == null ? planned : planned.withSequence(sequence),
+                config.orElseThrow().trainingBytes(),
+                devices.orElseThrow(),
+                batch);
+    }
+
+    private Hardware measured(HardwareConfig config, List<String> problems) {
+        var runs = new MeasuredHardware(config.trainingBytes(), problems);
+        Hardware cluster = runs.of(config.cluster(), profiles);
+        measured = runs.notes();
+        return cluster;
+    }
+
+    private static void require(List<String> problems, String option, int value, int most) {
+        if (value < 1 || value > most) {
+            problems.add("%s: expected 1 to %d, got %d".formatted(option, most, value));
+        }
+    }
+
+    private void print(PlanReport report, List<String> explanation, List<StepTraffic> traffic) {
+        PlanRequest request = report.request();
+        out().printf(
+                        "%.3g parameters on %s (%d devices), %d sequences of %d tokens a step; %d"
+                                + " choices bounded, %d proved and simulated%n%n",
+                        (double) request.model().parameters(),
+                        request.cluster().name(),
+                        request.cluster().devices(),
+                        request.batch(),
+                        request.model().sequence(),
+                        report.bounded(),
+                        report.proved());
+        out().println("      step    tokens/s  bubble  memory      plan");
+        int place = 1;
+        for (Plan plan : report.plans()) {
+            out().printf(
+                            "%2d %9s %9.4g  %5.1f %%  %-10s  %s%n",
+                            place++,
+                            PlanAnswer.time(plan.stepNanos()),
+                            plan.tokensPerSecond(request),
+                            100 * plan.bubbleShare(),
+                            PlanAnswer.size(plan.peakBytes()),
+                            plan.choice().describe());
+        }
+        out().println();
+        explanation.forEach(out()::println);
+        out().println();
+        out().print(PlanSnippet.of(request, report.plans().getFirst()));
+        SentBytes.lines(traffic).forEach(line -> out().println("# " + line));
+        out().flush();
+    }
+}

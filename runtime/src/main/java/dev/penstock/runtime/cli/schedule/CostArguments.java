@@ -1,0 +1,242 @@
+package dev.penstock.runtime.cli.schedule;
+
+import dev.penstock.runtime.config.BadInputException;
+import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.runtime.planning.HardwareModel;
+import dev.penstock.runtime.planning.MeasuredSlices;
+import dev.penstock.runtime.planning.ProfileFile;
+import dev.penstock.runtime.planning.SliceTimes;
+import dev.penstock.schedules.generate.base.OpCosts;
+import dev.penstock.schedules.ir.Channel;
+import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.WorkUnit;
+import dev.penstock.schedules.plan.work.HardwareCosts;
+import dev.penstock.schedules.plan.work.ModelShape;
+import dev.penstock.schedules.simulate.CostModel;
+import dev.penstock.schedules.simulate.InvalidCostsException;
+import dev.penstock.schedules.simulate.ProfileCosts;
+import dev.penstock.schedules.simulate.Traffic;
+import dev.penstock.schedules.simulate.UnitCosts;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Option;
+
+/** What ops cost in a simulation. */
+final class CostArguments {
+    @Option(
+            names = "--costs",
+            paramLabel = "OP=TIME,..",
+            description = {
+                "Times in any whole unit: forward, backward-input and backward-weight",
+                "(default 1 each), backward (default both), recompute, overlapped,",
+                "transfer, link, gather, reduce (default 0 each)."
+            })
+    private List<String> costs = new ArrayList<>();
+
+    @Option(
+            names = "--profile",
+            split = ",",
+            paramLabel = "RUN|FILE",
+            description = {
+                "Times that a run measured, in nanoseconds: its directory, or its",
+                "profile.txt."
+            })
+    private List<Path> profiles = new ArrayList<>();
+
+    @Option(
+            names = "--hardware",
+            paramLabel = "FILE",
+            description = {
+                "Times in nanoseconds that follow from a cluster file, such as those of",
+                "sample-configs/hardware: one device per rank; with a configuration its",
+                "shards, replicas and batch, else one sequence per micro-batch."
+            })
+    private @Nullable Path hardware;
+
+    @Option(
+            names = "--model",
+            paramLabel = "NAME|FILE|KEY=VALUE,..",
+            description = {
+                "The model on that hardware, as in penstock plan (default: that of the",
+                "configuration, else gpt2-124m)."
+            })
+    private @Nullable String model;
+
+    @Option(
+            names = "--straggler",
+            paramLabel = "RANK=FACTOR",
+            description =
+                    "All ops of a rank take FACTOR times as long; may be repeated for other ranks.")
+    private List<String> stragglers = new ArrayList<>();
+
+    /** Whether times are nanoseconds and not units. */
+    boolean measured() {
+        return !profiles.isEmpty() || hardware != null;
+    }
+
+    /** Whether there are any. */
+    boolean given() {
+        return measured() || !costs.isEmpty();
+    }
+
+    /** Whether a model is named, which need not be a configuration's. */
+    boolean namesModel() {
+        return model != null;
+    }
+
+    /**
+     * The model that slices are cut for.
+     *
+     * @param tokens of a sequence; null for the model's
+     */
+    ModelShape shapeOfModel(@Nullable Integer tokens) {
+        return HardwareModel.shape(modelOrUsual(), tokens);
+    }
+
+    private String modelOrUsual() {
+        return model == null ? "gpt2-124m" : model;
+    }
+
+    /**
+     * What slices of any length cost.
+     *
+     * @param tokens of a sequence; null for the model's or the runs'
+     * @throws BadInputException if the options do not say it
+     */
+    SliceTimes sliceTimes(PipelineShape shape, @Nullable Integer tokens) {
+        if (!measured() || !costs.isEmpty() || (hardware != null && !profiles.isEmpty())) {
+            throw new BadInputException(
+                    "--slice-lengths planned: expected the times of slices of any length from"
+                            + " --hardware, or from several runs with --profile, got "
+                            + (given() ? "other or both options" : "neither"));
+        }
+        if (hardware != null) {
+            return HardwareModel.sliceTimes(hardware, shapeOfModel(tokens), shape);
+        }
+        SliceTimes times = MeasuredSlices.of(profiles, shape);
+        if (tokens != null && tokens != times.tokens()) {
+            throw new BadInputException(
+                    "expected --tokens %d, as the runs measured, got %d"
+                            .formatted(times.tokens(), tokens));
+        }
+        return times;
+    }
+
+    /**
+     * The costs of what the schedule computes, on ranks that may be slow.
+     *
+     * @throws BadInputException with everything that is wrong with them
+     */
+    CostModel model(Schedule schedule) {
+        return model(schedule, Optional.empty());
+    }
+
+    /**
+     * As {@link #model(Schedule)}.
+     *
+     * @param run that the schedule is of: hardware is divided as it says
+     */
+    CostModel model(Schedule schedule, Optional<RunConfig> run) {
+        return Stragglers.among(stragglers, schedule.shape().ranks(), usual(schedule, run));
+    }
+
+    /** Whether some rank is slow. */
+    boolean hasStragglers() {
+        return !stragglers.isEmpty();
+    }
+
+    /** Bytes of the tensors, where the model is known. */
+    Optional<Traffic.TensorBytes> tensorBytes(Schedule schedule, Optional<RunConfig> run) {
+        return Optional.ofNullable(hardware).map(file -> ofHardware(file, schedule, run));
+    }
+
+    private HardwareCosts ofHardware(Path file, Schedule schedule, Optional<RunConfig> run) {
+        return run.isPresent()
+                ? HardwareModel.of(file, Optional.ofNullable(model), schedule, run.get())
+                : HardwareModel.of(file, modelOrUsual(), schedule);
+    }
+
+    /** The costs if no rank is slow. */
+    CostModel usual(Schedule schedule, Optional<RunConfig> run) {
+        long given =
+                Stream.of(!costs.isEmpty(), !profiles.isEmpty(), hardware != null)
+                        .filter(each -> each)
+                        .count();
+        if (given > 1) {
+            throw new BadInputException(
+                    "expected one of --costs, --profile and --hardware, got %d".formatted(given));
+        }
+        if (hardware != null) {
+            return ofHardware(hardware, schedule, run);
+        }
+        if (profiles.isEmpty()) {
+            return units();
+        }
+        if (profiles.size() > 1) {
+            throw new BadInputException("expected one --profile, got " + profiles);
+        }
+        Path profile = profiles.getFirst();
+        ProfileCosts measured = ProfileFile.read(profile);
+        List<String> missing = measured.missing(schedule);
+        if (!missing.isEmpty()) {
+            throw new BadInputException(
+                    "%s was measured on another shape, it lacks %s; simulate an order of the run's stages and slices, or give --costs"
+                            .formatted(profile, String.join("; ", missing)));
+        }
+        return measured;
+    }
+
+    /**
+     * @throws BadInputException with everything that is wrong with them
+     */
+    UnitCosts units() {
+        try {
+            return UnitCosts.parse(String.join(",", costs));
+        } catch (InvalidCostsException e) {
+            throw new BadInputException("--costs: " + String.join("\n--costs: ", e.problems()));
+        }
+    }
+
+    /**
+     * What the searched kinds ask of each rank: the means over its stages.
+     *
+     * @param order of the shape and placement that is searched for
+     */
+    List<OpCosts> perRank(Schedule order) {
+        CostModel model = model(order);
+        List<OpCosts> ranks = new ArrayList<>();
+        for (int rank = 0; rank < order.shape().ranks(); rank++) {
+            ranks.add(costsOf(rank, order, model));
+        }
+        return ranks;
+    }
+
+    private static OpCosts costsOf(int rank, Schedule order, CostModel model) {
+        long forward = 0;
+        long input = 0;
+        long weight = 0;
+        long way = 0;
+        List<Integer> stages = order.placement().stagesOf(rank);
+        for (int stage : stages) {
+            var unit = new WorkUnit(stage, 0, 0);
+            forward += model.nanos(rank, 0, new Op.Forward(unit));
+            input += model.nanos(rank, 0, new Op.BackwardInput(unit));
+            weight += model.nanos(rank, 0, new Op.BackwardWeight(unit));
+            if (order.placement().crossesAfter(stage)) {
+                var channel = new Channel(stage, stage + 1);
+                long next =
+                        model.latencyNanos(channel)
+                                + model.occupancyNanos(channel, unit.onStage(stage + 1));
+                way = Math.max(way, next);
+            }
+        }
+        int count = stages.size();
+        return new OpCosts(forward / count, input / count, weight / count, way);
+    }
+}

@@ -1,0 +1,39 @@
+package dev.penstock.runtime.cli.schedule;
+
+import dev.penstock.runtime.config.ConfiguredSchedule;
+import dev.penstock.runtime.config.LoadedConfig;
+import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.schedules.ir.ParsedSchedule;
+import dev.penstock.schedules.ir.Schedule;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * An order that a user asks about.
+ *
+ * @param order compute ops, and transfers where the file has them
+ * @param file where its ops stand, if it was read from a file
+ * @param sharedGroups stages that hold the same parameters
+ * @param loaded the configuration of the run that it is for, if it was read from one
+ */
+record GivenOrder(
+        Schedule order,
+        Optional<ParsedSchedule> file,
+        List<List<Integer>> sharedGroups,
+        Optional<LoadedConfig> loaded) {
+
+    /** One whose stages share nothing. */
+    static GivenOrder of(Schedule order) {
+        return new GivenOrder(order, Optional.empty(), List.of(), Optional.empty());
+    }
+
+    /** Of the run that it is for, if it was read from a configuration. */
+    Optional<RunConfig> config() {
+        return loaded.map(LoadedConfig::config);
+    }
+
+    /** What the configuration asks for. */
+    ConfiguredSchedule configured() {
+        return new ConfiguredSchedule(order, file, sharedGroups);
+    }
+}

@@ -1,0 +1,96 @@
+package dev.penstock.runtime.cli.schedule;
+
+import dev.penstock.runtime.config.BadInputException;
+import dev.penstock.runtime.config.ConfigLoader;
+import dev.penstock.runtime.config.ConfiguredSchedule;
+import dev.penstock.runtime.config.LoadedConfig;
+import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.ir.ParsedSchedule;
+import dev.penstock.schedules.ir.ScheduleFormat;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** Which order is meant: that of a configuration, of a file, or of a kind and a shape. */
+final class OrderArguments {
+    /** Completes and lists the kinds of schedule. */
+    static final class Kinds extends ArrayList<String> {
+        private static final long serialVersionUID = 1L;
+
+        Kinds() {
+            super(Generators.kinds());
+        }
+    }
+
+    @Parameters(
+            index = "0",
+            arity = "0..1",
+            paramLabel = "CONFIG|ORDER",
+            description =
+                    "A configuration (*.conf), or a file with an order; - for the standard input.")
+    private @Nullable Path input;
+
+    @Option(
+            names = "--format",
+            completionCandidates = OrderFormats.class,
+            converter = OrderFormats.Converter.class,
+            description = {
+                "How the file is written: ${COMPLETION-CANDIDATES}",
+                "(default: torch-csv for *.csv, else text)."
+            })
+    private @Nullable ScheduleFormat format;
+
+    @Option(
+            names = "--kind",
+            completionCandidates = Kinds.class,
+            description = "A generated order instead: one of ${COMPLETION-CANDIDATES}.")
+    private @Nullable String kind;
+
+    @Mixin private ShapeArguments shape = new ShapeArguments();
+
+    @Option(
+            names = "--set",
+            paramLabel = "KEY=VALUE",
+            description = "Overrides a key of the configuration; may be repeated.")
+    private List<String> overrides = new ArrayList<>();
+
+    /**
+     * Reads or generates the order.
+     *
+     * @throws BadInputException or ConfigException with everything that is wrong
+     */
+    GivenOrder read() {
+        if ((input == null) == (kind == null)) {
+            throw new BadInputException(
+                    "expected a configuration, an order file or --kind, got "
+                            + (input == null ? "none of them" : "a file and --kind")
+                            + "; try penstock schedule show --kind 1f1b");
+        }
+        if (input == null) {
+            return GivenOrder.of(shape.generate(String.valueOf(kind)));
+        }
+        return format == null && input.toString().endsWith(".conf")
+                ? readConfig(input)
+                : readOrder(input);
+    }
+
+    private GivenOrder readConfig(Path file) {
+        LoadedConfig loaded = ConfigLoader.loadWithOrigins(file, overrides);
+        ConfiguredSchedule configured = ConfiguredSchedule.of(loaded);
+        return new GivenOrder(
+                configured.order(),
+                configured.file(),
+                configured.sharedGroups(),
+                Optional.of(loaded));
+    }
+
+    private GivenOrder readOrder(Path file) {
+        ParsedSchedule parsed = OrderFile.read(file, format);
+        return new GivenOrder(parsed.schedule(), Optional.of(parsed), List.of(), Optional.empty());
+    }
+}

@@ -1,0 +1,161 @@
+package dev.penstock.runtime.cli.schedule;
+
+import dev.penstock.runtime.config.BadInputException;
+import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.generate.base.BackwardOrder;
+import dev.penstock.schedules.generate.base.GenerateOptions;
+import dev.penstock.schedules.generate.base.ScheduleKind;
+import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.Schedule;
+import java.util.Collections;
+import java.util.List;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Option;
+
+/** The shape of a generated order, and what its kind can be told. */
+final class ShapeArguments {
+    @Option(
+            names = "--ranks",
+            defaultValue = "4",
+            description = "Ranks of a generated order (default: ${DEFAULT-VALUE}).")
+    private int ranks;
+
+    @Option(
+            names = "--micro-batches",
+            defaultValue = "8",
+            description = "Micro-batches of a generated order (default: ${DEFAULT-VALUE}).")
+    private int microBatches;
+
+    @Option(
+            names = "--chunks",
+            paramLabel = "V",
+            description = "Stages per rank of a generated order (default: what the kind needs).")
+    private @Nullable Integer chunks;
+
+    @Option(
+            names = "--slices",
+            split = ",",
+            paramLabel = "S|L1,L2,..",
+            defaultValue = "1",
+            description =
+                    "Token slices of a sequence: their number, or their lengths (default:"
+                            + " ${DEFAULT-VALUE}).")
+    private List<Integer> slices = List.of(1);
+
+    @Option(
+            names = "--backward",
+            defaultValue = "FIFO",
+            description = "Order of gpipe's backward passes: fifo or reverse.")
+    private BackwardOrder backward = BackwardOrder.FIFO;
+
+    @Option(
+            names = "--group",
+            paramLabel = "N",
+            description = "Micro-batches that interleaved kinds send through a chunk in a row.")
+    private @Nullable Integer group;
+
+    @Option(
+            names = "--memory-limit",
+            paramLabel = "A",
+            description = {
+                "Most activations that a rank of a searched kind may hold, counted in",
+                "micro-batches of all its layers."
+            })
+    private @Nullable Double memoryLimit;
+
+    int ranks() {
+        return ranks;
+    }
+
+    int microBatches() {
+        return microBatches;
+    }
+
+    @Nullable Integer chunks() {
+        return chunks;
+    }
+
+    /** Lengths of the slices: given ones, or equal ones of length 1. */
+    List<Integer> sliceLengths() {
+        if (slices.size() > 1) {
+            return slices;
+        }
+        if (slices.getFirst() < 1) {
+            throw new BadInputException("expected 1 or more --slices, got " + slices.getFirst());
+        }
+        return Collections.nCopies(slices.getFirst(), 1);
+    }
+
+    /**
+     * @throws BadInputException if there is no such kind, or it cannot run in this shape
+     */
+    Schedule generate(String kind) {
+        return generate(kind, shape(kind), options(kind));
+    }
+
+    /** The same in a shape that was worked out. */
+    static Schedule generate(String kind, PipelineShape shape, GenerateOptions options) {
+        try {
+            return Generators.generate(kind, shape, options);
+        } catch (IllegalArgumentException e) {
+            throw new BadInputException(String.valueOf(e.getMessage()));
+        }
+    }
+
+    /**
+     * @throws BadInputException if there is no such kind or no such shape
+     */
+    PipelineShape shape(String kind) {
+        try {
+            ScheduleKind known = Generators.kind(kind);
+            int stagesPerRank = chunks == null ? usualChunks(known) : chunks;
+            return new PipelineShape(ranks, stagesPerRank, microBatches, sliceLengths());
+        } catch (IllegalArgumentException e) {
+            throw new BadInputException(String.valueOf(e.getMessage()));
+        }
+    }
+
+    /** Two where a kind is about more than one. */
+    static int usualChunks(ScheduleKind kind) {
+        return switch (kind.chunks()) {
+            case ONE -> 1;
+            case TWO, ANY -> 2;
+        };
+    }
+
+    /** Why the options do not fit a kind: one that it would ignore is a mistake. */
+    List<String> misfits(String kind) {
+        ScheduleKind.Search search = Generators.kind(kind).search();
+        return memoryLimit == null || search.usesMemoryLimit()
+                ? List.of()
+                : List.of(
+                        ignored(
+                                "--memory-limit",
+                                kind,
+                                ScheduleKind.Search::usesMemoryLimit,
+                                "leave it out; schedule validate --memory checks any order"));
+    }
+
+    /** That a kind has no use for an option, and which kinds have. */
+    static String ignored(
+            String option, String kind, Predicate<ScheduleKind.Search> takes, String advice) {
+        return "%s: expected a kind that is searched for it (%s), got %s; %s"
+                .formatted(option, String.join(", ", Generators.kindsThat(takes)), kind, advice);
+    }
+
+    /**
+     * @throws BadInputException if the kind would ignore one of them
+     */
+    GenerateOptions options(String kind) {
+        List<String> misfits = misfits(kind);
+        if (!misfits.isEmpty()) {
+            throw new BadInputException(String.join("\n", misfits));
+        }
+        GenerateOptions options = GenerateOptions.defaults().withBackwardOrder(backward);
+        if (group != null) {
+            options = options.withGroupSize(group);
+        }
+        return memoryLimit == null ? options : options.withMemoryLimit(memoryLimit);
+    }
+}

@@ -1,0 +1,286 @@
+package dev.penstock.runtime.cli.train;
+
+import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.runtime.checkpoint.Gpt2Config;
+import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.runtime.cli.command.PenstockCommand;
+import dev.penstock.runtime.cli.command.TrainedModel;
+import dev.penstock.runtime.config.ConfigException;
+import dev.penstock.runtime.config.DataSection;
+import dev.penstock.runtime.config.DeviceKind;
+import dev.penstock.runtime.config.Problem;
+import dev.penstock.runtime.inference.Continuation;
+import dev.penstock.runtime.inference.InferenceRequest;
+import dev.penstock.runtime.inference.PipelineInference;
+import dev.penstock.runtime.inference.TokenListener;
+import dev.penstock.runtime.launch.Interrupts;
+import dev.penstock.runtime.launch.devices.ConfiguredDevices;
+import dev.penstock.runtime.model.shape.GptShape;
+import dev.penstock.runtime.model.shape.Precision;
+import dev.penstock.runtime.model.shape.StagePartition;
+import dev.penstock.runtime.safetensors.StoredFileException;
+import dev.penstock.runtime.tokenizer.Tokenizer;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** Lets a trained model continue texts. */
+@Command(
+        name = "generate",
+        description = {
+            "Lets a trained model continue a text, or several side by side.",
+            "Tokens stream through the pipeline's stages, which keep keys and values of earlier"
+                    + " ones. A text that outgrows the model's context goes on from the younger"
+                    + " half of it. It ends after --tokens, or where the model ends it"
+                    + " (tokenizer gpt2)."
+        },
+        footer = {
+            "  penstock generate runs/quickstart-1 --prompt \"public final \" --tokens 200",
+            "  penstock generate runs/quickstart-1 --stages 2 \\",
+            "      --prompt \"int \" --prompt \"long \" --seed 7",
+            "  penstock generate gpt/model.safetensors --temperature 0.8 --top-k 40",
+        })
+public final class GenerateCommand extends PenstockCommand {
+    /** The answer for programs: one, or a list of them for several prompts. */
+    record Answer(String prompt, String text, List<Integer> tokens, String end) {}
+
+    @Parameters(
+            paramLabel = "CHECKPOINT|RUN_DIR|WEIGHTS",
+            description =
+                    "A checkpoint, a run's folder (its newest whole checkpoint), or weights in the"
+                            + " Hugging Face format (a file or folder with config.json beside).")
+    @SuppressWarnings("NullAway.Init") // required: set by picocli
+    private Path path;
+
+    @Option(
+            names = "--prompt",
+            paramLabel = "TEXT",
+            description = "The text to go on from; may be repeated. Without: as a document begins.")
+    private List<String> prompts = new ArrayList<>();
+
+    @Option(
+            names = "--tokens",
+            paramLabel = "N",
+            defaultValue = "200",
+            description = "Most tokens to generate for each (default: ${DEFAULT-VALUE}).")
+    private int count;
+
+    @Option(
+            names = "--stages",
+            paramLabel = "P",
+            description = "Stages of the pipeline (default: what the run has, else 1).")
+    private @Nullable Integer wantedStages;
+
+    @Option(
+            names = "--device",
+            paramLabel = "KIND",
+            defaultValue = "auto",
+            description =
+                    "auto, cpu, cuda (GPUs in turn) or cuda:N, for every stage (default:"
+                            + " ${DEFAULT-VALUE}).")
+    private String device = "auto";
+
+    @Option(
+            names = "--tokenizer",
+            paramLabel = "NAME",
+            description = "bytes or gpt2 (default: what fits the model's vocabulary).")
+    private @Nullable String tokenizerName;
+
+    @Mixin private SamplingArguments sampling = new SamplingArguments();
+
+    @Option(names = "--json", description = "Print one JSON document when all is generated.")
+    private boolean json;
+
+    private final AtomicBoolean interrupted = new AtomicBoolean();
+
+    @Override
+    public Integer call() {
+        List<Problem> problems = new ArrayList<>(sampling.problems());
+        checkOptions(problems);
+        try (TrainedModel model = open(problems)) {
+            err().flush();
+            if (model != null) {
+                Tokenizer tokenizer = Tokenizer.named(tokenizerFor(model.config()));
+                List<int[]> tokens = encode(tokenizer, model.config(), problems);
+                int stages = stages(model, problems);
+                if (problems.isEmpty()) {
+                    return generate(model, tokenizer, stages, tokens);
+                }
+            }
+            throw new ConfigException(problems);
+        }
+    }
+
+    private void checkOptions(List<Problem> problems) {
+        if (count < 1) {
+            problems.add(Problem.atOption("--tokens", "1 or more", "" + count, ""));
+        }
+        if (prompts.stream().anyMatch(String::isEmpty)) {
+            problems.add(
+                    Problem.atOption(
+                            "--prompt",
+                            "a text",
+                            "an empty one",
+                            "leave the option out to begin as a document begins"));
+        }
+        if (tokenizerName != null && !Tokenizer.names().contains(tokenizerName)) {
+            problems.add(
+                    Problem.atOption(
+                            "--tokenizer",
+                            "one of " + String.join(", ", Tokenizer.names()),
+                            tokenizerName,
+                            ""));
+            tokenizerName = null;
+        }
+        if (!DeviceKind.isKind(device)) {
+            problems.add(Problem.atOption("--device", "auto, cpu, cuda or cuda:N", device, ""));
+        }
+    }
+
+    private @Nullable TrainedModel open(List<Problem> problems) {
+        try {
+            return TrainedModel.open(path, err()::println);
+        } catch (StoredFileException e) {
+            problems.add(
+                    Problem.atOption(
+                            "RUN_DIR",
+                            "a run, a checkpoint or weights",
+                            String.valueOf(e.getMessage()),
+                            ""));
+            return null;
+        }
+    }
+
+    private String tokenizerFor(Gpt2Config config) {
+        int gpt2 = DataSection.Tokenizer.GPT2.vocabulary();
+        String fitting = config.vocabulary() < gpt2 ? "bytes" : "gpt2";
+        return tokenizerName == null ? fitting : tokenizerName;
+    }
+
+    /** Tokens of all prompts; a document begins after the separator of the one before. */
+    private List<int[]> encode(Tokenizer tokenizer, Gpt2Config config, List<Problem> problems) {
+        if (prompts.isEmpty()) {
+            prompts = List.of("");
+        }
+        List<int[]> encoded = new ArrayList<>();
+        for (int i = 0; i < prompts.size(); i++) {
+            String text = prompts.get(i);
+            int[] tokens =
+                    text.isEmpty()
+                            ? new int[] {tokenizer.documentSeparator()}
+                            : tokenizer.encode(text);
+            String option = prompts.size() == 1 ? "--prompt" : "--prompt " + (i + 1);
+            check(option, tokens, config, problems);
+            encoded.add(tokens);
+        }
+        return encoded;
+    }
+
+    private static void check(
+            String option, int[] tokens, Gpt2Config config, List<Problem> problems) {
+        if (tokens.length > config.context()) {
+            problems.add(
+                    Problem.atOption(
+                            option,
+                            "at most %d tokens, the model's context".formatted(config.context()),
+                            "%d".formatted(tokens.length),
+                            "give its last part"));
+        }
+        List<Integer> unknown =
+                IntStream.of(tokens).filter(t -> t >= config.vocabulary()).boxed().toList();
+        if (!unknown.isEmpty()) {
+            problems.add(
+                    Problem.atOption(
+                            option,
+                            "tokens from 0 to %d, which the model knows"
+                                    .formatted(config.vocabulary() - 1),
+                            unknown.toString(),
+                            "try the --tokenizer it was trained with"));
+        }
+    }
+
+    private int stages(TrainedModel model, List<Problem> problems) {
+        int stages = wantedStages == null ? model.stagesOfRun() : wantedStages;
+        int most = model.config().layers() + 2;
+        if (stages < 1 || stages > most) {
+            problems.add(
+                    Problem.atOption(
+                            "--stages",
+                            "1 to %d for a model of %d layers"
+                                    .formatted(most, model.config().layers()),
+                            "" + stages,
+                            ""));
+        }
+        return stages;
+    }
+
+    private int generate(TrainedModel model, Tokenizer tokenizer, int stages, List<int[]> tokens) {
+        GptShape shape = model.shape();
+        var pipeline =
+                new PipelineInference(
+                        shape,
+                        StagePartition.byFlops(shape, stages),
+                        Precision.FLOAT32,
+                        model.tensors()::fill,
+                        ConfiguredDevices.of(new DeviceKind(device), stages));
+        var request =
+                new InferenceRequest(
+                        tokens, count, sampling.sampling(), tokenizer.endOfText(), true);
+        return json
+                ? answer(run(pipeline, request, (_, _) -> true), tokenizer)
+                : print(pipeline, request, tokenizer);
+    }
+
+    private PipelineInference.Result run(
+            PipelineInference pipeline, InferenceRequest request, TokenListener listener) {
+        Interrupts interrupts = Interrupts.install();
+        return pipeline.run(
+                request,
+                listener,
+                stop ->
+                        interrupts.onInterrupt(
+                                () -> {
+                                    interrupted.set(true);
+                                    stop.run();
+                                }));
+    }
+
+    private int print(PipelineInference pipeline, InferenceRequest request, Tokenizer tokenizer) {
+        var printer = new TextPrinter(prompts, tokenizer, out());
+        RunOutcome outcome = run(pipeline, request, printer).outcome();
+        printer.finish();
+        return exitCode(outcome);
+    }
+
+    private int answer(PipelineInference.Result result, Tokenizer tokenizer) {
+        List<Answer> answers = new ArrayList<>();
+        for (int i = 0; i < prompts.size(); i++) {
+            Continuation text = result.texts().get(i);
+            answers.add(
+                    new Answer(
+                            prompts.get(i),
+                            tokenizer.decode(text.tokens()),
+                            Arrays.stream(text.tokens()).boxed().toList(),
+                            text.end().name().toLowerCase(Locale.ROOT).replace('_', '-')));
+        }
+        int exitCode = exitCode(result.outcome());
+        if (exitCode != ExitCode.FAILURE) {
+            printJson(answers.size() == 1 ? answers.getFirst() : answers);
+        }
+        return exitCode;
+    }
+
+    private int exitCode(RunOutcome outcome) {
+        int exitCode = ExitCode.of(outcome, err());
+        return exitCode == ExitCode.OK && interrupted.get() ? ExitCode.INTERRUPTED : exitCode;
+    }
+}

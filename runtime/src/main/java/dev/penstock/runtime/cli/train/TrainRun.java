@@ -1,0 +1,102 @@
+package dev.penstock.runtime.cli.train;
+
+import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.runtime.cli.command.Terminal;
+import dev.penstock.runtime.launch.Interrupts;
+import dev.penstock.runtime.launch.PipelineRun;
+import dev.penstock.runtime.launch.RunAssembly;
+import dev.penstock.runtime.launch.RunRecord;
+import dev.penstock.runtime.metrics.ProgressListener;
+import dev.penstock.runtime.metrics.RunDirectory;
+import java.io.PrintWriter;
+import java.time.Duration;
+import java.util.Optional;
+
+/** One training run, from its first line to its report. */
+final class TrainRun {
+    private static final String HEARD =
+            "penstock: finishes this step, saves and ends; interrupt it again to end it at once";
+
+    private final RunDirectory directory;
+    private final RunAssembly assembly;
+    private final Interrupts interrupts;
+    private final PrintWriter out;
+    private final PrintWriter err;
+
+    TrainRun(
+            RunDirectory directory,
+            RunAssembly assembly,
+            Interrupts interrupts,
+            PrintWriter out,
+            PrintWriter err) {
+        this.directory = directory;
+        this.assembly = assembly;
+        this.interrupts = interrupts;
+        this.out = out;
+        this.err = err;
+    }
+
+    /** Trains; returns the exit code. */
+    int call() {
+        var steps = assembly.plan().steps();
+        long start = System.nanoTime();
+        try (var record = new RunRecord(assembly, directory, false)) {
+            record.banner().forEach(out::println);
+            out.flush();
+            RunOutcome outcome;
+            try (var progress =
+                    ProgressListener.of(
+                            System.out,
+                            Terminal.canDraw(),
+                            0,
+                            assembly.config().run().name(),
+                            steps.completed(),
+                            steps.last(),
+                            record.tokens(),
+                            record.meter())) {
+                assembly.sweepCheckpoints();
+                outcome =
+                        new PipelineRun(
+                                        assembly,
+                                        record.listener(progress),
+                                        action -> interrupts.onInterrupt(() -> end(action)))
+                                .run();
+            }
+            assembly.close(); // the sample is read from the last checkpoint
+            assembly.mergeGradientDump();
+            return finish(record, outcome, Duration.ofNanos(System.nanoTime() - start));
+        }
+    }
+
+    private void end(Runnable action) {
+        // a bar is on the line that the cursor is on
+        err.println(Terminal.canDraw() ? System.lineSeparator() + HEARD : HEARD);
+        err.flush();
+        action.run();
+    }
+
+    private int finish(RunRecord record, RunOutcome outcome, Duration took) {
+        Optional<String> sample =
+                outcome instanceof RunOutcome.Failed ? Optional.empty() : sample();
+        sample.ifPresent(text -> out.printf("%nA sample of what it writes now:%n%s%n", text));
+        out.printf("%n%s%n", record.report(outcome, took, sample));
+        out.flush();
+        return ExitCode.of(outcome, err);
+    }
+
+    /** What fails here must not cost the report. */
+    private Optional<String> sample() {
+        try {
+            return SampleText.write(assembly, this::warn);
+        } catch (RuntimeException e) {
+            warn("no sample of the model's text: " + e.getMessage());
+            return Optional.empty();
+        }
+    }
+
+    private void warn(String line) {
+        err.println("penstock: " + line);
+        err.flush();
+    }
+}

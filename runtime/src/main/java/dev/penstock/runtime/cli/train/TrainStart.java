@@ -1,0 +1,283 @@
+package dev.penstock.runtime.cli.train;
+
+import dev.penstock.runtime.checkpoint.CheckpointFolders;
+import dev.penstock.runtime.checkpoint.SavedCheckpoint;
+import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.runtime.cli.command.RunLog;
+import dev.penstock.runtime.config.ConfigException;
+import dev.penstock.runtime.config.DraftConfig;
+import dev.penstock.runtime.config.ExposedDataPlane;
+import dev.penstock.runtime.config.LayoutChanges;
+import dev.penstock.runtime.config.PipelineSection;
+import dev.penstock.runtime.config.Problem;
+import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.runtime.config.RunSection;
+import dev.penstock.runtime.launch.EarlierStarts;
+import dev.penstock.runtime.launch.Interrupts;
+import dev.penstock.runtime.launch.RunAssembly;
+import dev.penstock.runtime.launch.RunOptions;
+import dev.penstock.runtime.launch.RunOptions.DumpRequest;
+import dev.penstock.runtime.launch.RunParts;
+import dev.penstock.runtime.launch.RunStart;
+import dev.penstock.runtime.metrics.RunDirectory;
+import dev.penstock.runtime.metrics.RunDirectoryException;
+import dev.penstock.runtime.safetensors.StoredFileException;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.UncheckedIOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.OptionalLong;
+
+/**
+ * From what was asked for to a run in its directory: a new one, which gets its directory only when
+ * nothing is wrong, or one that goes on in the directory of an earlier one.
+ */
+final class TrainStart {
+    /** What was asked for. */
+    record Request(
+            DraftConfig draft,
+            Optional<Path> runDirectory,
+            boolean resume,
+            Optional<Path> init,
+            Optional<DumpRequest> dump) {}
+
+    private final Request request;
+    private final RunSection section;
+    private final List<Problem> problems;
+    private final PrintWriter out;
+    private final PrintWriter err;
+
+    /**
+     * @param problems found so far, told with those that are found here
+     */
+    TrainStart(Request request, List<Problem> problems, PrintWriter out, PrintWriter err) {
+        this.request = request;
+        this.section = request.draft().draft().config().run();
+        this.problems = new ArrayList<>(problems);
+        ExposedDataPlane.ofLocalRun(request.draft().draft()).ifPresent(this.problems::add);
+        this.out = out;
+        this.err = err;
+    }
+
+    /**
+     * Trains; returns the exit code.
+     *
+     * @throws dev.penstock.runtime.config.ConfigException with everything that is wrong
+     */
+    int call() {
+        return request.resume() ? goOn() : begin();
+    }
+
+    private int begin() {
+        requireFreePlace();
+        RunStart start = start(Optional.empty(), request.init());
+        RunParts parts = RunParts.prepare(request.draft(), start, problems);
+        RunDirectory directory =
+                request.runDirectory()
+                        .map(RunDirectory::create)
+                        .orElseGet(
+                                () ->
+                                        RunDirectory.createUnder(
+                                                section.directory(), section.name()));
+        try (FileChannel _ = directory.lock()) {
+            return train(directory, parts, start);
+        } catch (IOException e) {
+            throw lockKept(directory, e);
+        }
+    }
+
+    private void requireFreePlace() {
+        RunDirectory place = new RunDirectory(request.runDirectory().orElseGet(section::directory));
+        if (request.runDirectory().isPresent()) {
+            if (place.holdsRun()) {
+                problem(
+                        "--run-dir",
+                        "an empty directory",
+                        place.path() + ", which already holds a run",
+                        "try --resume to go on with it, or another --run-dir");
+            } else if (!place.isWritable()) {
+                problem("--run-dir", "a place to write to", "" + place.path(), "try another");
+            }
+        } else if (request.draft().sound("run.directory") && !place.isWritable()) {
+            problems.add(
+                    request.draft()
+                            .draft()
+                            .problem(
+                                    "run.directory",
+                                    "a place to write to",
+                                    place.path().toString(),
+                                    "try --run-dir with another"));
+        }
+    }
+
+    private int goOn() {
+        RunDirectory directory = earlierRun().orElseThrow(this::refusal);
+        try (FileChannel _ = lock(directory)) {
+            RunStart start = startIn(directory);
+            RunParts parts = RunParts.prepare(request.draft(), start, problems);
+            return train(directory, parts, start);
+        } catch (IOException e) {
+            throw lockKept(directory, e);
+        }
+    }
+
+    private Optional<RunDirectory> earlierRun() {
+        if (request.runDirectory().isPresent()) {
+            RunDirectory named = new RunDirectory(request.runDirectory().get());
+            if (named.wasPrepared()) {
+                return Optional.of(named);
+            }
+            problem(
+                    "--run-dir",
+                    "the directory of a run to go on with",
+                    named.path() + ", where none was started",
+                    "try the directory that the run printed");
+            return Optional.empty();
+        }
+        if (!request.draft().sound("run.directory", "run.name")) {
+            return Optional.empty();
+        }
+        Optional<RunDirectory> latest =
+                RunDirectory.latestUnder(section.directory(), section.name());
+        if (latest.isEmpty()) {
+            problem(
+                    "--resume",
+                    "a run named %s below %s".formatted(section.name(), section.directory()),
+                    "none",
+                    "name its directory with --run-dir");
+        }
+        return latest;
+    }
+
+    private FileChannel lock(RunDirectory directory) {
+        try {
+            return directory.lock();
+        } catch (RunDirectoryException e) {
+            problem("--resume", "a run that has ended", String.valueOf(e.getMessage()), "");
+            throw refusal();
+        }
+    }
+
+    private ConfigException refusal() {
+        return RunParts.refusal(request.draft(), start(Optional.empty(), request.init()), problems);
+    }
+
+    /** From the newest checkpoint; as the run itself began if it ended before it had saved one. */
+    private RunStart startIn(RunDirectory directory) {
+        try {
+            Optional<SavedCheckpoint> found =
+                    CheckpointFolders.newestOf(directory.path(), this::warn);
+            Optional<Path> newest = found.map(SavedCheckpoint::path);
+            tellOfEarlierStarts(directory, found);
+            tellOfOtherLayout(directory, found.map(SavedCheckpoint::step).orElse(0L));
+            if (newest.isEmpty()) {
+                Optional<Path> init = RunOptions.initOf(directory.path());
+                warn(
+                        "%s has no checkpoint yet: starting from the beginning%s"
+                                .formatted(
+                                        directory.path(),
+                                        init.map(file -> ", with the weights of " + file)
+                                                .orElse("")));
+                return start(newest, init);
+            }
+            return start(newest, Optional.empty());
+        } catch (StoredFileException e) {
+            problem("--resume", "a checkpoint to go on from", "" + e.getMessage(), "");
+            return start(Optional.empty(), Optional.empty());
+        }
+    }
+
+    private void tellOfEarlierStarts(RunDirectory directory, Optional<SavedCheckpoint> newest) {
+        EarlierStarts starts = EarlierStarts.in(directory.path());
+        starts.tell(
+                newest.map(saved -> OptionalLong.of(saved.step())).orElse(OptionalLong.empty()),
+                this::warn);
+        var processes = request.draft().draft().config().pipeline().processes();
+        if (processes == PipelineSection.Processes.PER_STAGE) { // others have no journal
+            starts.tellIfAbsent(this::warn);
+        }
+    }
+
+    /** The layout may be another, the meaning of the tokens may not. */
+    private void tellOfOtherLayout(RunDirectory directory, long step) {
+        Path earlier = directory.resolvedConfiguration();
+        if (!Files.exists(earlier)) {
+            return;
+        }
+        RunConfig now = request.draft().draft().config();
+        try {
+            var changes = new LayoutChanges(Files.readString(earlier), now.resolved());
+            List<String> layout = changes.layout();
+            if (!layout.isEmpty()) {
+                warn("goes on under another layout: " + String.join(", ", layout));
+            }
+            changes.dataOrder(step).ifPresent(this::warn);
+            changes.otherTokenizer()
+                    .ifPresent(
+                            other ->
+                                    problems.add(
+                                            request.draft()
+                                                    .draft()
+                                                    .problem(
+                                                            "data.tokenizer",
+                                                            "that of the run to go on with, "
+                                                                    + other,
+                                                            now.data()
+                                                                    .tokenizer()
+                                                                    .name()
+                                                                    .toLowerCase(Locale.ROOT),
+                                                            "set it back, or start a new run"
+                                                                    + " without --resume")));
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot read " + earlier, e);
+        }
+    }
+
+    private RunStart start(Optional<Path> checkpoint, Optional<Path> init) {
+        return new RunStart(checkpoint, init.map(Path::toAbsolutePath), request.dump(), false);
+    }
+
+    private int train(RunDirectory directory, RunParts parts, RunStart start) {
+        Interrupts interrupts = Interrupts.install();
+        Interrupts.outliveTerminal();
+        interrupts.onInterrupt(() -> leave(directory));
+        RunOptions options = start.in(directory.path(), section.name());
+        try (RunAssembly assembly = new RunAssembly(parts, options);
+                RunLog _ = RunLog.to(directory.log())) {
+            Files.createDirectories(directory.checkpoints());
+            Files.writeString(directory.resolvedConfiguration(), parts.config().resolved());
+            options.write();
+            return new TrainRun(directory, assembly, interrupts, out, err).call();
+        } catch (IOException e) {
+            throw new UncheckedIOException(
+                    "cannot write into " + directory.path() + ": " + e.getMessage(), e);
+        }
+    }
+
+    /** An interrupt before there is a run to save. */
+    private void leave(RunDirectory directory) {
+        if (!request.resume()) {
+            directory.removeIfEmpty();
+        }
+        Runtime.getRuntime().exit(ExitCode.INTERRUPTED);
+    }
+
+    private static UncheckedIOException lockKept(RunDirectory directory, IOException e) {
+        return new UncheckedIOException("cannot give up the lock of " + directory.path(), e);
+    }
+
+    private void problem(String option, String expected, String got, String advice) {
+        problems.add(Problem.atOption(option, expected, got, advice));
+    }
+
+    private void warn(String line) {
+        err.println("penstock: " + line);
+        err.flush();
+    }
+}

@@ -1,0 +1,22 @@
+package dev.penstock.runtime.model.activations;
+
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.runtime.model.memory.Carver;
+import dev.penstock.runtime.model.shape.ShardShape;
+
+/**
+ * What the head keeps of a unit.
+ *
+ * @param normed input of the logits {@code [n', d]}, n' of {@link ShardShape#ownRows}
+ */
+public record HeadActivations(Tensor normed, RowMoments moments) {
+    static HeadActivations carve(Carver carver, ShardShape shape, int rows) {
+        return new HeadActivations(
+                carver.matrix(shape.ownRows(rows), shape.width()),
+                RowMoments.carve(carver, shape.ownRows(rows)));
+    }
+
+    HeadActivations first(int own) {
+        return new HeadActivations(normed.rows(0, own), moments.first(own));
+    }
+}

@@ -1,0 +1,73 @@
+package dev.penstock.runtime.model.activations;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.runtime.model.memory.Carver;
+import dev.penstock.runtime.model.shape.BatchShape;
+import dev.penstock.runtime.model.shape.ShardShape;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+
+/**
+ * Room for the {@link RecomputedBlocks} of one unit from its backward for the input, which computes
+ * them again, to that for the weights, which reads them.
+ *
+ * @param bySlice entry s: a unit of slice s, by the block's index in the stage
+ * @param queryKeyValues by the block's index; empty where sequences are cut: there they are kept
+ *     from the forward on
+ */
+public record KeptBlocks(
+        List<Map<Integer, LayerActivations>> bySlice, Map<Integer, Tensor> queryKeyValues) {
+
+    /**
+     * @param rows of the largest unit that finds room here; slices that do not fit are never asked
+     *     for
+     */
+    public static KeptBlocks allocate(
+            DeviceScope activations,
+            DeviceScope keyValues,
+            ShardShape shape,
+            BatchShape batch,
+            Set<Integer> blocks,
+            int rows) {
+        Map<Integer, LayerActivations> largest =
+                Carver.carve(
+                        activations,
+                        "recomputed blocks of a unit",
+                        carver -> {
+                            Map<Integer, LayerActivations> layers = new TreeMap<>();
+                            for (int block : blocks) {
+                                layers.put(block, LayerActivations.carve(carver, shape, rows));
+                            }
+                            return layers;
+                        });
+        List<Map<Integer, LayerActivations>> bySlice = new ArrayList<>();
+        for (int slice = 0; slice < batch.slices(); slice++) {
+            int n = Math.min(batch.rows(slice), rows);
+            Map<Integer, LayerActivations> layers = new TreeMap<>();
+            largest.forEach((block, layer) -> layers.put(block, layer.first(n, shape.ownRows(n))));
+            bySlice.add(layers);
+        }
+        Map<Integer, Tensor> queryKeyValues = new TreeMap<>();
+        for (int block : batch.sliced() ? Set.<Integer>of() : blocks) {
+            queryKeyValues.put(
+                    block,
+                    keyValues.tensor(
+                            "queries, keys and values of recomputed block " + block,
+                            DType.F32,
+                            batch.microBatchRows(),
+                            3 * shape.headColumns()));
+        }
+        return new KeptBlocks(bySlice, queryKeyValues);
+    }
+
+    LayerActivations layer(int slice, int block) {
+        return requireNonNull(bySlice.get(slice).get(block));
+    }
+}

@@ -1,0 +1,107 @@
+package dev.penstock.runtime.model.activations;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.runtime.model.memory.Carver;
+import dev.penstock.runtime.model.memory.StageScopes;
+import dev.penstock.runtime.model.shape.BatchShape;
+import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.shape.ShardShape;
+import dev.penstock.runtime.model.shape.StageBudget;
+import dev.penstock.runtime.model.shape.StageRole;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The blocks of a stage that keep their input alone and run again right before their backward, and
+ * the room in which one of them at a time has its activations (Chen et al. 2016, arXiv 1604.06174,
+ * with every block a segment). Where backwards come in two parts, the first computes all of them
+ * again and the second reads them, so these stay for every unit in between:
+ *
+ * <pre>
+ *               forward            backwardInput              backwardWeight
+ *   inputs      |-----------------------------------------------------------|
+ *   blocks      one at a time      all of them -----------------------------|
+ * </pre>
+ *
+ * @param blocks indexes in the stage
+ * @param activations of the largest unit; null if there are no such blocks
+ * @param queryKeyValues of a micro-batch; null where sequences are cut: later slices read the keys
+ *     and values of earlier ones, so these are kept
+ * @param kept by unit, between the parts of its backward; null where backwards are whole
+ */
+public record RecomputedBlocks(
+        Set<Integer> blocks,
+        @Nullable LayerActivations activations,
+        @Nullable Tensor queryKeyValues,
+        @Nullable SlotPool<KeptBlocks> kept) {
+    private static final RecomputedBlocks NONE = new RecomputedBlocks(Set.of(), null, null, null);
+
+    public static RecomputedBlocks allocate(
+            StageScopes scopes, GptSettings settings, StageRole role, StageBudget budget) {
+        Set<Integer> blocks =
+                IntStream.range(0, role.layers())
+                        .filter(i -> settings.recomputedBlocks().contains(role.firstLayer() + i))
+                        .boxed()
+                        .collect(Collectors.toCollection(TreeSet::new));
+        if (blocks.isEmpty()) {
+            return NONE;
+        }
+        BatchShape batch = settings.batchOfPart();
+        ShardShape shape = settings.shape(role);
+        return new RecomputedBlocks(
+                blocks,
+                Carver.carve(
+                        scopes.scratch(),
+                        "activations of a recomputed block",
+                        carver -> LayerActivations.carve(carver, shape, batch.largestRows())),
+                batch.sliced()
+                        ? null
+                        : scopes.scratch()
+                                .tensor(
+                                        "queries, keys and values of a recomputed block",
+                                        DType.F32,
+                                        batch.microBatchRows(),
+                                        3 * shape.headColumns()),
+                budget.split() ? kept(scopes, shape, batch, blocks, budget) : null);
+    }
+
+    private static SlotPool<KeptBlocks> kept(
+            StageScopes scopes,
+            ShardShape shape,
+            BatchShape batch,
+            Set<Integer> blocks,
+            StageBudget budget) {
+        List<KeptBlocks> rooms = new ArrayList<>();
+        for (int i = 0; i < budget.awaitingWeight(); i++) {
+            rooms.add(
+                    KeptBlocks.allocate(
+                            scopes.activations(),
+                            scopes.keyValues(),
+                            shape,
+                            batch,
+                            blocks,
+                            batch.largestRows()));
+        }
+        return new SlotPool<>(
+                "recomputed blocks between backwards of units",
+                rooms,
+                batch.microBatches() * batch.slices());
+    }
+
+    public boolean contains(int block) {
+        return blocks.contains(block);
+    }
+
+    /** Where such a block of a unit of n rows has its activations for the moment. */
+    LayerActivations activations(int rows, int own) {
+        return requireNonNull(activations).first(rows, own);
+    }
+}

@@ -1,0 +1,279 @@
+package dev.penstock.runtime.model.activations;
+
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.runtime.model.memory.Carver;
+import dev.penstock.runtime.model.memory.StageScopes;
+import dev.penstock.runtime.model.shape.BatchShape;
+import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.shape.StageBudget;
+import dev.penstock.runtime.model.shape.StageRole;
+import dev.penstock.schedules.ir.WorkUnit;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a stage keeps between ops, in slots allocated once: activations per unit; queries, keys and
+ * values per micro-batch; and, where sequences are cut, their gradients per micro-batch whose
+ * backward is under way.
+ */
+public final class StageStash {
+    private final BatchShape batch;
+    private final List<SlotPool<UnitSlot>> unitsBySlice;
+    private final SlotPool<List<Tensor>> queryKeyValues;
+    private final SlotPool<List<Tensor>> gradients;
+    private final RecomputedBlocks recomputed;
+
+    /** By micro-batch: units whose backward is to come. */
+    private final int[] units;
+
+    /** Allocates all slots of a stage's budget. */
+    public StageStash(
+            StageScopes scopes,
+            GptSettings settings,
+            StageRole role,
+            StageBudget budget,
+            RecomputedBlocks recomputed) {
+        batch = settings.batchOfPart();
+        this.recomputed = recomputed;
+        units = new int[batch.microBatches()];
+        unitsBySlice = unitPools(scopes.activations(), settings, role, budget, recomputed);
+        int columns = 3 * settings.shape(role).headColumns();
+        queryKeyValues =
+                microBatchPool(
+                        scopes.keyValues(),
+                        "queries, keys and values",
+                        role,
+                        batch.sliced() ? budget.microBatches() : budget.units(),
+                        columns,
+                        recomputed);
+        gradients =
+                microBatchPool(
+                        scopes.keyValues(),
+                        "gradients of queries, keys and values",
+                        role,
+                        batch.sliced() ? budget.backwardMicroBatches() : 0,
+                        columns,
+                        recomputed);
+    }
+
+    /** One pool for all slices, or one for each where that is smaller. */
+    private static List<SlotPool<UnitSlot>> unitPools(
+            DeviceScope scope,
+            GptSettings settings,
+            StageRole role,
+            StageBudget budget,
+            RecomputedBlocks recomputed) {
+        BatchShape batch = settings.batchOfPart();
+        if (budget.unitsPerSlice().size() != batch.slices()) {
+            throw new IllegalArgumentException(
+                    "the budget of stage %d speaks of %d slices, but sequences are cut into %d"
+                            .formatted(
+                                    role.stage(), budget.unitsPerSlice().size(), batch.slices()));
+        }
+        long shared = (long) budget.units() * batch.largestRows();
+        long apart =
+                IntStream.range(0, batch.slices())
+                        .mapToLong(s -> (long) budget.unitsPerSlice().get(s) * batch.rows(s))
+                        .sum();
+        if (shared <= apart) {
+            SlotPool<UnitSlot> pool =
+                    unitPool(
+                            scope,
+                            settings,
+                            role,
+                            budget,
+                            recomputed,
+                            budget.units(),
+                            batch.largestRows());
+            return IntStream.range(0, batch.slices()).mapToObj(s -> pool).toList();
+        }
+        return IntStream.range(0, batch.slices())
+                .mapToObj(
+                        s ->
+                                unitPool(
+                                        scope,
+                                        settings,
+                                        role,
+                                        budget,
+                                        recomputed,
+                                        budget.unitsPerSlice().get(s),
+                                        batch.rows(s)))
+                .toList();
+    }
+
+    private static SlotPool<UnitSlot> unitPool(
+            DeviceScope scope,
+            GptSettings settings,
+            StageRole role,
+            StageBudget budget,
+            RecomputedBlocks recomputed,
+            int count,
+            int rows) {
+        BatchShape batch = settings.batchOfPart();
+        List<UnitSlot> slots = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            UnitActivations largest =
+                    Carver.carve(
+                            scope,
+                            "activations of a unit of %d rows, slot %d".formatted(rows, i),
+                            carver ->
+                                    UnitActivations.carve(
+                                            carver,
+                                            settings.shape(role),
+                                            role,
+                                            rows,
+                                            budget.split(),
+                                            recomputed));
+            slots.add(UnitSlot.of(largest, settings.shape(role), batch, rows));
+        }
+        return new SlotPool<>("activations of units", slots, batch.microBatches() * batch.slices());
+    }
+
+    private SlotPool<List<Tensor>> microBatchPool(
+            DeviceScope scope,
+            String content,
+            StageRole role,
+            int count,
+            int columns,
+            RecomputedBlocks recomputed) {
+        List<List<Tensor>> slots = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            List<Tensor> layers = new ArrayList<>();
+            for (int layer = 0; layer < role.layers(); layer++) {
+                Tensor shared = recomputed.contains(layer) ? recomputed.queryKeyValues() : null;
+                layers.add(
+                        shared != null
+                                ? shared
+                                : scope.tensor(
+                                        "%s of a micro-batch, h.%d, slot %d"
+                                                .formatted(content, role.firstLayer() + layer, i),
+                                        DType.F32,
+                                        batch.microBatchRows(),
+                                        columns));
+            }
+            slots.add(List.copyOf(layers));
+        }
+        return new SlotPool<>(content, slots, batch.microBatches());
+    }
+
+    /** Activations for a unit's forward. */
+    public UnitActivations takeUnit(WorkUnit unit) {
+        units[unit.microBatch()]++;
+        if (unit.slice() == 0) {
+            queryKeyValues.take(unit.microBatch());
+        }
+        return lend(unit);
+    }
+
+    /**
+     * Takes a unit's activations back until {@link #takeAgain}. Later slices read the keys and
+     * values of earlier ones, so these stay where sequences are cut.
+     */
+    public void park(WorkUnit unit) {
+        unitsBySlice.get(unit.slice()).free(key(unit));
+        if (!batch.sliced()) {
+            queryKeyValues.free(unit.microBatch());
+        }
+    }
+
+    /** Activations for a parked unit. */
+    public UnitActivations takeAgain(WorkUnit unit) {
+        if (!batch.sliced()) {
+            queryKeyValues.take(unit.microBatch());
+        }
+        return lend(unit);
+    }
+
+    private UnitActivations lend(WorkUnit unit) {
+        return unitsBySlice.get(unit.slice()).take(key(unit)).at(unit.slice());
+    }
+
+    public UnitActivations unit(WorkUnit unit) {
+        return unitsBySlice.get(unit.slice()).get(key(unit)).at(unit.slice());
+    }
+
+    /** What the first part of a backward computes again has room until {@link #freeUnit}. */
+    public void keepRecomputed(WorkUnit unit) {
+        SlotPool<KeptBlocks> kept = recomputed.kept();
+        if (kept != null) {
+            kept.take(key(unit));
+        }
+    }
+
+    /** Where a backward finds a block's activations, or makes them again. */
+    public LayerActivations layer(WorkUnit unit, int block) {
+        KeptBlocks kept = kept(unit, block);
+        return kept == null ? unit(unit).layers().get(block) : kept.layer(unit.slice(), block);
+    }
+
+    /** As {@link #layer}, of queries, keys and values of the micro-batch. */
+    public Tensor queryKeyValues(WorkUnit unit, int block) {
+        KeptBlocks kept = kept(unit, block);
+        Tensor own = kept == null ? null : kept.queryKeyValues().get(block);
+        return own == null ? queryKeyValues(unit).get(block) : own;
+    }
+
+    private @Nullable KeptBlocks kept(WorkUnit unit, int block) {
+        SlotPool<KeptBlocks> kept = recomputed.kept();
+        return kept != null && recomputed.contains(block) && kept.lends(key(unit))
+                ? kept.get(key(unit))
+                : null;
+    }
+
+    public void freeUnit(WorkUnit unit) {
+        SlotPool<KeptBlocks> kept = recomputed.kept();
+        if (kept != null && kept.lends(key(unit))) {
+            kept.free(key(unit));
+        }
+        unitsBySlice.get(unit.slice()).free(key(unit));
+        units[unit.microBatch()]--;
+    }
+
+    /** Whether every backward of the micro-batch is done. */
+    public boolean isFree(int microBatch) {
+        return units[microBatch] == 0;
+    }
+
+    /** Queries, keys and values of a micro-batch, per layer; taken by the first slice's forward. */
+    public List<Tensor> queryKeyValues(WorkUnit unit) {
+        return queryKeyValues.get(unit.microBatch());
+    }
+
+    public void freeQueryKeyValues(WorkUnit unit) {
+        queryKeyValues.free(unit.microBatch());
+    }
+
+    /** Gradients of a micro-batch, per layer, not zeroed; only where sequences are cut. */
+    public List<Tensor> takeGradients(WorkUnit unit) {
+        return gradients.take(unit.microBatch());
+    }
+
+    public List<Tensor> gradients(WorkUnit unit) {
+        return gradients.get(unit.microBatch());
+    }
+
+    public void freeGradients(WorkUnit unit) {
+        gradients.free(unit.microBatch());
+    }
+
+    /** Forgets everything: the step before was abandoned. */
+    public void clear() {
+        unitsBySlice.forEach(SlotPool::freeAll);
+        queryKeyValues.freeAll();
+        gradients.freeAll();
+        SlotPool<KeptBlocks> kept = recomputed.kept();
+        if (kept != null) {
+            kept.freeAll();
+        }
+        Arrays.fill(units, 0);
+    }
+
+    private int key(WorkUnit unit) {
+        return unit.microBatch() * batch.slices() + unit.slice();
+    }
+}

@@ -1,0 +1,57 @@
+package dev.penstock.runtime.model.activations;
+
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.runtime.model.memory.Carver;
+import dev.penstock.runtime.model.shape.BatchShape;
+import dev.penstock.runtime.model.shape.ShardShape;
+import dev.penstock.runtime.model.shape.StageRole;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Scratch of one backward of a unit of n rows. Nothing in it outlives the call.
+ *
+ * @param dModel gradients of norm outputs {@code [n, d]}
+ * @param dAttended gradients of attention's output {@code [n, d/T]}, in the memory of {@code
+ *     dModel}: nobody reads them when that is written
+ * @param dHidden gradients of the MLP's hidden layer {@code [n, 4d/T]}
+ * @param dQueryKeyValue of the unit {@code [n, 3d/T]}; null where the unit's rows can be used in
+ *     place
+ * @param dStream the residual stream's gradient, on a stage that is first and last {@code [n', d]},
+ *     n' of {@link ShardShape#ownRows}
+ */
+public record Workspace(
+        Tensor dModel,
+        Tensor dAttended,
+        Tensor dHidden,
+        @Nullable Tensor dQueryKeyValue,
+        @Nullable Tensor dStream) {
+
+    public static Workspace carve(
+            Carver carver, ShardShape shape, BatchShape batch, StageRole role) {
+        int rows = batch.largestRows();
+        int d = shape.width();
+        boolean scattered = batch.sliced() && batch.sequences() > 1;
+        Tensor dModel = carver.matrix(rows, d);
+        return new Workspace(
+                dModel,
+                narrow(dModel, shape.headColumns()),
+                carver.matrix(rows, shape.hidden()),
+                scattered ? carver.matrix(rows, 3 * shape.headColumns()) : null,
+                role.first() && role.last() ? carver.matrix(shape.ownRows(rows), d) : null);
+    }
+
+    /** Dense rows of fewer columns in the same memory. */
+    private static Tensor narrow(Tensor wide, int columns) {
+        return new Tensor(
+                wide.buffer(), wide.offsetBytes(), wide.type(), wide.rows(), columns, columns);
+    }
+
+    public Workspace first(int rows, int own) {
+        return new Workspace(
+                dModel.rows(0, rows),
+                dAttended.rows(0, rows),
+                dHidden.rows(0, rows),
+                dQueryKeyValue == null ? null : dQueryKeyValue.rows(0, rows),
+                dStream == null ? null : dStream.rows(0, own));
+    }
+}

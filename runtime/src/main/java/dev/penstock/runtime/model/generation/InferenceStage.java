@@ -1,0 +1,329 @@
+package dev.penstock.runtime.model.generation;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.SharedGradient;
+import dev.penstock.actors.spi.StageGroups;
+import dev.penstock.actors.spi.StageProgram;
+import dev.penstock.actors.spi.StepKind;
+import dev.penstock.actors.spi.StepResult;
+import dev.penstock.actors.spi.TrainedState;
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.runtime.model.activations.UnitActivations;
+import dev.penstock.runtime.model.layers.Attention;
+import dev.penstock.runtime.model.layers.Compute;
+import dev.penstock.runtime.model.layers.FiniteGuard;
+import dev.penstock.runtime.model.layers.LossHead;
+import dev.penstock.runtime.model.layers.StageLayers;
+import dev.penstock.runtime.model.layers.TensorShards;
+import dev.penstock.runtime.model.layers.TextAttention;
+import dev.penstock.runtime.model.memory.Carver;
+import dev.penstock.runtime.model.memory.StageScopes;
+import dev.penstock.runtime.model.parameters.ParameterAllocator;
+import dev.penstock.runtime.model.parameters.ParameterInit;
+import dev.penstock.runtime.model.parameters.ParameterSource;
+import dev.penstock.runtime.model.parameters.ParameterStream;
+import dev.penstock.runtime.model.parameters.StageParameters;
+import dev.penstock.runtime.model.parameters.StageTrained;
+import dev.penstock.runtime.model.shape.FeedRows;
+import dev.penstock.runtime.model.shape.GptShape;
+import dev.penstock.runtime.model.shape.Precision;
+import dev.penstock.runtime.model.shape.ShardShape;
+import dev.penstock.runtime.model.shape.StageMemory;
+import dev.penstock.runtime.model.shape.StageRole;
+import dev.penstock.schedules.ir.WorkUnit;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalDouble;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A stage of a GPT-2 that goes forward only: the layers of training over slices of texts that grow.
+ * Keys and values of every text's earlier tokens are kept, so that a new token costs one row. A
+ * unit has rows of several texts, which are multiplied together: {@link FeedRows}.
+ */
+public final class InferenceStage implements StageProgram {
+    /** The grid of training's sums: attention goes in blocks of it, and so gives the same bits. */
+    private static final int REDUCTION_BLOCK = 128;
+
+    private final GptShape shape;
+    private final StageRole role;
+    private final Kernels kernels;
+    private final FiniteGuard guard;
+    private final TextFeed texts;
+    private final StageScopes scopes;
+    private final StageLayers layers;
+    private final @Nullable Tensor tokens;
+    private final Tensor queryKeyValue;
+    private final UnitActivations largest;
+    private final @Nullable Tensor choosing;
+    private final Map<Integer, UnitActivations> byRows = new HashMap<>();
+    private @Nullable FeedRows underWay;
+
+    private InferenceStage(
+            GptShape shape,
+            StageRole role,
+            Precision precision,
+            Kernels kernels,
+            StageScopes scopes,
+            TextFeed texts,
+            ParameterSource source) {
+        this.shape = shape;
+        this.role = role;
+        this.kernels = kernels;
+        this.texts = texts;
+        this.scopes = scopes;
+        guard = new FiniteGuard(kernels);
+        ShardShape whole = ShardShape.whole(shape);
+        StageParameters parameters =
+                StageParameters.allocate(
+                        new ParameterAllocator(scopes, precision, ParameterAllocator.Use.INFER),
+                        whole,
+                        role);
+        new ParameterInit(source, 0, shape.layers()).fill(parameters, kernels);
+        layers =
+                new StageLayers(
+                        new Compute(
+                                kernels,
+                                precision.multiply(),
+                                guard,
+                                new TensorShards(kernels, whole, null)),
+                        whole,
+                        role,
+                        parameters,
+                        ParameterStream.resident(),
+                        this::attention,
+                        (_, _) -> rows().places(),
+                        role.last()
+                                ? LossHead.logitsScratch(scopes.scratch(), whole, texts.texts())
+                                : null);
+        int rows = texts.sliceRows().stream().mapToInt(Integer::intValue).max().orElse(1);
+        tokens = role.first() ? scopes.activations().tensor("tokens", DType.I32, 1, rows) : null;
+        queryKeyValue =
+                scopes.activations()
+                        .tensor(
+                                "queries, keys and values of a slice",
+                                DType.F32,
+                                rows,
+                                3 * shape.width());
+        choosing =
+                role.last()
+                        ? scopes.scratch()
+                                .tensor("rows that choose", DType.F32, texts.texts(), shape.width())
+                        : null;
+        largest =
+                Carver.carve(
+                        scopes.activations(),
+                        "activations of a slice",
+                        carver -> UnitActivations.carveForwardOnly(carver, whole, role, rows));
+    }
+
+    /**
+     * Allocates a stage in {@code device}'s memory and reads its parameters.
+     *
+     * @param source of all parameters
+     */
+    public static InferenceStage build(
+            GptShape shape,
+            StageRole role,
+            Precision precision,
+            Device device,
+            TextFeed texts,
+            ParameterSource source) {
+        StageScopes scopes = new StageScopes(device.memory(), "stage " + role.stage());
+        try {
+            return new InferenceStage(
+                    shape, role, precision, device.kernels(), scopes, texts, source);
+        } catch (RuntimeException e) {
+            scopes.close();
+            throw e;
+        }
+    }
+
+    /** Of a block of this stage, with room for what it keeps of every text. */
+    private Attention attention(int block) {
+        List<Tensor> kept = new ArrayList<>();
+        for (int text = 0; text < texts.texts(); text++) {
+            kept.add(
+                    scopes.keyValues()
+                            .tensor(
+                                    "queries, keys and values of text %d, h.%d"
+                                            .formatted(text, role.firstLayer() + block),
+                                    DType.F32,
+                                    texts.cachedTokens(),
+                                    3 * shape.width()));
+        }
+        return new TextAttention(
+                kernels,
+                shape.heads(),
+                texts.cachedTokens(),
+                Math.min(REDUCTION_BLOCK, shape.context()),
+                this::rows,
+                kept);
+    }
+
+    private FeedRows rows() {
+        return requireNonNull(underWay);
+    }
+
+    @Override
+    public int stage() {
+        return role.stage();
+    }
+
+    @Override
+    public int boundaryRows(int slice) {
+        return texts.sliceRows().get(slice);
+    }
+
+    @Override
+    public int boundaryColumns() {
+        return shape.width();
+    }
+
+    @Override
+    public void connect(StageGroups groups) {
+        // computes alone
+    }
+
+    @Override
+    public void beginStep(StepKind kind, long step) {
+        guard.atStep(step);
+    }
+
+    /** Feeds what the unit's texts have for the slice: the first rows of the tensors. */
+    @Override
+    public void forward(WorkUnit unit, @Nullable Tensor input, @Nullable Tensor output) {
+        FeedRows feeds = texts.feed(unit.microBatch(), unit.slice());
+        if (feeds == null || (role.first() && !readTokens(feeds))) {
+            return;
+        }
+        underWay = feeds;
+        guard.atUnit(unit);
+        int rows = feeds.count();
+        UnitActivations a = byRows.computeIfAbsent(rows, n -> largest.first(n, n));
+        layers.forward(
+                tokens == null ? null : tokens.columns(0, rows),
+                input == null ? null : input.rows(0, rows),
+                a,
+                Collections.nCopies(role.layers(), queryKeyValue),
+                output == null ? null : output.rows(0, rows),
+                new TokenBlocks(1, rows, 0, rows));
+        guard.verify();
+        if (role.last()) {
+            choose(feeds, requireNonNull(a.head()).normed());
+        }
+    }
+
+    /** False if all texts ended meanwhile. */
+    private boolean readTokens(FeedRows feeds) {
+        int[] read = texts.await(feeds);
+        if (read == null) {
+            return false;
+        }
+        MemorySegment room = requireNonNull(tokens).columns(0, read.length).segment();
+        MemorySegment.copy(read, 0, room, ValueLayout.JAVA_INT, 0, read.length);
+        return true;
+    }
+
+    /** Tokens after the last rows of the texts that choose, by one product for all of them. */
+    private void choose(FeedRows feeds, Tensor normed) {
+        List<FeedRows.Run> runs =
+                feeds.runs().stream().filter(run -> run.feed().chooses()).toList();
+        if (runs.isEmpty()) {
+            return;
+        }
+        Tensor last = requireNonNull(choosing).rows(0, runs.size());
+        for (int i = 0; i < runs.size(); i++) {
+            kernels.copy(normed.rows(runs.get(i).lastRow(), 1), last.rows(i, 1));
+        }
+        Tensor logits = requireNonNull(layers.head()).logits(last);
+        kernels.finish();
+        for (int i = 0; i < runs.size(); i++) {
+            float[] row = logits.rows(i, 1).segment().toArray(ValueLayout.JAVA_FLOAT);
+            texts.choose(runs.get(i).text(), row);
+        }
+    }
+
+    /** Inference measures no loss: what the last stage says stands for one. */
+    @Override
+    public StepResult finishStep() {
+        return new StepResult(
+                role.last() ? OptionalDouble.of(0) : OptionalDouble.empty(), List.of());
+    }
+
+    @Override
+    public void backward(
+            WorkUnit unit,
+            @Nullable Tensor input,
+            @Nullable Tensor outputGradient,
+            @Nullable Tensor inputGradient) {
+        throw forwardOnly();
+    }
+
+    @Override
+    public void backwardInput(
+            WorkUnit unit,
+            @Nullable Tensor input,
+            @Nullable Tensor outputGradient,
+            @Nullable Tensor inputGradient) {
+        throw forwardOnly();
+    }
+
+    @Override
+    public void backwardWeight(WorkUnit unit) {
+        throw forwardOnly();
+    }
+
+    @Override
+    public void update(long step, double clipFactor) {
+        throw forwardOnly();
+    }
+
+    private UnsupportedOperationException forwardOnly() {
+        return new UnsupportedOperationException(
+                "stage %d was built for inference: it goes forward only".formatted(stage()));
+    }
+
+    @Override
+    public List<SharedGradient> sharedGradients() {
+        return List.of();
+    }
+
+    @Override
+    public List<NamedTensor> state() {
+        return List.of();
+    }
+
+    @Override
+    public List<NamedTensor> gradients() {
+        return List.of();
+    }
+
+    @Override
+    public TrainedState trained() {
+        return new StageTrained(List.of(), kernels, () -> {});
+    }
+
+    /** Bytes held on the device. */
+    public StageMemory memory() {
+        return scopes.memory();
+    }
+
+    /** Other stages that wait for what this one would have made wait no longer. */
+    @Override
+    public void close() {
+        texts.stop();
+        scopes.close();
+    }
+}

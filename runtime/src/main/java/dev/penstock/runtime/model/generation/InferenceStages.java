@@ -1,0 +1,44 @@
+package dev.penstock.runtime.model.generation;
+
+import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.actors.spi.StageBuilder;
+import dev.penstock.actors.spi.StageMirror;
+import dev.penstock.actors.spi.StageProgramFactory;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.runtime.model.parameters.ParameterSource;
+import dev.penstock.runtime.model.shape.GptShape;
+import dev.penstock.runtime.model.shape.Precision;
+import dev.penstock.runtime.model.shape.StagePartition;
+
+/**
+ * Builds stages of inference. Safe to use from any thread, as far as the source is.
+ *
+ * @param source of all parameters
+ */
+public record InferenceStages(
+        GptShape shape,
+        StagePartition partition,
+        Precision precision,
+        TextFeed texts,
+        ParameterSource source)
+        implements StageProgramFactory {
+    @Override
+    public InferenceStage create(int stage, RankPlace place, Device device) {
+        return InferenceStage.build(shape, partition.role(stage), precision, device, texts, source);
+    }
+
+    @Override
+    public StageMirror mirror(int stage, RankPlace place, Device device) {
+        throw new UnsupportedOperationException("stages of inference have no mirrors");
+    }
+
+    @Override
+    public StageBuilder blank() {
+        return this;
+    }
+
+    @Override
+    public StageBuilder startingAt(long step) {
+        return this;
+    }
+}

@@ -1,0 +1,23 @@
+package dev.penstock.runtime.model.layers;
+
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.runtime.model.activations.LayerActivations;
+
+/** Attention of a unit's queries, wherever the keys and values of their sequences lie. */
+public interface Attention {
+    /** Tokens of a sequence that are held here. */
+    int tokens();
+
+    /**
+     * @param qkv of the micro-batch's tokens that are held here
+     */
+    void forward(Tensor qkv, LayerActivations a, TokenBlocks blocks);
+
+    /**
+     * @param dAttended gradient of the unit's output
+     * @param dQkv dq of the unit's rows is written, dk and dv accumulate
+     */
+    void backward(
+            Tensor qkv, LayerActivations a, Tensor dAttended, Tensor dQkv, TokenBlocks blocks);
+}

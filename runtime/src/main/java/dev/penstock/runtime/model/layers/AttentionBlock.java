@@ -1,0 +1,133 @@
+package dev.penstock.runtime.model.layers;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.runtime.model.activations.LayerActivations;
+import dev.penstock.runtime.model.activations.Workspace;
+import dev.penstock.runtime.model.parameters.LayerParameters;
+import dev.penstock.runtime.model.shape.MicroBatchRows;
+
+/**
+ * The first half of a transformer block over a token slice: {@code middle = x +
+ * proj(attention(norm(x)))}.
+ *
+ * <p>Queries, keys and values of this shard's heads lie in a tensor of the whole micro-batch: a
+ * slice adds its rows and attends to all rows before them. Backward, slices come in reverse order:
+ * each finds in the micro-batch's gradient what later slices left for its keys and values.
+ */
+final class AttentionBlock {
+    private final Kernels kernels;
+    private final LayerNorm norm;
+    private final ColumnLinear queryKeyValue;
+    private final RowLinear output;
+    private final MicroBatchRows microBatchRows;
+    private final Attention attention;
+
+    AttentionBlock(Compute compute, Attention attention, LayerParameters parameters) {
+        kernels = compute.kernels();
+        norm = new LayerNorm(compute, parameters.norm1());
+        queryKeyValue = new ColumnLinear(compute, parameters.queryKeyValue());
+        output = new RowLinear(compute, parameters.attentionOutput());
+        microBatchRows = new MicroBatchRows(attention.tokens());
+        this.attention = attention;
+    }
+
+    /**
+     * @param qkv of the micro-batch; the unit's rows are written
+     */
+    void forward(Tensor x, LayerActivations a, Tensor qkv, TokenBlocks blocks) {
+        norm.forward(x, a.norm1(), a.moments1());
+        project(a, qkv, blocks);
+        attend(x, a, qkv, blocks);
+    }
+
+    /** As {@link #forward} where {@code qkv} is still what that made it. */
+    void forwardAgain(Tensor x, LayerActivations a, Tensor qkv, TokenBlocks blocks) {
+        norm.forward(x, a.norm1(), a.moments1());
+        attend(x, a, qkv, blocks);
+    }
+
+    private void project(LayerActivations a, Tensor qkv, TokenBlocks blocks) {
+        Tensor normed = queryKeyValue.gather(a.norm1());
+        if (microBatchRows.adjacent(blocks)) {
+            project(normed, microBatchRows.of(qkv, blocks));
+        } else {
+            for (int b = 0; b < blocks.sequences(); b++) {
+                project(
+                        MicroBatchRows.inUnit(normed, blocks, b),
+                        microBatchRows.of(qkv, blocks, b));
+            }
+        }
+    }
+
+    private void attend(Tensor x, LayerActivations a, Tensor qkv, TokenBlocks blocks) {
+        attention.forward(qkv, a, blocks);
+        output.multiply(a.attended(), a.middle());
+        kernels.addBiasAndResidual(a.middle(), output.bias(), x);
+    }
+
+    private void project(Tensor x, Tensor qkv) {
+        queryKeyValue.multiply(x, qkv);
+        kernels.addBias(qkv, queryKeyValue.bias());
+    }
+
+    /**
+     * @param dQkv of the micro-batch; keys' and values' rows hold what later slices added
+     * @param dStream the gradient of {@code middle} on entry, of {@code x} on return
+     */
+    void backward(
+            Tensor x,
+            LayerActivations a,
+            Tensor qkv,
+            Tensor dQkv,
+            Tensor dStream,
+            Workspace work,
+            TokenBlocks blocks) {
+        output.backward(a.attended(), dStream, work.dAttended(), blocks);
+        attention.backward(qkv, a, work.dAttended(), dQkv, blocks);
+        Tensor dNorm =
+                queryKeyValue.backward(
+                        a.norm1(), unitRows(dQkv, work, blocks), work.dModel(), blocks);
+        norm.backward(dNorm, x, a.moments1(), dStream, blocks);
+    }
+
+    /**
+     * As {@link #backward} without the products for the weights; keeps what they need where it is
+     * needed no more: the gradient of {@code middle} in its place, those of queries, keys and
+     * values in the unit's rows of {@code qkv}.
+     */
+    void backwardInput(
+            Tensor x,
+            LayerActivations a,
+            Tensor qkv,
+            Tensor dQkv,
+            Tensor dStream,
+            Workspace work,
+            TokenBlocks blocks) {
+        kernels.copy(dStream, a.middle());
+        output.backwardInput(dStream, work.dAttended(), blocks);
+        attention.backward(qkv, a, work.dAttended(), dQkv, blocks);
+        microBatchRows.copy(kernels, dQkv, qkv, blocks);
+        Tensor dNorm =
+                queryKeyValue.backwardInput(unitRows(dQkv, work, blocks), work.dModel(), blocks);
+        norm.backward(dNorm, x, a.moments1(), dStream, blocks);
+    }
+
+    /** The products that {@link #backwardInput} left out. */
+    void backwardWeight(LayerActivations a, Tensor qkv, Workspace work, TokenBlocks blocks) {
+        output.backwardWeight(a.attended(), a.middle(), blocks);
+        queryKeyValue.backwardWeight(a.norm1(), unitRows(qkv, work, blocks), blocks);
+    }
+
+    private Tensor unitRows(Tensor dQkv, Workspace work, TokenBlocks blocks) {
+        if (microBatchRows.adjacent(blocks)) {
+            return microBatchRows.of(dQkv, blocks);
+        }
+        Tensor gathered = requireNonNull(work.dQueryKeyValue());
+        microBatchRows.gather(kernels, dQkv, blocks, gathered);
+        return gathered;
+    }
+}

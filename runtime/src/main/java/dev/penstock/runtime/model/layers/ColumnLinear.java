@@ -1,0 +1,63 @@
+package dev.penstock.runtime.model.layers;
+
+import dev.penstock.actors.collective.Collective;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.runtime.model.parameters.LinearParameters;
+
+/**
+ * A {@link Linear} whose columns are divided among shards (Megatron, arXiv 1909.08053, section 3):
+ * its input is of own rows, its output has this shard's columns of all rows, and each shard makes a
+ * part of the input's gradient.
+ */
+final class ColumnLinear {
+    private final TensorShards shards;
+    private final Linear linear;
+
+    ColumnLinear(Compute compute, LinearParameters parameters) {
+        shards = compute.shards();
+        linear = new Linear(compute, parameters);
+    }
+
+    /** All rows of an input, for {@link #multiply}. */
+    Tensor gather(Tensor x) {
+        return shards.gather(x);
+    }
+
+    /** Some rows of the output, without the bias. */
+    void multiply(Tensor x, Tensor y) {
+        linear.multiply(x, y);
+    }
+
+    Tensor bias() {
+        return linear.bias();
+    }
+
+    /**
+     * Both parameters' gradients accumulate. The input comes while its gradient is made, and that
+     * is summed meanwhile.
+     *
+     * @param dx scratch of all rows
+     * @return own rows of the input's gradient
+     */
+    Tensor backward(Tensor x, Tensor dy, Tensor dx, TokenBlocks blocks) {
+        Collective gather = shards.beginGather(x);
+        linear.backwardInput(dy, dx, blocks);
+        Collective sum = shards.beginSum(dx);
+        shards.await(gather);
+        linear.backwardWeight(shards.allRows(x), dy, blocks);
+        shards.await(sum);
+        return shards.ownRows(dx);
+    }
+
+    /** As {@link #backward} without the weight's gradient. */
+    Tensor backwardInput(Tensor dy, Tensor dx, TokenBlocks blocks) {
+        linear.backwardInput(dy, dx, blocks);
+        return shards.sum(dx);
+    }
+
+    /** The weight's gradient accumulates. */
+    void backwardWeight(Tensor x, Tensor dy, TokenBlocks blocks) {
+        linear.backwardWeight(shards.gather(x), dy, blocks);
+    }
+}

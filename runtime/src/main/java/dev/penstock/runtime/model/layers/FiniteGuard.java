@@ -1,0 +1,62 @@
+package dev.penstock.runtime.model.layers;
+
+import dev.penstock.actors.spi.NonFiniteException;
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.schedules.ir.WorkUnit;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Watches small tensors through which every NaN or infinity of a pass must come: the moments of
+ * layer norms forward, the gradients of biases backward, the losses.
+ */
+public final class FiniteGuard {
+    private final Kernels kernels;
+    private long step;
+    private WorkUnit unit = new WorkUnit(0, 0, 0);
+
+    /** Of the op's checks so far. */
+    private final List<String> places = new ArrayList<>();
+
+    public FiniteGuard(Kernels kernels) {
+        this.kernels = kernels;
+    }
+
+    public void atStep(long newStep) {
+        step = newStep;
+    }
+
+    /** An op begins; what one that broke off left open is forgotten. */
+    public void atUnit(WorkUnit newUnit) {
+        unit = newUnit;
+        var _ = kernels.firstNotFinite();
+        places.clear();
+    }
+
+    /**
+     * Looks through a tensor, perhaps behind the call: then {@link #verify} throws.
+     *
+     * @param place what the tensor is, for the message
+     * @throws NonFiniteException if an element is not finite
+     */
+    void check(Tensor tensor, String place) {
+        if (!kernels.watchFinite(tensor)) {
+            throw new NonFiniteException(step, unit, place);
+        }
+        places.add(place);
+    }
+
+    /**
+     * Waits for the op's kernels and says what came of its checks.
+     *
+     * @throws NonFiniteException naming the first place where an element is not finite
+     */
+    public void verify() {
+        kernels.finish();
+        int first = kernels.firstNotFinite();
+        if (first >= 0) {
+            throw new NonFiniteException(step, unit, places.get(first));
+        }
+    }
+}

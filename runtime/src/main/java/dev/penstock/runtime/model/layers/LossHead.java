@@ -1,0 +1,122 @@
+package dev.penstock.runtime.model.layers;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.runtime.model.activations.HeadActivations;
+import dev.penstock.runtime.model.activations.Workspace;
+import dev.penstock.runtime.model.parameters.GroupView;
+import dev.penstock.runtime.model.parameters.Parameter;
+import dev.penstock.runtime.model.parameters.StageParameters;
+import dev.penstock.runtime.model.shape.BatchShape;
+import dev.penstock.runtime.model.shape.HeadChunk;
+import dev.penstock.runtime.model.shape.ShardShape;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Final norm, logits and cross-entropy. Logits exist for one {@link HeadChunk} at a time: the
+ * backward makes them, their gradient, and both products of it chunk by chunk. A shard has those of
+ * its part of the vocabulary.
+ */
+public final class LossHead {
+    private static final int LINE_FLOATS = 16;
+
+    /** Beyond this, more rows at a time make the products no faster. */
+    private static final long LOGITS_BYTES = 64L << 20;
+
+    private final Compute compute;
+    private final Kernels kernels;
+    private final LayerNorm norm;
+    private final Parameter matrix;
+    private final @Nullable GroupView matrixGradient;
+    private final Tensor logits;
+
+    /**
+     * @param logits scratch of {@link #logitsScratch}
+     */
+    LossHead(Compute compute, StageParameters.Head parameters, Tensor logits) {
+        this.compute = compute;
+        kernels = compute.kernels();
+        norm = new LayerNorm(compute, parameters.norm());
+        matrix = parameters.matrix();
+        matrixGradient = parameters.matrixGradient();
+        this.logits = logits;
+    }
+
+    /**
+     * Rows whose logits exist at a time: blocks of the grid, as many as make sense. All shards,
+     * with a row of the vocabulary more or less, go by the same number: they meet once per chunk.
+     */
+    public static int logitsRows(ShardShape shape, BatchShape batch) {
+        long fitting =
+                LOGITS_BYTES
+                        / Float.BYTES
+                        / Math.ceilDiv(shape.model().vocabulary(), shape.shards());
+        int most = (int) Math.min(batch.largestRows(), fitting / batch.grid() * batch.grid());
+        return Math.max(batch.grid(), most);
+    }
+
+    /** Room for the logits of {@code rows} tokens, rows starting on 64-byte lines. */
+    public static Tensor logitsScratch(DeviceScope scope, ShardShape shape, int rows) {
+        int stride = (shape.tokens() + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
+        return scope.tensor("logits", DType.F32, rows, stride).columns(0, shape.tokens());
+    }
+
+    void normalise(Tensor x, HeadActivations a) {
+        norm.forward(x, a.normed(), a.moments());
+    }
+
+    /** The logits of some normalised rows, valid until the next call. */
+    public Tensor logits(Tensor normed) {
+        Tensor chunk = logits.rows(0, normed.rows());
+        kernels.gemm(compute.multiply(), false, normed, true, matrix.factor(), chunk, false);
+        return chunk;
+    }
+
+    /** Losses of all tokens of a unit, without gradients. */
+    public void evaluate(
+            HeadActivations a, LossLedger ledger, int microBatch, List<HeadChunk> chunks) {
+        Tensor allNormed = compute.shards().gather(a.normed());
+        for (HeadChunk chunk : chunks) {
+            Tensor chunkLogits = logits(chunk.of(allNormed));
+            ledger.crossEntropy(compute, chunkLogits, microBatch, chunk, 0);
+        }
+    }
+
+    /**
+     * Losses and gradients of a unit.
+     *
+     * @param x input of the final norm
+     * @param gradientScale 1 / tokens of the step
+     * @param dStream receives the gradient of {@code x}
+     */
+    public void backward(
+            Tensor x,
+            HeadActivations a,
+            LossLedger ledger,
+            int microBatch,
+            List<HeadChunk> chunks,
+            float gradientScale,
+            Tensor dStream,
+            Workspace work,
+            TokenBlocks blocks) {
+        Tensor dMatrix = requireNonNull(matrixGradient).tensor();
+        Tensor allNormed = compute.shards().gather(a.normed());
+        for (HeadChunk chunk : chunks) {
+            Tensor normed = chunk.of(allNormed);
+            Tensor dChunk = chunk.of(work.dModel());
+            Tensor dLogits = logits(normed);
+            ledger.crossEntropy(compute, dLogits, microBatch, chunk, gradientScale);
+            kernels.gemm(compute.multiply(), false, dLogits, false, matrix.factor(), dChunk, false);
+            kernels.weightGradient(compute.multiply(), dLogits, normed, dMatrix, chunk.blocks());
+        }
+        Tensor dNormed = compute.shards().sum(work.dModel());
+        kernels.zero(dStream);
+        norm.backward(dNormed, x, a.moments(), dStream, blocks);
+    }
+}

@@ -1,0 +1,72 @@
+package dev.penstock.runtime.model.layers;
+
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.runtime.model.activations.LayerActivations;
+import dev.penstock.runtime.model.activations.Workspace;
+import dev.penstock.runtime.model.parameters.LayerParameters;
+
+/** The second half of a transformer block: {@code y = middle + proj(gelu(fc(norm(middle))))}. */
+final class MlpBlock {
+    private final Kernels kernels;
+    private final LayerNorm norm;
+    private final ColumnLinear hidden;
+    private final RowLinear output;
+
+    MlpBlock(Compute compute, LayerParameters parameters) {
+        kernels = compute.kernels();
+        norm = new LayerNorm(compute, parameters.norm2());
+        hidden = new ColumnLinear(compute, parameters.hidden());
+        output = new RowLinear(compute, parameters.mlpOutput());
+    }
+
+    void forward(LayerActivations a, Tensor y) {
+        activate(a);
+        output.multiply(a.activated(), y);
+        kernels.addBiasAndResidual(y, output.bias(), a.middle());
+    }
+
+    /** All of the forward that a backward reads: {@code a.activated}, and what leads to it. */
+    void activate(LayerActivations a) {
+        norm.forward(a.middle(), a.norm2(), a.moments2());
+        hidden.multiply(hidden.gather(a.norm2()), a.hidden());
+        kernels.biasGelu(a.hidden(), hidden.bias(), a.activated());
+    }
+
+    /**
+     * @param dStream the gradient of {@code y} on entry, of {@code middle} on return
+     */
+    void backward(LayerActivations a, Tensor dStream, Workspace work, TokenBlocks blocks) {
+        output.backward(a.activated(), dStream, work.dHidden(), blocks);
+        kernels.geluBackward(a.hidden(), work.dHidden());
+        Tensor dNorm = hidden.backward(a.norm2(), work.dHidden(), work.dModel(), blocks);
+        norm.backward(dNorm, a.middle(), a.moments2(), dStream, blocks);
+    }
+
+    /**
+     * As {@link #backward} without the products for the weights; keeps what they need where it is
+     * needed no more: the gradient of the hidden layer in {@code a.hidden}.
+     *
+     * @param keptOutputGradient receives the gradient of {@code y}
+     */
+    void backwardInput(
+            LayerActivations a,
+            Tensor dStream,
+            Tensor keptOutputGradient,
+            Workspace work,
+            TokenBlocks blocks) {
+        kernels.copy(dStream, keptOutputGradient);
+        output.backwardInput(dStream, work.dHidden(), blocks);
+        kernels.geluBackward(a.hidden(), work.dHidden());
+        kernels.copy(work.dHidden(), a.hidden());
+        Tensor dNorm = hidden.backwardInput(work.dHidden(), work.dModel(), blocks);
+        norm.backward(dNorm, a.middle(), a.moments2(), dStream, blocks);
+    }
+
+    /** The products that {@link #backwardInput} left out. */
+    void backwardWeight(LayerActivations a, Tensor keptOutputGradient, TokenBlocks blocks) {
+        output.backwardWeight(a.activated(), keptOutputGradient, blocks);
+        hidden.backwardWeight(a.norm2(), a.hidden(), blocks);
+    }
+}

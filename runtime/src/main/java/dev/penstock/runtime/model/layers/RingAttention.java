@@ -1,0 +1,218 @@
+package dev.penstock.runtime.model.layers;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.penstock.actors.collective.Collective;
+import dev.penstock.actors.collective.CollectiveGroup;
+import dev.penstock.actors.collective.SoloGroup;
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.runtime.model.activations.LayerActivations;
+import dev.penstock.runtime.model.shape.BatchShape;
+import dev.penstock.runtime.model.shape.PartTokens;
+import dev.penstock.runtime.model.shape.ShardShape;
+import java.util.List;
+
+/**
+ * Attention over sequences whose tokens lie on several ranks, as {@link PartTokens} says (ring
+ * attention, Liu et al., arXiv 2310.01889). Queries stay; keys and values go round, from each part
+ * to the next, and meet the queries of every part on their way:
+ *
+ * <pre>
+ *            hop 0     hop 1     hop 2
+ *   part 0   kv 0  \   kv 2  \   kv 1        next one's way in the shadow of this one's products
+ *   part 1   kv 1  \   kv 0  \   kv 2
+ *   part 2   kv 2  \   kv 1  \   kv 0
+ * </pre>
+ *
+ * <p>Backward they go round again, and behind them their gradients, to which every part adds its
+ * own, and which come home from the last. What a part sees of the block of another in the same
+ * slice, with chunks E (early) and L (late):
+ *
+ * <pre>
+ *                     an earlier part's       a later part's
+ *   early queries     E                       none of this slice
+ *   late queries      E                       E L
+ * </pre>
+ *
+ * <p>Of slices before, all queries see everything. A rank holds the keys and values of no more than
+ * two parts beside its own. Sums are taken in the order of hops, whatever comes when.
+ */
+public final class RingAttention implements Attention {
+    private final Kernels kernels;
+    private final RingBuffers buffers;
+    private final int sequences;
+    private final int tokens;
+    private final int heads;
+    private final int columns;
+    private final int parts;
+    private final int part;
+    private CollectiveGroup ring = SoloGroup.GROUP;
+
+    public RingAttention(
+            Kernels kernels,
+            ShardShape shape,
+            BatchShape batchOfPart,
+            int parts,
+            int part,
+            RingBuffers buffers) {
+        this.kernels = kernels;
+        this.buffers = buffers;
+        this.parts = parts;
+        this.part = part;
+        sequences = batchOfPart.sequences();
+        tokens = batchOfPart.context();
+        heads = shape.heads();
+        columns = shape.headColumns();
+    }
+
+    public void connect(CollectiveGroup context) {
+        if (context.size() != parts || context.index() != part) {
+            throw new IllegalArgumentException(
+                    "expected to be context part %d of %d, got %d of %d"
+                            .formatted(part, parts, context.index(), context.size()));
+        }
+        ring = context;
+    }
+
+    @Override
+    public int tokens() {
+        return tokens;
+    }
+
+    @Override
+    public void forward(Tensor qkv, LayerActivations a, TokenBlocks blocks) {
+        RingBuffers moving = load(qkv, blocks);
+        Collective pass = ring.pass(moving.keyValues().get(0), moving.keyValues().get(1));
+        kernels.attention(qkv, a.attended(), a.logSumExp(), heads, tokens, blocks);
+        for (int hop = 1; hop < parts; hop++) {
+            ring.await(pass);
+            Tensor here = moving.keyValues().get(hop % 2);
+            if (hop < parts - 1) {
+                pass = ring.pass(here, moving.keyValues().get((hop + 1) % 2));
+            }
+            for (Seen seen : seen(hop, blocks)) {
+                for (int b = 0; b < sequences; b++) {
+                    kernels.attentionToEarlier(
+                            queries(qkv, blocks, b, seen),
+                            keyValues(here, blocks, b, seen),
+                            inUnit(a.attended(), blocks, b, seen),
+                            inUnit(a.logSumExp(), blocks, b, seen),
+                            heads);
+                    pass.advance();
+                }
+            }
+        }
+    }
+
+    @Override
+    public void backward(
+            Tensor qkv, LayerActivations a, Tensor dAttended, Tensor dQkv, TokenBlocks blocks) {
+        RingBuffers moving = load(qkv, blocks);
+        Collective pass = ring.pass(moving.keyValues().get(0), moving.keyValues().get(1));
+        Collective gradientPass = SoloGroup.DONE;
+        kernels.attentionBackward(
+                qkv, a.attended(), a.logSumExp(), dAttended, dQkv, heads, tokens, blocks);
+        for (int hop = 1; hop < parts; hop++) {
+            ring.await(pass);
+            Tensor here = moving.keyValues().get(hop % 2);
+            if (hop < parts - 1) {
+                pass = ring.pass(here, moving.keyValues().get((hop + 1) % 2));
+            }
+            Tensor gradient = moving.gradients().get(hop % 2);
+            Tensor added = hop == 1 ? gradient : requireNonNull(moving.added());
+            kernels.zero(added);
+            backward(qkv, a, dAttended, dQkv, blocks, hop, here, added);
+            if (hop > 1) {
+                ring.await(gradientPass);
+                kernels.add(added, gradient);
+            }
+            gradientPass = ring.pass(gradient, moving.gradients().get((hop + 1) % 2));
+        }
+        ring.await(gradientPass);
+        Tensor home = moving.gradients().get(parts % 2);
+        for (int b = 0; b < sequences; b++) {
+            kernels.add(ofSequence(home, b), keysAndValues(dQkv, b, home.rows() / sequences));
+        }
+    }
+
+    private void backward(
+            Tensor qkv,
+            LayerActivations a,
+            Tensor dAttended,
+            Tensor dQkv,
+            TokenBlocks blocks,
+            int hop,
+            Tensor keyValues,
+            Tensor added) {
+        for (Seen seen : seen(hop, blocks)) {
+            for (int b = 0; b < sequences; b++) {
+                kernels.attentionToEarlierBackward(
+                        queries(qkv, blocks, b, seen),
+                        keyValues(keyValues, blocks, b, seen),
+                        inUnit(a.attended(), blocks, b, seen),
+                        inUnit(a.logSumExp(), blocks, b, seen),
+                        inUnit(dAttended, blocks, b, seen),
+                        queries(dQkv, blocks, b, seen),
+                        keyValues(added, blocks, b, seen),
+                        heads);
+            }
+        }
+    }
+
+    /** Own keys and values of the slice and those before, ready to go. */
+    private RingBuffers load(Tensor qkv, TokenBlocks blocks) {
+        int seenTokens = blocks.firstToken() + blocks.tokens();
+        RingBuffers moving = buffers.first(sequences * seenTokens);
+        Tensor own = moving.keyValues().getFirst();
+        for (int b = 0; b < sequences; b++) {
+            kernels.copy(keysAndValues(qkv, b, seenTokens), ofSequence(own, b));
+        }
+        return moving;
+    }
+
+    /**
+     * Some queries of a unit and how many keys of another part, from its first, they see.
+     *
+     * @param firstQuery among the part's tokens of the slice
+     */
+    private record Seen(int firstQuery, int queries, int keys) {}
+
+    private List<Seen> seen(int hop, TokenBlocks blocks) {
+        int from = (part - hop + parts) % parts;
+        int before = blocks.firstToken();
+        int early = PartTokens.early(blocks.tokens());
+        int late = blocks.tokens() - early;
+        List<Seen> all =
+                from < part
+                        ? List.of(new Seen(0, blocks.tokens(), before + early))
+                        : List.of(
+                                new Seen(0, early, before),
+                                new Seen(early, late, before + blocks.tokens()));
+        return all.stream().filter(seen -> seen.queries() > 0 && seen.keys() > 0).toList();
+    }
+
+    private Tensor queries(Tensor qkv, TokenBlocks blocks, int sequence, Seen seen) {
+        int first = sequence * tokens + blocks.firstToken() + seen.firstQuery();
+        return qkv.rows(first, seen.queries()).columns(0, columns);
+    }
+
+    private static Tensor inUnit(Tensor tensor, TokenBlocks blocks, int sequence, Seen seen) {
+        return tensor.rows(sequence * blocks.tokens() + seen.firstQuery(), seen.queries());
+    }
+
+    private static Tensor keyValues(Tensor block, TokenBlocks blocks, int sequence, Seen seen) {
+        return block.rows(sequence * (blocks.firstToken() + blocks.tokens()), seen.keys());
+    }
+
+    private Tensor ofSequence(Tensor block, int sequence) {
+        int each = block.rows() / sequences;
+        return block.rows(sequence * each, each);
+    }
+
+    /** Of a sequence's first tokens in a tensor of queries, keys and values. */
+    private Tensor keysAndValues(Tensor qkv, int sequence, int count) {
+        return qkv.rows(sequence * tokens, count).columns(columns, 2 * columns);
+    }
+}

@@ -1,0 +1,51 @@
+package dev.penstock.runtime.model.layers;
+
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.runtime.model.shape.BatchShape;
+import dev.penstock.runtime.model.shape.ShardShape;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Blocks of keys and values on their way round the parts of sequences, each {@code [B*T, 2d]} of a
+ * part's tokens; one block of the model at a time.
+ *
+ * @param keyValues the one that is read, and the one that comes meanwhile
+ * @param gradients the same of their gradients
+ * @param added what this part adds to a gradient while that comes; null between two parts, where
+ *     none comes before it goes
+ */
+public record RingBuffers(List<Tensor> keyValues, List<Tensor> gradients, @Nullable Tensor added) {
+
+    public static RingBuffers allocate(
+            DeviceScope scope, ShardShape shape, BatchShape part, int parts) {
+        return new RingBuffers(
+                two(scope, "keys and values on their way", shape, part),
+                two(scope, "gradients of keys and values on their way", shape, part),
+                parts == 2
+                        ? null
+                        : block(scope, "gradients of others' keys and values", shape, part));
+    }
+
+    private static List<Tensor> two(
+            DeviceScope scope, String name, ShardShape shape, BatchShape part) {
+        return IntStream.range(0, 2)
+                .mapToObj(i -> block(scope, name + ", " + i, shape, part))
+                .toList();
+    }
+
+    private static Tensor block(DeviceScope scope, String name, ShardShape shape, BatchShape part) {
+        return scope.tensor(name, DType.F32, part.microBatchRows(), 2 * shape.headColumns());
+    }
+
+    /** The first rows of all. */
+    RingBuffers first(int rows) {
+        return new RingBuffers(
+                keyValues.stream().map(block -> block.rows(0, rows)).toList(),
+                gradients.stream().map(block -> block.rows(0, rows)).toList(),
+                added == null ? null : added.rows(0, rows));
+    }
+}

@@ -1,0 +1,46 @@
+package dev.penstock.runtime.model.layers;
+
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.runtime.model.parameters.LinearParameters;
+
+/**
+ * A {@link Linear} whose rows are divided among shards: its input has this shard's columns of all
+ * rows, each shard makes a part of the output, and the sum is of own rows, as its gradient.
+ */
+final class RowLinear {
+    private final TensorShards shards;
+    private final Linear linear;
+
+    RowLinear(Compute compute, LinearParameters parameters) {
+        shards = compute.shards();
+        linear = new Linear(compute, parameters);
+    }
+
+    /** Without the bias. */
+    void multiply(Tensor x, Tensor y) {
+        linear.multiply(x, shards.allRows(y));
+        shards.sumInto(y);
+    }
+
+    Tensor bias() {
+        return linear.bias();
+    }
+
+    /** Writes the input's gradient; both parameters' accumulate. */
+    void backward(Tensor x, Tensor dy, Tensor dx, TokenBlocks blocks) {
+        Tensor all = shards.gather(dy);
+        linear.backwardInput(all, dx, blocks);
+        linear.backwardWeight(x, all, blocks);
+    }
+
+    /** As {@link #backward} without the weight's gradient. */
+    void backwardInput(Tensor dy, Tensor dx, TokenBlocks blocks) {
+        linear.backwardInput(shards.gather(dy), dx, blocks);
+    }
+
+    /** The weight's gradient accumulates. */
+    void backwardWeight(Tensor x, Tensor dy, TokenBlocks blocks) {
+        linear.backwardWeight(x, shards.gather(dy), blocks);
+    }
+}

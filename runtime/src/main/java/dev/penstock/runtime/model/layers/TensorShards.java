@@ -1,0 +1,146 @@
+package dev.penstock.runtime.model.layers;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.penstock.actors.collective.Collective;
+import dev.penstock.actors.collective.CollectiveGroup;
+import dev.penstock.actors.collective.ShardMap;
+import dev.penstock.actors.collective.SoloGroup;
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.runtime.model.shape.ShardShape;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The tensor shards of a stage as one of them sees them. All of them run the same ops, and so meet
+ * at the same sums in the same order. Layers are written for tensors of all rows between a gather
+ * and a sum, and for tensors of {@link ShardShape#ownRows} elsewhere; where every shard has all
+ * rows, these are the same, and a sum leaves it in all of them.
+ */
+public final class TensorShards {
+    private final Kernels kernels;
+    private final ShardShape shape;
+    private final @Nullable Tensor room;
+    private @Nullable CollectiveGroup group;
+
+    /**
+     * Those of a shape; to be connected before they compute, unless there is only one.
+     *
+     * @param room for the rows of all shards {@code [n, d]} of the largest unit; null where each
+     *     has all
+     */
+    public TensorShards(Kernels kernels, ShardShape shape, @Nullable Tensor room) {
+        this.kernels = kernels;
+        this.shape = shape;
+        this.room = room;
+        group = shape.shards() == 1 ? SoloGroup.GROUP : null;
+    }
+
+    /** Says through whom they meet until the next call. */
+    public void connect(CollectiveGroup newGroup) {
+        if (newGroup.size() != shape.shards() || newGroup.index() != shape.index()) {
+            throw new IllegalArgumentException(
+                    "expected a group for tensor shard %d of %d, got member %d of %d"
+                            .formatted(
+                                    shape.index(),
+                                    shape.shards(),
+                                    newGroup.index(),
+                                    newGroup.size()));
+        }
+        group = newGroup;
+    }
+
+    /**
+     * Where all rows lie of a tensor of own rows: the tensor itself, or the room, which holds one
+     * such tensor at a time.
+     */
+    Tensor allRows(Tensor own) {
+        return room == null ? own : room.rows(0, own.rows() * shape.shards());
+    }
+
+    /** Own rows among all. */
+    Tensor ownRows(Tensor all) {
+        return all.rows(shape.firstOwnRow(all.rows()), shape.ownRows(all.rows()));
+    }
+
+    /** The order of sums over own rows, which begin and end anywhere in a sequence. */
+    TokenBlocks ownRows(TokenBlocks blocks) {
+        return shape.sequence()
+                ? new TokenBlocks(1, shape.ownRows(blocks.rows()), 0, blocks.grid())
+                : blocks;
+    }
+
+    /** Begins to bring the rows of all shards to {@link #allRows}. */
+    Collective beginGather(Tensor own) {
+        if (room == null) {
+            return SoloGroup.DONE;
+        }
+        Tensor all = allRows(own);
+        kernels.copy(own, ownRows(all));
+        return group().allGather(all, rows(all));
+    }
+
+    /** The rows of all shards, in {@link #allRows}. */
+    Tensor gather(Tensor own) {
+        await(beginGather(own));
+        return allRows(own);
+    }
+
+    /**
+     * Begins to add up what each shard has for all rows; own rows become the sums, to the same bits
+     * wherever they are.
+     */
+    Collective beginSum(Tensor all) {
+        return shape.sequence() ? group().reduceScatter(all, rows(all)) : beginSumOfWhole(all);
+    }
+
+    /** Begins to replace each shard's tensor by the sum of all, whatever its rows are. */
+    Collective beginSumOfWhole(Tensor tensor) {
+        return group().allReduce(tensor);
+    }
+
+    /**
+     * As {@link #beginSum}, to the end.
+     *
+     * @return own rows
+     */
+    Tensor sum(Tensor all) {
+        await(beginSum(all));
+        return ownRows(all);
+    }
+
+    /** As {@link #sum} of what lies in {@link #allRows} of {@code own}, which receives the sums. */
+    void sumInto(Tensor own) {
+        Tensor sums = sum(allRows(own));
+        if (room != null) {
+            kernels.copy(sums, own);
+        }
+    }
+
+    private ShardMap rows(Tensor all) {
+        return new ShardMap(all.elements(), shape.shards(), all.elements() / shape.shards());
+    }
+
+    void await(Collective collective) {
+        group().await(collective);
+    }
+
+    /** Elements of a row of {@link #show} that holds {@code count} of a shard. */
+    public static int gatheredColumns(int count) {
+        return Math.toIntExact(new ShardMap(count, 1).length());
+    }
+
+    /**
+     * Shows everybody what each shard has in its row.
+     *
+     * @param rows dense {@code [shards, n]}, n from {@link #gatheredColumns}
+     */
+    void show(Tensor rows) {
+        await(group().allGather(rows, new ShardMap(rows.elements(), shape.shards())));
+    }
+
+    private CollectiveGroup group() {
+        return requireNonNull(group, "tensor shards compute after they were connected");
+    }
+}

@@ -1,0 +1,54 @@
+package dev.penstock.runtime.model.layers;
+
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.runtime.model.activations.LayerActivations;
+import dev.penstock.runtime.model.shape.FeedRows;
+import java.util.List;
+import java.util.function.Supplier;
+
+/**
+ * Attention of one block during inference: tokens of several texts, each over the keys and values
+ * that are kept of its own text.
+ *
+ * @param tokens most of a text that are kept
+ * @param grid of blocks of queries
+ * @param rows of the unit under way
+ * @param kept entry i: queries, keys and values of text i {@code [tokens, 3d]}
+ */
+public record TextAttention(
+        Kernels kernels,
+        int heads,
+        int tokens,
+        int grid,
+        Supplier<FeedRows> rows,
+        List<Tensor> kept)
+        implements Attention {
+
+    /**
+     * @param qkv of the unit's rows {@code [n, 3d]}
+     */
+    @Override
+    public void forward(Tensor qkv, LayerActivations a, TokenBlocks blocks) {
+        for (FeedRows.Run run : rows.get().runs()) {
+            int first = run.firstRow();
+            int count = run.feed().count();
+            Tensor text = kept.get(run.text());
+            kernels.copy(qkv.rows(first, count), text.rows(run.feed().position(), count));
+            kernels.attention(
+                    text,
+                    a.attended().rows(first, count),
+                    a.logSumExp().rows(first, count),
+                    heads,
+                    tokens,
+                    new TokenBlocks(1, count, run.feed().position(), grid));
+        }
+    }
+
+    @Override
+    public void backward(
+            Tensor qkv, LayerActivations a, Tensor dAttended, Tensor dQkv, TokenBlocks blocks) {
+        throw new UnsupportedOperationException("inference goes forward only");
+    }
+}

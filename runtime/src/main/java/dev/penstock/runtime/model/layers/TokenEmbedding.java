@@ -1,0 +1,100 @@
+package dev.penstock.runtime.model.layers;
+
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.cuda.device.TokenRange;
+import dev.penstock.runtime.model.parameters.Parameter;
+import dev.penstock.runtime.model.parameters.StageParameters;
+import dev.penstock.runtime.model.shape.PartTokens.Run;
+import dev.penstock.runtime.model.shape.ShardShape;
+import dev.penstock.runtime.model.shape.TokenPlaces;
+import java.util.List;
+
+/**
+ * Embeds tokens: their rows of the token table, of which every shard has some, plus the rows of
+ * their positions.
+ */
+final class TokenEmbedding {
+    private final Kernels kernels;
+    private final TensorShards shards;
+    private final ShardShape shape;
+    private final TokenRange range;
+    private final Parameter table;
+    private final Parameter positions;
+    private final TokenPlaces held;
+
+    /**
+     * @param held which tokens of a sequence are here
+     */
+    TokenEmbedding(
+            Compute compute,
+            ShardShape shape,
+            StageParameters.Embedding parameters,
+            TokenPlaces held) {
+        this.shape = shape;
+        this.held = held;
+        kernels = compute.kernels();
+        shards = compute.shards();
+        range = shape.range();
+        table = parameters.tokens();
+        positions = parameters.positions();
+    }
+
+    /**
+     * @param tokens {@code [1, n]}
+     * @param y of own rows
+     */
+    void forward(Tensor tokens, Tensor y, TokenBlocks blocks) {
+        kernels.embedding(tokens, range, table.weight(), shards.allRows(y));
+        shards.sumInto(y);
+        int firstRow = shape.firstOwnRow(blocks.rows());
+        eachRun(
+                blocks,
+                firstRow,
+                y,
+                (first, rows) -> kernels.add(positions.weight().rows(first, rows.rows()), rows));
+    }
+
+    /**
+     * Adds up the gradients of both tables.
+     *
+     * @param dy of own rows
+     */
+    void backward(Tensor dy, Tensor tokens, TokenBlocks blocks) {
+        Tensor all = shards.gather(dy);
+        kernels.embeddingBackward(all, tokens, range, table.gradient(), blocks);
+        eachRun(
+                blocks,
+                0,
+                all,
+                (first, rows) -> kernels.add(rows, positions.gradient().rows(first, rows.rows())));
+    }
+
+    @FunctionalInterface
+    private interface RunWork {
+        /**
+         * @param first position of the first row's token in its sequence
+         */
+        void accept(int first, Tensor rows);
+    }
+
+    /**
+     * Hands over rows of tokens that follow each other in a sequence.
+     *
+     * @param rows those of the unit from {@code firstRow} on
+     */
+    private void eachRun(TokenBlocks blocks, int firstRow, Tensor rows, RunWork work) {
+        List<Run> runs = held.of(blocks.firstToken(), blocks.tokens());
+        for (int b = 0; b < blocks.sequences(); b++) {
+            for (Run run : runs) {
+                int start = b * blocks.tokens() + run.firstHere() - blocks.firstToken() - firstRow;
+                int from = Math.max(0, start);
+                int to = Math.min(rows.rows(), start + run.tokens());
+                if (from < to) {
+                    work.accept(run.first() + from - start, rows.rows(from, to - from));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+package dev.penstock.runtime.model.memory;
+
+import dev.penstock.actors.spi.MemoryUse;
+import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.shape.StageMemory;
+import org.jspecify.annotations.Nullable;
+
+/** The memory of a stage by use, so that each can be told apart in reports. */
+public final class StageScopes implements AutoCloseable {
+    private final DeviceScope whole;
+    private final DeviceScope parameters;
+    private final DeviceScope gradients;
+    private final DeviceScope optimizer;
+    private final DeviceScope activations;
+    private final DeviceScope keyValues;
+    private final DeviceScope scratch;
+    private final DeviceScope gathered;
+    private final DeviceScope accumulators;
+    private final @Nullable DeviceScope offloaded;
+
+    /** Opens a scope of this name and its parts below {@code parent}. */
+    public StageScopes(DeviceScope parent, String name) {
+        this(parent, name, null);
+    }
+
+    /** In a device's memory, and in the folder that the settings name. */
+    public static StageScopes of(GptSettings settings, DeviceScope parent, String name) {
+        return new StageScopes(
+                parent,
+                name,
+                settings.zero()
+                        .offload()
+                        .map(folder -> new MappedScope(name + ", offloaded", folder))
+                        .orElse(null));
+    }
+
+    /** That allocate nothing and count. */
+    public static StageScopes counting(GptSettings settings, String name) {
+        return new StageScopes(
+                new CountingScope("prediction"),
+                name,
+                settings.zero().offload().isPresent() ? new CountingScope("offloaded") : null);
+    }
+
+    /**
+     * @param offloaded where moments and own parts of sharded parameters lie instead; closed with
+     *     this
+     */
+    public StageScopes(DeviceScope parent, String name, @Nullable DeviceScope offloaded) {
+        this.offloaded = offloaded;
+        whole = parent.child(name, Long.MAX_VALUE);
+        parameters = whole.child(MemoryUse.PARAMETERS, Long.MAX_VALUE);
+        gradients = whole.child(MemoryUse.GRADIENTS, Long.MAX_VALUE);
+        optimizer = whole.child(MemoryUse.OPTIMIZER, Long.MAX_VALUE);
+        activations = whole.child(MemoryUse.ACTIVATIONS, Long.MAX_VALUE);
+        keyValues = whole.child(MemoryUse.KEY_VALUES, Long.MAX_VALUE);
+        scratch = whole.child(MemoryUse.SCRATCH, Long.MAX_VALUE);
+        gathered = whole.child(MemoryUse.GATHERED, Long.MAX_VALUE);
+        accumulators = whole.child(MemoryUse.ACCUMULATORS, Long.MAX_VALUE);
+    }
+
+    public DeviceScope parameters() {
+        return parameters;
+    }
+
+    public DeviceScope gradients() {
+        return gradients;
+    }
+
+    public DeviceScope optimizer() {
+        return offloaded == null ? optimizer : offloaded;
+    }
+
+    /** For own parts of sharded parameters. */
+    public DeviceScope ownParts() {
+        return offloaded == null ? parameters : offloaded;
+    }
+
+    public DeviceScope activations() {
+        return activations;
+    }
+
+    /** For queries, keys and values. */
+    public DeviceScope keyValues() {
+        return keyValues;
+    }
+
+    public DeviceScope scratch() {
+        return scratch;
+    }
+
+    public DeviceScope gathered() {
+        return gathered;
+    }
+
+    public DeviceScope accumulators() {
+        return accumulators;
+    }
+
+    public StageMemory memory() {
+        return new StageMemory(
+                parameters.liveBytes(),
+                gradients.liveBytes(),
+                optimizer.liveBytes(),
+                activations.liveBytes(),
+                keyValues.liveBytes(),
+                scratch.liveBytes(),
+                gathered.liveBytes(),
+                accumulators.liveBytes(),
+                offloaded == null ? 0 : offloaded.liveBytes());
+    }
+
+    @Override
+    public void close() {
+        accumulators.close();
+        gathered.close();
+        scratch.close();
+        keyValues.close();
+        activations.close();
+        optimizer.close();
+        gradients.close();
+        parameters.close();
+        whole.close();
+        if (offloaded != null) {
+            offloaded.close();
+        }
+    }
+}

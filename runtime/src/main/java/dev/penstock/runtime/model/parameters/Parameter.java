@@ -1,0 +1,110 @@
+package dev.penstock.runtime.model.parameters;
+
+import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.TensorPiece;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.runtime.model.shape.Sharding;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A parameter in its group. Vectors are matrices of one row.
+ *
+ * @param offset of its first element in the group
+ * @param weights the F32 whole
+ * @param factors what matrix products read: a BF16 copy, or the weights themselves
+ * @param gradients where backwards add; null without training
+ */
+public record Parameter(
+        ParameterSpec spec,
+        ParameterGroup group,
+        long offset,
+        GroupView weights,
+        GroupView factors,
+        @Nullable GroupView gradients) {
+
+    public String name() {
+        return spec.name();
+    }
+
+    public Tensor weight() {
+        return weights.tensor();
+    }
+
+    public Tensor factor() {
+        return factors.tensor();
+    }
+
+    /** Where backwards add. */
+    public Tensor gradient() {
+        return gradientView().tensor();
+    }
+
+    GroupView gradientView() {
+        if (gradients == null) {
+            throw new IllegalStateException(name() + " was allocated for inference only");
+        }
+        return gradients;
+    }
+
+    private long elements() {
+        return spec.piece().elements();
+    }
+
+    /** Which of its elements this rank updates and saves. */
+    Sharding.Part held() {
+        return group.sharding().held(group.elements()).within(offset, elements());
+    }
+
+    /** Which of its elements this rank counts in norms. */
+    public Sharding.Part own() {
+        return group.sharding().part(group.elements()).within(offset, elements());
+    }
+
+    public boolean isHeld() {
+        return held().count() > 0;
+    }
+
+    /** {@link #held} as a piece of the whole parameter. */
+    public TensorPiece piece() {
+        Sharding.Part held = held();
+        return held.count() == elements()
+                ? spec.piece()
+                : spec.piece().stretch(held.from(), held.to());
+    }
+
+    public Tensor heldMaster() {
+        return of(group.master(), held());
+    }
+
+    public Tensor heldGradient() {
+        return of(group.trained().gradient().part(), held());
+    }
+
+    /** The gradient of {@link #own}. */
+    public Tensor ownGradient() {
+        return of(group.trained().gradient().part(), own());
+    }
+
+    public Tensor heldM() {
+        return of(group.trained().m(), held());
+    }
+
+    public Tensor heldV() {
+        return of(group.trained().v(), held());
+    }
+
+    /** Elements of this parameter in a tensor of the group's held part. */
+    private Tensor of(Tensor groupPart, Sharding.Part elements) {
+        long first = group.sharding().held(group.elements()).from();
+        return Stretches.of(groupPart, offset + elements.from() - first, elements.count());
+    }
+
+    /** Weight and moments under the names that files use. */
+    public List<NamedTensor> state() {
+        return List.of(
+                new NamedTensor(name(), piece(), heldMaster()),
+                new NamedTensor("optimizer.m." + name(), piece(), heldM()),
+                new NamedTensor("optimizer.v." + name(), piece(), heldV()));
+    }
+}

@@ -1,0 +1,114 @@
+package dev.penstock.runtime.model.parameters;
+
+import dev.penstock.runtime.model.memory.StageScopes;
+import dev.penstock.runtime.model.shape.Precision;
+import dev.penstock.runtime.model.shape.Sharding;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/** Gives parameters their memory, group by group, in the order in which they are asked for. */
+public final class ParameterAllocator {
+    /** What parameters are allocated for. */
+    public enum Use {
+        /** Forward and backward. */
+        TRAIN,
+        /** Updates from given gradients. */
+        MIRROR,
+        /** Forward alone. */
+        INFER
+    }
+
+    /** What is asked for one after another; what matrix products read may lie apart. */
+    private record Open(ParameterGroup factors, ParameterGroup others) {}
+
+    private final StageScopes scopes;
+    private final Precision precision;
+    private final Use use;
+    private final Sharding sharding;
+    private final List<Parameter> allocated = new ArrayList<>();
+    private final List<ParameterGroup> groups = new ArrayList<>();
+    private @Nullable Open open;
+
+    public ParameterAllocator(StageScopes scopes, Precision precision, Use use, Sharding sharding) {
+        this.scopes = scopes;
+        this.precision = precision;
+        this.use = use;
+        this.sharding = sharding;
+    }
+
+    /** Of a rank that holds all parameters of its stage. */
+    public ParameterAllocator(StageScopes scopes, Precision precision, Use use) {
+        this(scopes, precision, use, Sharding.NONE);
+    }
+
+    /**
+     * Puts parameters into a group, in the order in which they are allocated.
+     *
+     * @param parameters allocates them
+     */
+    <T> T group(String name, Supplier<T> parameters) {
+        return group(name, false, parameters);
+    }
+
+    /** As {@link #group} for a table whose rows are looked up, whether or not it is a factor. */
+    <T> T tables(String name, Supplier<T> parameters) {
+        return group(name, true, parameters);
+    }
+
+    private <T> T group(String name, boolean lookedUp, Supplier<T> parameters) {
+        boolean rounds = precision == Precision.BF16 && use != Use.MIRROR;
+        boolean apart = precision == Precision.BF16 && !lookedUp;
+        var others = new ParameterGroup(name, sharding, true, rounds && lookedUp);
+        var factors =
+                apart
+                        ? new ParameterGroup("factors of " + name, sharding, !rounds, rounds)
+                        : others;
+        open = new Open(factors, others);
+        T made = parameters.get();
+        open = null;
+        for (ParameterGroup group : apart ? List.of(factors, others) : List.of(others)) {
+            if (group.elements() > 0) {
+                group.allocate(scopes, use);
+                groups.add(group);
+            }
+        }
+        return made;
+    }
+
+    /** Takes a parameter into the group that is being made. */
+    Parameter allocate(ParameterSpec spec) {
+        if (open == null) {
+            throw new IllegalStateException(spec.name() + " belongs to no group");
+        }
+        ParameterGroup group = spec.factor() ? open.factors() : open.others();
+        Parameter parameter = group.add(spec, training());
+        allocated.add(parameter);
+        return parameter;
+    }
+
+    /** A gradient beyond the parameter's own, alone in its group. */
+    GroupGradient secondGradient(Parameter parameter) {
+        return parameter.group().secondGradient(scopes);
+    }
+
+    private boolean training() {
+        return use != Use.INFER;
+    }
+
+    /** Whether backwards add to gradients. */
+    boolean accumulates() {
+        return use == Use.TRAIN;
+    }
+
+    /** All parameters so far. */
+    List<Parameter> allocated() {
+        return List.copyOf(allocated);
+    }
+
+    /** All groups so far. */
+    List<ParameterGroup> groups() {
+        return List.copyOf(groups);
+    }
+}

@@ -1,0 +1,172 @@
+package dev.penstock.runtime.model.parameters;
+
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.runtime.model.memory.StageScopes;
+import dev.penstock.runtime.model.shape.Sharding;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Parameters that lie together, each at the start of a 64-byte line, so that one collective moves
+ * them all; what lies between them is zero and stays so.
+ *
+ * <pre>
+ *   weights   F32   whole where something reads them so, or gathered
+ *   factors   what matrix products read: BF16, whole or gathered, or the weights themselves
+ *   master    F32   the held part: in the weights, or in memory of its own
+ *   m, v      F32   the held part
+ * </pre>
+ */
+public final class ParameterGroup {
+    private static final int LINE_ELEMENTS = 16;
+
+    private final String name;
+    private final Sharding sharding;
+    private final boolean readsWeights;
+    private final GroupBuffer weights;
+    private final GroupBuffer factors;
+    private final GroupBuffer gradients;
+    private long elements;
+    private @Nullable Tensor master;
+    private @Nullable Training training;
+
+    /** What training adds; moments of the held part. */
+    public record Training(GroupGradient gradient, Tensor m, Tensor v) {}
+
+    /**
+     * @param readsWeights whether somebody reads F32 elements of the whole
+     * @param copies whether matrix products read rounded copies
+     */
+    ParameterGroup(String name, Sharding sharding, boolean readsWeights, boolean copies) {
+        this.name = name;
+        this.sharding = sharding;
+        this.readsWeights = readsWeights;
+        weights = new GroupBuffer("weights of " + name);
+        factors = copies ? new GroupBuffer("factors of " + name) : weights;
+        gradients = new GroupBuffer("gradients of " + name);
+    }
+
+    /** Takes one more in; to be called before {@link #allocate}. */
+    Parameter add(ParameterSpec spec, boolean trained) {
+        long offset = elements;
+        long more = spec.piece().elements();
+        elements += (more + LINE_ELEMENTS - 1) / LINE_ELEMENTS * LINE_ELEMENTS;
+        return new Parameter(
+                spec,
+                this,
+                offset,
+                new GroupView(weights, offset, spec),
+                new GroupView(factors, offset, spec),
+                trained ? new GroupView(gradients, offset, spec) : null);
+    }
+
+    /** Gives all of them their memory. */
+    void allocate(StageScopes scopes, ParameterAllocator.Use use) {
+        boolean computes = use != ParameterAllocator.Use.MIRROR;
+        boolean resident = computes && !sharding.parameters();
+        if (resident && hasCopies()) {
+            factors.bind(row(scopes.parameters(), "bf16." + name, DType.BF16, elements));
+        }
+        boolean masterInWeights = !sharding.moments() || (resident && readsWeights);
+        Sharding.Part held = sharding.held(elements);
+        if (masterInWeights) {
+            weights.bind(row(scopes.parameters(), name, DType.F32, elements));
+            master = Stretches.of(weights.whole(), held.from(), held.count());
+        } else {
+            master = row(scopes.ownParts(), "own part of " + name, DType.F32, held.count());
+        }
+        if (use != ParameterAllocator.Use.INFER) {
+            training =
+                    new Training(
+                            gradient(scopes, gradients, computes),
+                            row(scopes.optimizer(), "optimizer.m." + name, DType.F32, held.count()),
+                            row(
+                                    scopes.optimizer(),
+                                    "optimizer.v." + name,
+                                    DType.F32,
+                                    held.count()));
+        }
+    }
+
+    /** A gradient beyond the group's own, cut like it. */
+    GroupGradient secondGradient(StageScopes scopes) {
+        return gradient(scopes, new GroupBuffer("second gradients of " + name), true);
+    }
+
+    private GroupGradient gradient(StageScopes scopes, GroupBuffer into, boolean accumulates) {
+        Sharding.Part held = sharding.held(elements);
+        boolean apart = sharding.gradients() || (sharding.moments() && !accumulates);
+        if (!apart) {
+            into.bind(row(scopes.gradients(), into.name(), DType.F32, elements));
+        }
+        Tensor part =
+                apart
+                        ? row(scopes.gradients(), into.name(), DType.F32, held.count())
+                        : Stretches.of(into.whole(), held.from(), held.count());
+        return new GroupGradient(into, part, sharding, elements);
+    }
+
+    /** A dense row; memory has no pieces of nothing. */
+    private static Tensor row(DeviceScope scope, String name, DType type, long count) {
+        Tensor row = scope.tensor(name, type, 1, Math.toIntExact(Math.max(LINE_ELEMENTS, count)));
+        return row.columns(0, Math.toIntExact(count));
+    }
+
+    String name() {
+        return name;
+    }
+
+    public long elements() {
+        return elements;
+    }
+
+    Sharding sharding() {
+        return sharding;
+    }
+
+    /** Whether somebody reads F32 elements of the whole. */
+    public boolean readsWeights() {
+        return readsWeights;
+    }
+
+    GroupBuffer weights() {
+        return weights;
+    }
+
+    GroupBuffer factors() {
+        return factors;
+    }
+
+    Tensor master() {
+        return allocated(master);
+    }
+
+    boolean isTrained() {
+        return training != null;
+    }
+
+    public Training trained() {
+        return allocated(training);
+    }
+
+    private <T> T allocated(@Nullable T part) {
+        if (part == null) {
+            throw new IllegalStateException(name + " was not allocated for this use");
+        }
+        return part;
+    }
+
+    /** Whether the factors are copies that must follow the master. */
+    boolean hasCopies() {
+        return factors != weights;
+    }
+
+    /** The master changed: brings along what follows from it without others. */
+    public void masterChanged(Kernels kernels) {
+        if (hasCopies() && !sharding.moments()) {
+            kernels.copy(master(), factors.whole());
+        }
+    }
+}

@@ -1,0 +1,113 @@
+package dev.penstock.runtime.model.parameters;
+
+import dev.penstock.actors.spi.TensorPiece;
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Gives parameters their first values: what the source has, else GPT-2's. Random numbers are keyed
+ * by seed, parameter and element of the whole tensor, so they do not depend on who holds which
+ * piece.
+ */
+public final class ParameterInit {
+    private static final double STANDARD_DEVIATION = 0.02;
+    private static final long CHUNK = 1 << 16;
+
+    private final ParameterSource source;
+    private final long seed;
+    private final int modelLayers;
+
+    /**
+     * @param modelLayers blocks of the whole model
+     */
+    public ParameterInit(ParameterSource source, long seed, int modelLayers) {
+        this.source = source;
+        this.seed = seed;
+        this.modelLayers = modelLayers;
+    }
+
+    public void fill(StageParameters parameters, Kernels kernels) {
+        for (Parameter p : parameters.held()) {
+            if (!given(p.name(), p) && !headFromTokenTable(p)) {
+                fillDefault(p.spec(), p.piece(), p.heldMaster().segment());
+            }
+            if (p.group().isTrained()) {
+                moment("optimizer.m." + p.name(), p.piece(), p.heldM(), kernels);
+                moment("optimizer.v." + p.name(), p.piece(), p.heldV(), kernels);
+            }
+        }
+        parameters.groups().forEach(group -> group.masterChanged(kernels));
+    }
+
+    private boolean given(String name, Parameter p) {
+        return source.fill(name, p.piece(), p.heldMaster().segment());
+    }
+
+    /** A tied model's file has no head: an untied head then starts from the token table. */
+    private boolean headFromTokenTable(Parameter p) {
+        return p.name().equals(StageParameters.HEAD_MATRIX)
+                && given(StageParameters.TOKEN_TABLE, p);
+    }
+
+    /** The host keeps its hands off what starts as zeros: there it would have to travel. */
+    private void moment(String name, TensorPiece piece, Tensor moment, Kernels kernels) {
+        if (!source.fill(name, piece, moment.segment())) {
+            kernels.zero(moment);
+        }
+    }
+
+    /** Gives a piece of a parameter what the whole would have there. */
+    void fillDefault(ParameterSpec spec, TensorPiece piece, MemorySegment weight) {
+        switch (spec.initial()) {
+            case ZERO -> weight.fill((byte) 0);
+            case ONE -> fillConstant(weight, 1);
+            case NORMAL -> fillNormal(spec.name(), piece, weight, STANDARD_DEVIATION);
+            case RESIDUAL ->
+                    fillNormal(
+                            spec.name(),
+                            piece,
+                            weight,
+                            STANDARD_DEVIATION / StrictMath.sqrt(2.0 * modelLayers));
+        }
+    }
+
+    private static void fillConstant(MemorySegment weight, float value) {
+        long n = weight.byteSize() / Float.BYTES;
+        for (long i = 0; i < n; i++) {
+            weight.setAtIndex(ValueLayout.JAVA_FLOAT, i, value);
+        }
+    }
+
+    private void fillNormal(
+            String name, TensorPiece piece, MemorySegment weight, double deviation) {
+        CounterRandom random = CounterRandom.of(seed, name);
+        runs(piece).parallelStream()
+                .forEach(
+                        run -> {
+                            for (long i = 0; i < run.count(); i++) {
+                                weight.setAtIndex(
+                                        ValueLayout.JAVA_FLOAT,
+                                        run.inPiece() + i,
+                                        (float) (random.normal(run.inWhole() + i) * deviation));
+                            }
+                        });
+    }
+
+    /** Elements that lie together in whole and piece. */
+    private record Run(long inWhole, long inPiece, long count) {}
+
+    private static List<Run> runs(TensorPiece piece) {
+        List<Run> runs = new ArrayList<>();
+        piece.walk(
+                (inWhole, inPiece, count) -> {
+                    for (long at = 0; at < count; at += CHUNK) {
+                        runs.add(new Run(inWhole + at, inPiece + at, Math.min(CHUNK, count - at)));
+                    }
+                });
+        return runs;
+    }
+}

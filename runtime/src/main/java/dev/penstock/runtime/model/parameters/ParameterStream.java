@@ -1,0 +1,151 @@
+package dev.penstock.runtime.model.parameters;
+
+import dev.penstock.actors.collective.Collective;
+import dev.penstock.actors.collective.CollectiveGroup;
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.runtime.model.shape.Sharding;
+import dev.penstock.schedules.ir.LayerRange;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Lets a stage's layers find their parameters. Where these are sharded, the layer at work and so
+ * many ahead of it are gathered unless an op of the schedule has done so:
+ *
+ * <pre>
+ *   two ahead:  enter 0    enter 1    enter 2 ...
+ *   begun       0 1 2      3          4
+ *   released          0          1          2
+ * </pre>
+ */
+public final class ParameterStream {
+    private final Map<ParameterGroup, GroupGather> gathers = new LinkedHashMap<>();
+    private final @Nullable ParameterUnits units;
+    private final ParameterGatherer gatherer = new ParameterGatherer();
+    private final boolean streams;
+    private final int ahead;
+    private final List<Integer> forward;
+    private final List<Integer> backward;
+    private final List<Integer> evaluation;
+    private List<Integer> order = List.of();
+    private int at;
+    private int held;
+
+    private ParameterStream(@Nullable ParameterUnits units, boolean streams, int ahead) {
+        this.units = units;
+        this.streams = streams;
+        this.ahead = ahead;
+        forward = units == null ? List.of() : units.forward();
+        backward = units == null ? List.of() : units.backward();
+        evaluation = units == null ? List.of() : units.evaluation();
+    }
+
+    /** Of a stage whose parameters are there. */
+    public static ParameterStream resident() {
+        return new ParameterStream(null, false, 0);
+    }
+
+    /**
+     * @param pool where gathered parameters find room; null where all have theirs
+     */
+    public static ParameterStream of(
+            StageParameters parameters,
+            Sharding sharding,
+            int ahead,
+            @Nullable GatherPool pool,
+            Kernels kernels) {
+        if (!sharding.moments()) {
+            return resident();
+        }
+        var stream =
+                new ParameterStream(new ParameterUnits(parameters), sharding.parameters(), ahead);
+        for (ParameterGroup group : parameters.groups()) {
+            stream.gathers.put(group, new GroupGather(group, kernels, pool));
+        }
+        return stream;
+    }
+
+    /** An epoch begins. */
+    public void connect(CollectiveGroup replicas) {
+        gatherer.connect(replicas);
+    }
+
+    /** A pass begins, in which nothing is gathered yet. */
+    public void beginPass() {
+        gatherer.dropAll();
+    }
+
+    /** Starts to gather layers that stay until their {@link #release} or the end of the pass. */
+    public Collective gather(LayerRange layers, boolean rising) {
+        if (units != null) {
+            units.of(layers, rising).forEach(group -> gatherer.hold(gatherOf(group)));
+        }
+        return gatherer;
+    }
+
+    /** Time spent on gathers so far. */
+    public long gatherNanos() {
+        return gatherer.nanos();
+    }
+
+    public void release(LayerRange layers) {
+        if (units != null) {
+            units.of(layers, true).forEach(group -> gatherer.drop(gatherOf(group)));
+        }
+    }
+
+    /** The layers will be entered rising, then the final norm. */
+    public void forward() {
+        begin(forward);
+    }
+
+    /** The head will be entered, then the layers falling. */
+    public void backward() {
+        begin(backward);
+    }
+
+    /** The head alone will be entered. */
+    public void evaluation() {
+        begin(evaluation);
+    }
+
+    private void begin(List<Integer> next) {
+        order = next;
+        at = 0;
+        held = 0;
+    }
+
+    /** The next in order is at work as soon as this returns. */
+    public void enter() {
+        if (units == null) {
+            return;
+        }
+        gatherer.advance();
+        while (streams && held < order.size() && held <= at + ahead) {
+            for (ParameterGroup group : units.groups(order.get(held))) {
+                gatherer.hold(gatherOf(group));
+            }
+            held++;
+        }
+        for (ParameterGroup group : units.groups(order.get(at))) {
+            gatherer.await(gatherOf(group));
+        }
+    }
+
+    /** It has done its work. */
+    public void leave() {
+        if (streams && units != null) {
+            for (ParameterGroup group : units.groups(order.get(at))) {
+                gatherer.drop(gatherOf(group));
+            }
+        }
+        at++;
+    }
+
+    private GroupGather gatherOf(ParameterGroup group) {
+        return Objects.requireNonNull(gathers.get(group));
+    }
+}

@@ -1,0 +1,119 @@
+package dev.penstock.runtime.model.parameters;
+
+import dev.penstock.schedules.ir.LayerRange;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+
+/**
+ * The groups of a stage by what needs them at a time: the embedding, each block, the final norm,
+ * norm and matrix of the head. What a stage does not have needs nothing.
+ */
+public final class ParameterUnits {
+    private final List<List<ParameterGroup>> units = new ArrayList<>();
+    private final int blocks;
+
+    public ParameterUnits(StageParameters parameters) {
+        blocks = parameters.layers().size();
+        StageParameters.Embedding embedding = parameters.embedding();
+        units.add(
+                embedding == null
+                        ? List.of()
+                        : List.of(embedding.tokens().group(), embedding.positions().group()));
+        parameters.layers().forEach(layer -> units.add(layer.groups()));
+        StageParameters.Head head = parameters.head();
+        units.add(head == null ? List.of() : List.of(head.norm().gain().group()));
+        units.add(
+                head == null
+                        ? List.of()
+                        : List.of(head.matrix().group(), head.norm().gain().group()));
+    }
+
+    /** Of a unit. */
+    List<ParameterGroup> groups(int unit) {
+        return units.get(unit);
+    }
+
+    /** Units in the order in which a forward needs them. */
+    public List<Integer> forward() {
+        return IntStream.rangeClosed(0, blocks + 1).boxed().toList();
+    }
+
+    /** Units in the order in which a backward needs them; the embedding's needs none. */
+    public List<Integer> backward() {
+        return Stream.concat(evaluation().stream(), blocks().reversed().stream()).toList();
+    }
+
+    /** What an evaluation needs after its forward. */
+    List<Integer> evaluation() {
+        return List.of(blocks + 2);
+    }
+
+    private List<Integer> blocks() {
+        return IntStream.rangeClosed(1, blocks).boxed().toList();
+    }
+
+    /** Every group once. */
+    public Set<ParameterGroup> all() {
+        var all = new LinkedHashSet<ParameterGroup>();
+        units.forEach(all::addAll);
+        return all;
+    }
+
+    /**
+     * The groups of some layers, in order of use. The embedding belongs to the first layer, the
+     * head to the last.
+     */
+    public List<ParameterGroup> of(LayerRange layers, boolean rising) {
+        var groups = new LinkedHashSet<ParameterGroup>();
+        if (layers.first() == 0) {
+            groups.addAll(units.getFirst());
+        }
+        int end = Math.min(blocks - 1, layers.last());
+        for (int layer = layers.first(); layer <= end; layer++) {
+            groups.addAll(units.get(1 + layer));
+        }
+        if (layers.last() >= blocks - 1) {
+            groups.addAll(units.getLast());
+        }
+        List<ParameterGroup> rise = List.copyOf(groups);
+        return rising ? rise : rise.reversed();
+    }
+
+    /** What is gathered, again and again, if every unit stays while it is at work. */
+    public List<ParameterGroup> gathersOf(List<Integer> order, int ahead) {
+        List<ParameterGroup> gathered = new ArrayList<>();
+        Map<ParameterGroup, Integer> holds = new HashMap<>();
+        int held = 0;
+        for (int at = 0; at < order.size(); at++) {
+            for (; held < order.size() && held <= at + ahead; held++) {
+                for (ParameterGroup group : units.get(order.get(held))) {
+                    if (holds.merge(group, 1, Integer::sum) == 1) {
+                        gathered.add(group);
+                    }
+                }
+            }
+            units.get(order.get(at)).forEach(group -> holds.merge(group, -1, Integer::sum));
+        }
+        return gathered;
+    }
+
+    /** What is there at a time if every unit stays while it is at work, and so many ahead. */
+    public List<Set<ParameterGroup>> windows(int ahead) {
+        List<Set<ParameterGroup>> windows = new ArrayList<>();
+        for (List<Integer> order : List.of(forward(), backward(), evaluation())) {
+            for (int at = 0; at < order.size(); at++) {
+                var window = new LinkedHashSet<ParameterGroup>();
+                order.subList(at, Math.min(order.size(), at + ahead + 1))
+                        .forEach(unit -> window.addAll(units.get(unit)));
+                windows.add(window);
+            }
+        }
+        return windows;
+    }
+}

@@ -1,0 +1,119 @@
+package dev.penstock.runtime.model.parameters;
+
+import dev.penstock.actors.spi.TensorPiece;
+import dev.penstock.runtime.model.parameters.ParameterSpec.Initial;
+import dev.penstock.runtime.model.shape.ShardShape;
+import dev.penstock.runtime.model.shape.StageRole;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The parameters of a stage.
+ *
+ * <p>The token table, and an untied head's matrix, are groups of their own: two stages that share a
+ * matrix then shard it alike.
+ *
+ * @param all every parameter once, in the model's order
+ * @param groups all groups once, in the model's order
+ */
+public record StageParameters(
+        @Nullable Embedding embedding,
+        List<LayerParameters> layers,
+        @Nullable Head head,
+        List<Parameter> all,
+        List<ParameterGroup> groups) {
+
+    static final String TOKEN_TABLE = "wte.weight";
+    static final String HEAD_MATRIX = "lm_head.weight";
+
+    /** Token and position tables: this shard's rows of {@code [V, d]}, and {@code [T, d]}. */
+    public record Embedding(Parameter tokens, Parameter positions) {}
+
+    /**
+     * Final norm and this shard's rows of the matrix {@code [V, d]} of the logits.
+     *
+     * @param matrixGradient where the head's part of the gradient accumulates. A tied matrix has
+     *     one buffer for the embedding's part and one for the head's on every layout, and the sum
+     *     is taken at the end of the step, so that the bits do not depend on the number of stages.
+     *     Null without training.
+     * @param second the latter as a group, where one stage has both; else null
+     */
+    public record Head(
+            NormParameters norm,
+            Parameter matrix,
+            @Nullable GroupView matrixGradient,
+            @Nullable GroupGradient second) {}
+
+    public static StageParameters allocate(
+            ParameterAllocator allocator, ShardShape shape, StageRole role) {
+        Embedding embedding = role.first() ? embedding(allocator, shape, role) : null;
+        List<LayerParameters> layers = new ArrayList<>();
+        for (int i = 0; i < role.layers(); i++) {
+            layers.add(LayerParameters.allocate(allocator, shape, role.firstLayer() + i));
+        }
+        Head head = role.last() ? head(allocator, shape, embedding) : null;
+        return new StageParameters(
+                embedding, List.copyOf(layers), head, allocator.allocated(), allocator.groups());
+    }
+
+    private static Embedding embedding(
+            ParameterAllocator allocator, ShardShape shape, StageRole role) {
+        ParameterSpec tokens = ParameterSpec.table(TOKEN_TABLE, shape.tokenRows());
+        TensorPiece positions = TensorPiece.all(List.of(shape.context(), shape.width()));
+        ParameterSpec table =
+                ParameterSpec.table("wpe.weight", positions).countedIf(shape.countsCommon());
+        boolean tiedHere = role.last() && shape.model().tied();
+        return new Embedding(
+                tiedHere
+                        ? allocator.tables("wte", () -> allocator.allocate(tokens.asFactor()))
+                        : allocator.group("wte", () -> allocator.allocate(tokens)),
+                allocator.group("wpe", () -> allocator.allocate(table)));
+    }
+
+    private static Head head(
+            ParameterAllocator allocator, ShardShape shape, @Nullable Embedding embedding) {
+        NormParameters norm =
+                allocator.group("ln_f", () -> LayerParameters.norm(allocator, "ln_f", shape));
+        boolean tied = shape.model().tied();
+        if (tied && embedding != null) {
+            Parameter matrix = embedding.tokens();
+            GroupGradient second =
+                    allocator.accumulates() ? allocator.secondGradient(matrix) : null;
+            return new Head(
+                    norm, matrix, second == null ? null : second.view(0, matrix.spec()), second);
+        }
+        ParameterSpec spec =
+                ParameterSpec.matrix(
+                        tied ? TOKEN_TABLE : HEAD_MATRIX, shape.tokenRows(), Initial.NORMAL);
+        Parameter matrix =
+                allocator.group(
+                        tied ? "wte" : "lm_head", () -> allocator.allocate(spec.countedIf(!tied)));
+        return new Head(norm, matrix, allocator.accumulates() ? matrix.gradientView() : null, null);
+    }
+
+    /** The parameters of which this rank holds something. */
+    public List<Parameter> held() {
+        return all.stream().filter(Parameter::isHeld).toList();
+    }
+
+    /** Those of {@link #held} that this rank reports. */
+    public List<Parameter> counted() {
+        return held().stream().filter(p -> p.spec().counted()).toList();
+    }
+
+    /** All gradients of {@link #groups}, and the head's part of a tied matrix's. */
+    public List<GroupGradient> gradients() {
+        List<GroupGradient> all = new ArrayList<>();
+        groups.forEach(group -> all.add(group.trained().gradient()));
+        if (head != null && head.second() != null) {
+            all.add(head.second());
+        }
+        return all;
+    }
+
+    /** The token table, or a tied head's copy of it, if this stage has one. */
+    public @Nullable Parameter tokenTable() {
+        return all.stream().filter(p -> p.name().equals(TOKEN_TABLE)).findFirst().orElse(null);
+    }
+}

@@ -1,0 +1,49 @@
+package dev.penstock.runtime.model.parameters;
+
+import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.TrainedState;
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.Tensor;
+import java.util.List;
+import java.util.stream.Stream;
+
+/**
+ * What a rank holds of the groups of a stage, as its mirror has it.
+ *
+ * @param groups in the model's order, shared parameters on every stage that holds them
+ * @param onReplaced told that gradients may have been replaced as well
+ */
+public record StageTrained(List<ParameterGroup> groups, Kernels kernels, Runnable onReplaced)
+        implements TrainedState {
+
+    @Override
+    public List<NamedTensor> gradients() {
+        return held().map(group -> named(group.name(), group.trained().gradient().part())).toList();
+    }
+
+    @Override
+    public List<NamedTensor> tensors() {
+        return held().flatMap(
+                        group ->
+                                Stream.of(
+                                        named(group.name(), group.master()),
+                                        named("optimizer.m." + group.name(), group.trained().m()),
+                                        named("optimizer.v." + group.name(), group.trained().v())))
+                .toList();
+    }
+
+    /** A small group may have no part for everybody. */
+    private Stream<ParameterGroup> held() {
+        return groups.stream().filter(group -> group.master().columns() > 0);
+    }
+
+    private static NamedTensor named(String name, Tensor flat) {
+        return new NamedTensor(name, List.of(flat.columns()), flat);
+    }
+
+    @Override
+    public void replaced() {
+        groups.forEach(group -> group.masterChanged(kernels));
+        onReplaced.run();
+    }
+}

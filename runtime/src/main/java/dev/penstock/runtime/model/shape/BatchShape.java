@@ -1,0 +1,87 @@
+package dev.penstock.runtime.model.shape;
+
+import dev.penstock.cuda.device.TokenBlocks;
+import java.util.List;
+
+/**
+ * The size of a step's batch and how it is cut.
+ *
+ * @param sequences sequences of one micro-batch, B
+ * @param microBatches micro-batches of one step, M
+ * @param sliceLengths tokens of each token slice of a sequence; they add up to the context
+ * @param reductionBlock tokens of the grid on which sums over tokens are taken; slices whose edges
+ *     fall on it give the bits of the whole. More than the context means the context.
+ */
+public record BatchShape(
+        int sequences, int microBatches, List<Integer> sliceLengths, int reductionBlock) {
+    public BatchShape {
+        sliceLengths = List.copyOf(sliceLengths);
+        if (sequences < 1 || microBatches < 1 || reductionBlock < 1) {
+            throw new IllegalArgumentException(
+                    "a batch needs sizes of 1 or more, got %d sequences, %d micro-batches, a reduction block of %d"
+                            .formatted(sequences, microBatches, reductionBlock));
+        }
+        if (sliceLengths.isEmpty() || sliceLengths.stream().anyMatch(n -> n < 1)) {
+            throw new IllegalArgumentException(
+                    "a sequence needs slices of 1 token or more, got %s".formatted(sliceLengths));
+        }
+    }
+
+    /** Whole sequences. */
+    public static BatchShape unsliced(
+            int sequences, int microBatches, int context, int reductionBlock) {
+        return new BatchShape(sequences, microBatches, List.of(context), reductionBlock);
+    }
+
+    public int slices() {
+        return sliceLengths.size();
+    }
+
+    public boolean sliced() {
+        return slices() > 1;
+    }
+
+    /** Tokens of a sequence, T. */
+    public int context() {
+        return firstToken(slices());
+    }
+
+    /** Position of a slice's first token in its sequence. */
+    public int firstToken(int slice) {
+        int tokens = 0;
+        for (int i = 0; i < slice; i++) {
+            tokens += sliceLengths.get(i);
+        }
+        return tokens;
+    }
+
+    /** Rows of a unit of this slice. */
+    public int rows(int slice) {
+        return sequences * sliceLengths.get(slice);
+    }
+
+    /** Rows of the largest unit. */
+    public int largestRows() {
+        return sequences * sliceLengths.stream().mapToInt(Integer::intValue).max().orElseThrow();
+    }
+
+    /** Rows of a whole micro-batch. */
+    public int microBatchRows() {
+        return sequences * context();
+    }
+
+    /** Tokens of one step. */
+    public int tokensPerStep() {
+        return microBatches * microBatchRows();
+    }
+
+    /** Tokens of a block of the grid. */
+    public int grid() {
+        return Math.min(reductionBlock, context());
+    }
+
+    /** The rows of a unit of this slice, as kernels see them. */
+    public TokenBlocks blocks(int slice) {
+        return new TokenBlocks(sequences, sliceLengths.get(slice), firstToken(slice), grid());
+    }
+}

@@ -1,0 +1,203 @@
+package dev.penstock.runtime.model.shape;
+
+import dev.penstock.actors.spi.RankGrid;
+import dev.penstock.actors.spi.RankPlace;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+
+/**
+ * All that decides what the stages of a run compute.
+ *
+ * @param seed of the initial parameters; they do not depend on the partition
+ * @param recomputedBlocks transformer blocks that keep their input alone and run again in the
+ *     backward; of no effect in a stage whose backwards come in two parts
+ * @param grid who else works on a step; the batch is that of one replica
+ * @param zero what replicas divide among themselves
+ * @param sequence whether tensor shards divide among themselves what they would all do for all rows
+ *     of a unit
+ */
+public record GptSettings(
+        GptShape shape,
+        StagePartition partition,
+        BatchShape batch,
+        Precision precision,
+        AdamWSettings optimizer,
+        long seed,
+        Set<Integer> recomputedBlocks,
+        RankGrid grid,
+        ZeroSettings zero,
+        boolean sequence) {
+    public GptSettings {
+        recomputedBlocks = Set.copyOf(recomputedBlocks);
+        int tensorShards = grid.tensor();
+        if (partition.layers() != shape.layers()) {
+            throw new IllegalArgumentException(
+                    "the partition %s holds %d layers, but the model has %d"
+                            .formatted(
+                                    partition.layersPerStage(),
+                                    partition.layers(),
+                                    shape.layers()));
+        }
+        if (batch.context() != shape.context()) {
+            throw new IllegalArgumentException(
+                    "the slices %s hold %d tokens, but the model's context is %d"
+                            .formatted(batch.sliceLengths(), batch.context(), shape.context()));
+        }
+        if (batch.sliceLengths().stream().anyMatch(length -> length % grid.context() != 0)) {
+            throw new IllegalArgumentException(
+                    "every context part holds as many tokens of a slice: expected slices of multiples of %d tokens, got %s"
+                            .formatted(grid.context(), batch.sliceLengths()));
+        }
+        if (shape.heads() % tensorShards != 0) {
+            throw new IllegalArgumentException(
+                    "attention heads are divided among the tensor shards: expected a divisor of %d heads, got %d shards; try %d"
+                            .formatted(
+                                    shape.heads(),
+                                    tensorShards,
+                                    GptShape.largestDivisor(shape.heads(), tensorShards)));
+        }
+        List<Integer> rows =
+                batch.sliceLengths().stream()
+                        .map(length -> batch.sequences() * length / grid.context())
+                        .toList();
+        if (sequence && rows.stream().anyMatch(count -> count % tensorShards != 0)) {
+            throw new IllegalArgumentException(
+                    "tensor shards divide the rows of every unit: expected multiples of %d shards, got units of %s rows (%d sequences, slices of %s tokens, %d context parts)"
+                            .formatted(
+                                    tensorShards,
+                                    rows,
+                                    batch.sequences(),
+                                    batch.sliceLengths(),
+                                    grid.context()));
+        }
+        if (shape.vocabulary() < tensorShards) {
+            throw new IllegalArgumentException(
+                    "every tensor shard holds tokens: expected a vocabulary of %d or more, got %d"
+                            .formatted(tensorShards, shape.vocabulary()));
+        }
+    }
+
+    /** What a shard of a stage holds of the model. */
+    public ShardShape shape(StageRole role) {
+        return new ShardShape(shape, role.shard(), grid.tensor(), sequence);
+    }
+
+    /** What a rank holds of the model as a stage. */
+    public StageRole role(int stage, RankPlace place) {
+        return partition.role(stage).onShard(place.tensor());
+    }
+
+    /** What to know of a vocabulary that the tensor shards do not divide evenly. */
+    public Optional<String> vocabularyNote() {
+        int least = shape.vocabulary() / grid.tensor();
+        return shape.vocabulary() % grid.tensor() == 0
+                ? Optional.empty()
+                : Optional.of(
+                        "%d tensor shards do not divide the vocabulary of %d: they hold %d or %d tokens each, nothing is padded"
+                                .formatted(grid.tensor(), shape.vocabulary(), least, least + 1));
+    }
+
+    /** Elements of a tied matrix' gradient, of which the first and the last stage have one each. */
+    public long sharedGradientElements(RankPlace place) {
+        var own = new ShardShape(shape, place.tensor(), grid.tensor(), sequence);
+        long matrix = shape.tied() ? (long) own.tokens() * own.width() : 0;
+        return Sharding.of(this, place).held(matrix).count();
+    }
+
+    /** What a rank holds of the batch of its replica: some tokens of every slice. */
+    public BatchShape batchOfPart() {
+        return new BatchShape(
+                batch.sequences(),
+                batch.microBatches(),
+                batch.sliceLengths().stream().map(length -> length / grid.context()).toList(),
+                batch.reductionBlock());
+    }
+
+    /** Which tokens of every sequence a rank holds. */
+    public PartTokens tokens(RankPlace place) {
+        return PartTokens.of(batch, grid.context(), place.context());
+    }
+
+    /** Of a pipeline alone. */
+    public GptSettings(
+            GptShape shape,
+            StagePartition partition,
+            BatchShape batch,
+            Precision precision,
+            AdamWSettings optimizer,
+            long seed,
+            Set<Integer> recomputedBlocks) {
+        this(
+                shape,
+                partition,
+                batch,
+                precision,
+                optimizer,
+                seed,
+                recomputedBlocks,
+                RankGrid.pipeline(1),
+                ZeroSettings.OFF);
+    }
+
+    /** Of tensor shards that all have all rows of the residual stream. */
+    public GptSettings(
+            GptShape shape,
+            StagePartition partition,
+            BatchShape batch,
+            Precision precision,
+            AdamWSettings optimizer,
+            long seed,
+            Set<Integer> recomputedBlocks,
+            RankGrid grid,
+            ZeroSettings zero) {
+        this(
+                shape,
+                partition,
+                batch,
+                precision,
+                optimizer,
+                seed,
+                recomputedBlocks,
+                grid,
+                zero,
+                false);
+    }
+
+    /** The same with tensor shards that divide rows. */
+    public GptSettings sequenceParallel() {
+        return new GptSettings(
+                shape,
+                partition,
+                batch,
+                precision,
+                optimizer,
+                seed,
+                recomputedBlocks,
+                grid,
+                zero,
+                true);
+    }
+
+    /** Bytes of the largest tensor that goes from stage to stage. */
+    public long boundaryBytes() {
+        long rows = batchOfPart().largestRows() / (sequence ? grid.tensor() : 1);
+        return rows * shape.width() * Float.BYTES;
+    }
+
+    /** Tokens of one step, of all replicas. */
+    public int tokensPerStep() {
+        return Math.multiplyExact(batch.tokensPerStep(), grid.data());
+    }
+
+    /** Of a run that keeps every block's activations. */
+    public GptSettings(
+            GptShape shape,
+            StagePartition partition,
+            BatchShape batch,
+            Precision precision,
+            AdamWSettings optimizer,
+            long seed) {
+        this(shape, partition, batch, precision, optimizer, seed, Set.of());
+    }
+}

@@ -1,0 +1,54 @@
+package dev.penstock.runtime.model.shape;
+
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+
+/**
+ * Where the rows of a unit lie in a tensor of the whole micro-batch (row {@code b*T + t}). With one
+ * sequence, or uncut sequences, they follow each other; else each sequence has its own run.
+ */
+public final class MicroBatchRows {
+    private final int context;
+
+    public MicroBatchRows(int context) {
+        this.context = context;
+    }
+
+    public boolean adjacent(TokenBlocks unit) {
+        return unit.sequences() == 1 || unit.tokens() == context;
+    }
+
+    /** All rows of a unit whose rows are {@link #adjacent}. */
+    public Tensor of(Tensor microBatch, TokenBlocks unit) {
+        return microBatch.rows(unit.firstToken(), unit.rows());
+    }
+
+    /** The rows of one sequence of a unit. */
+    public Tensor of(Tensor microBatch, TokenBlocks unit, int sequence) {
+        return microBatch.rows(sequence * context + unit.firstToken(), unit.tokens());
+    }
+
+    /** The rows of one sequence in the unit's own tensors. */
+    public static Tensor inUnit(Tensor tensor, TokenBlocks unit, int sequence) {
+        return tensor.rows(sequence * unit.tokens(), unit.tokens());
+    }
+
+    /** Copies the rows of a unit from one tensor of the micro-batch to another. */
+    public void copy(Kernels kernels, Tensor from, Tensor to, TokenBlocks unit) {
+        if (adjacent(unit)) {
+            kernels.copy(of(from, unit), of(to, unit));
+            return;
+        }
+        for (int b = 0; b < unit.sequences(); b++) {
+            kernels.copy(of(from, unit, b), of(to, unit, b));
+        }
+    }
+
+    /** Copies the rows of a unit out of a tensor of the micro-batch. */
+    public void gather(Kernels kernels, Tensor microBatch, TokenBlocks unit, Tensor into) {
+        for (int b = 0; b < unit.sequences(); b++) {
+            kernels.copy(of(microBatch, unit, b), inUnit(into, unit, b));
+        }
+    }
+}

@@ -1,0 +1,76 @@
+package dev.penstock.runtime.model.shape;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Which tokens of every sequence a context part holds. Each slice is cut into two chunks per part,
+ * of which a part holds one from the front and its mirror image from the end: late tokens attend to
+ * more keys than early ones, and so all parts have as much to do (Llama 3, arXiv 2407.21783,
+ * section 3.3.2).
+ *
+ * <pre>
+ *   a slice of 8 tokens    0 1   2 3   4 5   6 7
+ *   held by part           0     1     1     0        part 0 holds 0 1 6 7, part 1 holds 2 3 4 5
+ * </pre>
+ *
+ * @param runs in the order of the sequence, and of the part's own tokens
+ */
+public record PartTokens(List<Run> runs) implements TokenPlaces {
+    /**
+     * Tokens that follow each other in the sequence.
+     *
+     * @param firstHere the first one, counted among the part's own
+     * @param first the first one, counted in the sequence
+     */
+    public record Run(int firstHere, int first, int tokens) {
+        private Run within(int from, int to) {
+            int start = Math.max(firstHere, from);
+            int end = Math.min(firstHere + tokens, to);
+            return new Run(start, first + start - firstHere, end - start);
+        }
+    }
+
+    public PartTokens {
+        runs = List.copyOf(runs);
+    }
+
+    /** Whole sequences. */
+    static PartTokens all(int context) {
+        return new PartTokens(List.of(new Run(0, 0, context)));
+    }
+
+    /** Those of one of several parts, each with as many tokens of every slice. */
+    static PartTokens of(BatchShape whole, int parts, int part) {
+        if (parts == 1) {
+            return all(whole.context());
+        }
+        List<Run> runs = new ArrayList<>();
+        int here = 0;
+        for (int slice = 0; slice < whole.slices(); slice++) {
+            int own = whole.sliceLengths().get(slice) / parts;
+            int early = early(own);
+            int late = own - early;
+            int first = whole.firstToken(slice);
+            runs.add(new Run(here, first + part * early, early));
+            int lateFirst = first + parts * early + (parts - 1 - part) * late;
+            runs.add(new Run(here + early, lateFirst, late));
+            here += own;
+        }
+        return new PartTokens(runs.stream().filter(run -> run.tokens() > 0).toList());
+    }
+
+    /** Of a part's tokens of a slice, how many are in its first chunk. */
+    public static int early(int tokens) {
+        return (tokens + 1) / 2;
+    }
+
+    /** Where some of the part's tokens lie in the sequence. */
+    @Override
+    public List<Run> of(int firstHere, int count) {
+        return runs.stream()
+                .map(run -> run.within(firstHere, firstHere + count))
+                .filter(run -> run.tokens() > 0)
+                .toList();
+    }
+}

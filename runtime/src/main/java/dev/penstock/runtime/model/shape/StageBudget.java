@@ -1,0 +1,56 @@
+package dev.penstock.runtime.model.shape;
+
+import java.util.Collections;
+import java.util.List;
+
+/**
+ * How much a stage must be able to hold at a time, as the judge of schedules proves it; the stage
+ * allocates exactly this much when it is built.
+ *
+ * @param units most units whose forward was run and whose backward was not
+ * @param unitsPerSlice entry s: the same for units of slice s alone
+ * @param microBatches most micro-batches with at least one such unit
+ * @param backwardMicroBatches most micro-batches whose backward has begun and not ended
+ * @param awaitingWeight most units between the two parts of their backward; 0 where backwards are
+ *     whole
+ */
+public record StageBudget(
+        int units,
+        List<Integer> unitsPerSlice,
+        int microBatches,
+        int backwardMicroBatches,
+        int awaitingWeight) {
+    public StageBudget {
+        unitsPerSlice = List.copyOf(unitsPerSlice);
+        if (units < 1
+                || microBatches < 1
+                || backwardMicroBatches < 1
+                || awaitingWeight < 0
+                || unitsPerSlice.isEmpty()
+                || unitsPerSlice.stream().anyMatch(n -> n < 1)) {
+            throw new IllegalArgumentException(
+                    "a stage must hold at least 1 unit of every slice, 1 micro-batch forward and 1 backward, got %d, %s, %d, %d"
+                            .formatted(units, unitsPerSlice, microBatches, backwardMicroBatches));
+        }
+    }
+
+    /** Of an order whose backwards are whole. */
+    public StageBudget(
+            int units, List<Integer> unitsPerSlice, int microBatches, int backwardMicroBatches) {
+        this(units, unitsPerSlice, microBatches, backwardMicroBatches, 0);
+    }
+
+    /** Whether backwards come in two parts, so that a unit keeps its output's gradient. */
+    public boolean split() {
+        return awaitingWeight > 0;
+    }
+
+    /** Enough for every order of whole backwards: all units of a step at a time. */
+    public static StageBudget everything(BatchShape batch) {
+        return new StageBudget(
+                batch.microBatches() * batch.slices(),
+                Collections.nCopies(batch.slices(), batch.microBatches()),
+                batch.microBatches(),
+                batch.microBatches());
+    }
+}

@@ -1,0 +1,156 @@
+package dev.penstock.runtime.model.shape;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.function.ToDoubleFunction;
+
+/**
+ * How many transformer blocks each stage holds. Stage 0 has the embedding besides, the last stage
+ * the final norm and the head.
+ *
+ * @param layersPerStage entry s is the number of blocks of stage s, at least 1; the last stage may
+ *     hold the head alone (0), the first of several the embedding alone
+ */
+public record StagePartition(List<Integer> layersPerStage) {
+    public StagePartition {
+        layersPerStage = List.copyOf(layersPerStage);
+        if (layersPerStage.isEmpty()) {
+            throw new IllegalArgumentException("a partition needs at least 1 stage, got none");
+        }
+        for (int stage = 0; stage < layersPerStage.size(); stage++) {
+            boolean inner = stage > 0 && stage < layersPerStage.size() - 1;
+            int least = inner || layersPerStage.size() == 1 ? 1 : 0;
+            if (layersPerStage.get(stage) < least) {
+                throw new IllegalArgumentException(
+                        "stage %d needs at least %d layers, got %s"
+                                .formatted(stage, least, layersPerStage));
+            }
+        }
+    }
+
+    /**
+     * A partition given by hand.
+     *
+     * @throws IllegalArgumentException if the layers do not add up to the model's
+     */
+    public static StagePartition given(GptShape shape, List<Integer> layersPerStage) {
+        StagePartition partition = new StagePartition(layersPerStage);
+        if (partition.layers() != shape.layers()) {
+            throw new IllegalArgumentException(
+                    "the partition %s holds %d layers, but the model has %d"
+                            .formatted(layersPerStage, partition.layers(), shape.layers()));
+        }
+        return partition;
+    }
+
+    /**
+     * The contiguous partition whose most expensive stage is cheapest, by FLOPs per token; among
+     * equals the one with the smallest sum of squared costs. Every stage gets a layer, unless there
+     * are more stages than layers: then the last holds the head alone, and if need be the first the
+     * embedding alone.
+     *
+     * @throws IllegalArgumentException if the stages are more than the layers and two
+     */
+    public static StagePartition byFlops(GptShape shape, int stages) {
+        int most = shape.layers() + 2;
+        if (stages < 1 || stages > most) {
+            throw new IllegalArgumentException(
+                    "%d layers fill 1 to %d stages, got %d; try fewer stages or more layers"
+                            .formatted(shape.layers(), most, stages));
+        }
+        return new StagePartition(new Search(shape, stages).best());
+    }
+
+    public int stages() {
+        return layersPerStage.size();
+    }
+
+    /** Blocks of all stages. */
+    public int layers() {
+        return layersPerStage.stream().mapToInt(Integer::intValue).sum();
+    }
+
+    /** What stage {@code stage} of a model of this shape holds; tensor shard 0 of it. */
+    public StageRole role(int stage) {
+        int first = 0;
+        for (int s = 0; s < stage; s++) {
+            first += layersPerStage.get(s);
+        }
+        return new StageRole(
+                stage, first, layersPerStage.get(stage), stage == 0, stage == stages() - 1, 0);
+    }
+
+    /** FLOPs per token of a stage, forward and backward. */
+    public long flopsPerToken(GptShape shape, int stage) {
+        StageRole role = role(stage);
+        return role.layers() * shape.layerFlopsPerToken()
+                + (role.first() ? shape.embeddingFlopsPerToken() : 0)
+                + (role.last() ? shape.headFlopsPerToken() : 0);
+    }
+
+    /** Fills stages from the front, keeping for every (stage, layers so far) the best beginning. */
+    private record Search(GptShape shape, int stages) {
+
+        /** A filled beginning of the pipeline: the cost of its busiest stage, all costs squared. */
+        private record Beginning(List<Integer> layers, double most, double squares) {
+            static final Beginning EMPTY = new Beginning(List.of(), 0, 0);
+            static final Beginning IMPOSSIBLE =
+                    new Beginning(List.of(), Double.POSITIVE_INFINITY, Double.POSITIVE_INFINITY);
+
+            Beginning with(int count, double cost) {
+                List<Integer> longer = new ArrayList<>(layers);
+                longer.add(count);
+                return new Beginning(longer, Math.max(most, cost), squares + cost * cost);
+            }
+        }
+
+        List<Integer> best() {
+            double least = fill(Double.POSITIVE_INFINITY, Beginning::most).most();
+            return fill(least, Beginning::squares).layers();
+        }
+
+        /**
+         * The filling with the least {@code cost} among those whose busiest stage keeps the bound.
+         */
+        private Beginning fill(double bound, ToDoubleFunction<Beginning> cost) {
+            List<Beginning> row =
+                    new ArrayList<>(Collections.nCopies(shape.layers() + 1, Beginning.IMPOSSIBLE));
+            row.set(0, Beginning.EMPTY);
+            for (int stage = 0; stage < stages; stage++) {
+                row = next(row, stage, bound, cost);
+            }
+            return row.getLast();
+        }
+
+        private List<Beginning> next(
+                List<Beginning> row, int stage, double bound, ToDoubleFunction<Beginning> cost) {
+            List<Beginning> next = new ArrayList<>();
+            for (int used = 0; used <= shape.layers(); used++) {
+                Beginning best = Beginning.IMPOSSIBLE;
+                for (int count = least(stage); count <= used; count++) {
+                    Beginning candidate =
+                            row.get(used - count).with(count, stageCost(stage, count));
+                    if (candidate.most() <= bound
+                            && cost.applyAsDouble(candidate) < cost.applyAsDouble(best)) {
+                        best = candidate;
+                    }
+                }
+                next.add(best);
+            }
+            return next;
+        }
+
+        private int least(int stage) {
+            boolean headAlone = stage == stages - 1 && stages > shape.layers();
+            boolean embeddingAlone = stage == 0 && stages > shape.layers() + 1;
+            return headAlone || embeddingAlone ? 0 : 1;
+        }
+
+        private double stageCost(int stage, int count) {
+            return (double) count * shape.layerFlopsPerToken()
+                    + (stage == 0 ? shape.embeddingFlopsPerToken() : 0)
+                    + (stage == stages - 1 ? shape.headFlopsPerToken() : 0);
+        }
+    }
+}

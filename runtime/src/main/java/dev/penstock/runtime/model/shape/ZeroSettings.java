@@ -1,0 +1,111 @@
+package dev.penstock.runtime.model.shape;
+
+import dev.penstock.schedules.lower.GatherSettings;
+import dev.penstock.schedules.lower.GradientReduction;
+import dev.penstock.schedules.lower.LoweringOptions;
+import dev.penstock.schedules.lower.ParameterResidency;
+import java.nio.file.Path;
+import java.util.Optional;
+
+/**
+ * What replicas of a stage divide among themselves instead of holding it all (ZeRO, arXiv
+ * 1910.02054).
+ *
+ * @param stage 0: nothing; 1: the optimizer's moments; 2: gradients too; 3: parameters too
+ * @param residency how long gathered parameters stay (stage 3)
+ * @param prefetchLayers how many layers ahead of the one at work are gathered (stage 3)
+ * @param reduction when gradients are summed; per micro-batch only where they are divided
+ * @param offload where moments and own parts of parameters lie instead of in the device's memory
+ */
+public record ZeroSettings(
+        int stage,
+        Residency residency,
+        int prefetchLayers,
+        Reduction reduction,
+        Optional<Path> offload) {
+    /** Nothing divided. */
+    public static final ZeroSettings OFF = new ZeroSettings(0, Residency.PASS, 1);
+
+    /** Until when gathered parameters stay. */
+    public enum Residency {
+        /** The layer has run. */
+        LAYER,
+        /** The ops of a micro-batch that follow each other have run. */
+        MICRO_BATCH,
+        /** The rank turns to another stage. */
+        PASS,
+        /** The stage has run its last op of the step. */
+        STEP
+    }
+
+    /** When replicas sum their gradients. */
+    public enum Reduction {
+        PER_STEP,
+        PER_MICRO_BATCH
+    }
+
+    public ZeroSettings {
+        if (stage < 0 || stage > 3 || prefetchLayers < 0) {
+            throw new IllegalArgumentException(
+                    "expected a ZeRO stage of 0 to 3 and 0 or more layers ahead, got stage %d, %d layers"
+                            .formatted(stage, prefetchLayers));
+        }
+        if (reduction == Reduction.PER_MICRO_BATCH && stage < 2) {
+            throw new IllegalArgumentException(
+                    "gradients that are summed per micro-batch need ZeRO stage 2 or 3, got %d; sum them per step"
+                            .formatted(stage));
+        }
+    }
+
+    /** Summed once per step, all in the device's memory. */
+    public ZeroSettings(int stage, Residency residency, int prefetchLayers) {
+        this(stage, residency, prefetchLayers, Reduction.PER_STEP, Optional.empty());
+    }
+
+    /** The same with moments and own parts of parameters in files of a folder. */
+    public ZeroSettings offloadedTo(Path folder) {
+        return new ZeroSettings(stage, residency, prefetchLayers, reduction, Optional.of(folder));
+    }
+
+    /** The same with another time of summing. */
+    public ZeroSettings reducing(Reduction when) {
+        return new ZeroSettings(stage, residency, prefetchLayers, when, offload);
+    }
+
+    /**
+     * Adds to an order what so many replicas need of it. Stages 1 and 2 gather at the beginning of
+     * every pass what the last step made of the parameters.
+     */
+    public LoweringOptions lowering(LoweringOptions options, int replicas) {
+        if (replicas == 1 && offload.isEmpty()) {
+            return options;
+        }
+        LoweringOptions reducing = replicas == 1 ? options : summed(options);
+        return switch (stage) {
+            case 0 -> reducing;
+            case 1, 2 -> reducing.withGathers(new GatherSettings(ParameterResidency.PER_STEP, 0));
+            default ->
+                    residency == Residency.LAYER
+                            ? reducing
+                            : reducing.withGathers(
+                                    new GatherSettings(stays(), Math.min(1, prefetchLayers)));
+        };
+    }
+
+    private LoweringOptions summed(LoweringOptions options) {
+        return options.withReduction(
+                switch (reduction) {
+                    case PER_STEP -> GradientReduction.PER_STEP;
+                    case PER_MICRO_BATCH -> GradientReduction.PER_MICRO_BATCH;
+                });
+    }
+
+    private ParameterResidency stays() {
+        return switch (residency) {
+            case LAYER -> ParameterResidency.PER_OP;
+            case MICRO_BATCH -> ParameterResidency.PER_MICRO_BATCH;
+            case PASS -> ParameterResidency.PER_PASS;
+            case STEP -> ParameterResidency.PER_STEP;
+        };
+    }
+}

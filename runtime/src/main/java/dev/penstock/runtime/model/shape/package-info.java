@@ -1,0 +1,8 @@
+/**
+ * Shapes and settings: of the model, its batches and shards, and how layers are divided into
+ * stages. Tensors have no place here.
+ */
+@NullMarked
+package dev.penstock.runtime.model.shape;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,263 @@
+package dev.penstock.runtime.model.stage;
+
+import dev.penstock.actors.collective.CollectiveForm;
+import dev.penstock.actors.collective.CollectiveKind;
+import dev.penstock.actors.collective.ShardMap;
+import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.runtime.model.layers.LossHead;
+import dev.penstock.runtime.model.layers.TensorShards;
+import dev.penstock.runtime.model.shape.BatchShape;
+import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.shape.HeadChunk;
+import dev.penstock.runtime.model.shape.ShardShape;
+import dev.penstock.runtime.model.shape.StageRole;
+import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.WorkUnit;
+import java.util.List;
+
+/**
+ * What a rank sends to other stages, context parts and tensor shards in a training step, known from
+ * sizes.
+ */
+public final class ActivationTraffic {
+    private final GptSettings settings;
+    private final BatchShape batch;
+    private final RankPlace place;
+    private final List<Op> ops;
+    private final long ringFromBytes;
+
+    /** Of tensor shards that never send round a ring. */
+    public ActivationTraffic(GptSettings settings, RankPlace place, List<Op> ops) {
+        this(settings, place, ops, CollectiveForm.NEVER);
+    }
+
+    /**
+     * @param place of the rank
+     * @param ops of its program
+     * @param ringFromBytes from which size on tensor shards send round a ring
+     */
+    public ActivationTraffic(
+            GptSettings settings, RankPlace place, List<Op> ops, long ringFromBytes) {
+        this.settings = settings;
+        this.batch = settings.batchOfPart();
+        this.place = place;
+        this.ops = List.copyOf(ops);
+        this.ringFromBytes = ringFromBytes;
+    }
+
+    /** Bytes of activations to other ranks, stage by stage. */
+    public long activations() {
+        return ops.stream()
+                .filter(op -> op instanceof Op.SendActivation)
+                .mapToLong(op -> boundary(((Op.SendActivation) op).unit()))
+                .sum();
+    }
+
+    /** Bytes of their gradients, the other way. */
+    public long activationGradients() {
+        return ops.stream()
+                .filter(op -> op instanceof Op.SendGradient)
+                .mapToLong(op -> boundary(((Op.SendGradient) op).unit()))
+                .sum();
+    }
+
+    private long boundary(WorkUnit unit) {
+        ShardShape shape = settings.shape(role(unit.stage()));
+        return (long) shape.ownRows(batch.rows(unit.slice()))
+                * settings.shape().width()
+                * Float.BYTES;
+    }
+
+    /** Bytes of keys, values and their gradients to the next context part. */
+    public long ring() {
+        return computations().stream().mapToLong(this::ring).sum();
+    }
+
+    private List<Op.Compute> computations() {
+        return ops.stream().flatMap(op -> op.computations().stream()).toList();
+    }
+
+    private long ring(Op.Compute op) {
+        StageRole role = role(op.stage());
+        long blocks =
+                switch (op) {
+                    case Op.Forward _, Op.Recompute _ -> role.layers();
+                    case Op.InputGradient _ -> 2L * role.layers() + runAgain(role);
+                    case Op.BackwardWeight _ -> 0;
+                };
+        return blocks * (settings.grid().context() - 1) * keyValueBytes(role, op.unit());
+    }
+
+    private StageRole role(int stage) {
+        return settings.role(stage, place);
+    }
+
+    /** Of this part's tokens up to the end of the slice. */
+    private long keyValueBytes(StageRole role, WorkUnit unit) {
+        long rows = (long) batch.sequences() * batch.firstToken(unit.slice() + 1);
+        return rows * 2 * settings.shape(role).headColumns() * Float.BYTES;
+    }
+
+    /** Blocks whose forward runs again inside a backward. */
+    private long runAgain(StageRole role) {
+        return settings.recomputedBlocks().stream()
+                .filter(
+                        block ->
+                                block >= role.firstLayer()
+                                        && block < role.firstLayer() + role.layers())
+                .count();
+    }
+
+    /** Bytes of activations, gradients and parts of softmax to the other tensor shards. */
+    public long shards() {
+        long bytes = computations().stream().mapToLong(this::shards).sum();
+        if (settings.sequence()) {
+            bytes += normGradients();
+        }
+        return bytes;
+    }
+
+    private long shards(Op.Compute op) {
+        StageRole role = role(op.stage());
+        Moves moves =
+                switch (op) {
+                    case Op.Forward _ -> forward(role).plus(embedding(role));
+                    case Op.Recompute _ -> recompute(role);
+                    case Op.Backward _ ->
+                            head(role)
+                                    .plus(Moves.ofBlocks(role.layers(), 4, 2))
+                                    .plus(Moves.ofBlocks(runAgain(role), keptGathers(), 1))
+                                    .plus(embeddingGradient(role));
+                    case Op.BackwardInput _ ->
+                            head(role)
+                                    .plus(Moves.ofBlocks(role.layers(), 2, 2))
+                                    .plus(Moves.ofBlocks(runAgain(role), keptGathers(), 1))
+                                    .plus(embeddingGradient(role));
+                    case Op.BackwardWeight _ -> Moves.ofBlocks(role.layers(), 4, 0);
+                };
+        long bytes = moves.sums() * sum(role, op.unit());
+        if (settings.sequence()) {
+            bytes += moves.gathers() * gather(role, op.unit());
+        }
+        boolean loss = role.last() && op instanceof Op.InputGradient;
+        return loss ? bytes + softmaxParts(role, op.unit()) : bytes;
+    }
+
+    /**
+     * Tensors of a unit's rows.
+     *
+     * @param gathers of own rows, where these are divided
+     * @param sums of what each shard has for all rows
+     */
+    private record Moves(long gathers, long sums) {
+        static final Moves NONE = new Moves(0, 0);
+
+        static Moves ofBlocks(long blocks, int gathers, int sums) {
+            return new Moves(blocks * gathers, blocks * sums);
+        }
+
+        Moves plus(Moves more) {
+            return new Moves(gathers + more.gathers, sums + more.sums);
+        }
+    }
+
+    /** Both halves of every block gather what their norm made and sum their output. */
+    private static Moves forward(StageRole role) {
+        return Moves.ofBlocks(role.layers(), 2, 2);
+    }
+
+    private static Moves embedding(StageRole role) {
+        return role.first() ? new Moves(0, 1) : Moves.NONE;
+    }
+
+    private static Moves embeddingGradient(StageRole role) {
+        return role.first() ? new Moves(1, 0) : Moves.NONE;
+    }
+
+    private static Moves head(StageRole role) {
+        return role.last() ? new Moves(1, 1) : Moves.NONE;
+    }
+
+    /** The last block's output is made again for a head alone; kept keys and values are not. */
+    private Moves recompute(StageRole role) {
+        boolean asked = role.layers() > 0 || role.last();
+        Moves blocks = Moves.ofBlocks(role.layers(), keptGathers(), 2);
+        Moves last = role.layers() > 0 && !role.last() ? new Moves(0, -1) : Moves.NONE;
+        return blocks.plus(last).plus(asked ? embedding(role) : Moves.NONE);
+    }
+
+    /** Of a block that runs again: where sequences are cut, queries, keys and values are kept. */
+    private int keptGathers() {
+        return batch.sliced() ? 1 : 2;
+    }
+
+    /** A sum over all rows. */
+    private long sum(StageRole role, WorkUnit unit) {
+        return settings.sequence()
+                ? sent(CollectiveKind.REDUCE_SCATTER, rows(unit), role.shard())
+                : allReduce(elements(unit), role.shard());
+    }
+
+    /** Of the rows that each shard has. */
+    private long gather(StageRole role, WorkUnit unit) {
+        return sent(CollectiveKind.ALL_GATHER, rows(unit), role.shard());
+    }
+
+    private long allReduce(long elements, int shard) {
+        var map = new ShardMap(elements, settings.grid().tensor());
+        return sent(CollectiveKind.ALL_REDUCE, map, shard);
+    }
+
+    private long elements(WorkUnit unit) {
+        return (long) batch.rows(unit.slice()) * settings.shape().width();
+    }
+
+    private ShardMap rows(WorkUnit unit) {
+        int shards = settings.grid().tensor();
+        return new ShardMap(elements(unit), shards, elements(unit) / shards);
+    }
+
+    private long sent(CollectiveKind kind, ShardMap map, int shard) {
+        return CollectiveForm.of(map.elements() * Float.BYTES, ringFromBytes)
+                .sentBytes(kind, map, shard, Float.BYTES);
+    }
+
+    private long softmaxParts(StageRole role, WorkUnit unit) {
+        int logitsRows = LossHead.logitsRows(settings.shape(role), batch);
+        int shards = settings.grid().tensor();
+        return HeadChunk.of(batch.blocks(unit.slice()), logitsRows).stream()
+                .mapToLong(chunk -> TensorShards.gatheredColumns(3 * chunk.rows()))
+                .map(
+                        columns ->
+                                sent(
+                                        CollectiveKind.ALL_GATHER,
+                                        new ShardMap(columns * shards, shards),
+                                        role.shard()))
+                .sum();
+    }
+
+    /** Summed with every sum over replicas, or once. */
+    private long normGradients() {
+        int holders = settings.grid().data() * settings.grid().context();
+        return computations().stream()
+                .mapToInt(Op::stage)
+                .distinct()
+                .mapToLong(
+                        stage -> {
+                            StageRole role = role(stage);
+                            long times =
+                                    holders == 1
+                                            ? 1
+                                            : ops.stream()
+                                                    .filter(
+                                                            op ->
+                                                                    op instanceof Op.ReduceGradients
+                                                                            && op.stage() == stage)
+                                                    .count();
+                            long norms = 2L * role.layers() + (role.last() ? 1 : 0);
+                            return times
+                                    * allReduce(norms * 2 * settings.shape().width(), role.shard());
+                        })
+                .sum();
+    }
+}

@@ -1,0 +1,87 @@
+package dev.penstock.runtime.model.stage;
+
+import dev.penstock.actors.spi.StageMirror;
+import dev.penstock.actors.spi.TrainedState;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.runtime.model.memory.StageScopes;
+import dev.penstock.runtime.model.parameters.ParameterAllocator;
+import dev.penstock.runtime.model.parameters.ParameterInit;
+import dev.penstock.runtime.model.parameters.ParameterSource;
+import dev.penstock.runtime.model.parameters.StageParameters;
+import dev.penstock.runtime.model.parameters.StageTrained;
+import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.shape.Sharding;
+import dev.penstock.runtime.model.shape.StageRole;
+
+/**
+ * A second copy of a stage's parameters and moments, updated by the code that updates the stage.
+ * Nothing multiplies with it, so it has no BF16 copies.
+ */
+final class GptMirror implements StageMirror {
+    private final int stage;
+    private final StageScopes scopes;
+    private final StageTrained trained;
+    private final StageOptimizer optimizer;
+
+    private GptMirror(
+            int stage, StageScopes scopes, StageTrained trained, StageOptimizer optimizer) {
+        this.stage = stage;
+        this.scopes = scopes;
+        this.trained = trained;
+        this.optimizer = optimizer;
+    }
+
+    /** Allocates and fills a mirror; frees what it allocated if that fails. */
+    static GptMirror build(
+            GptSettings settings,
+            StageRole role,
+            Sharding sharding,
+            Device device,
+            ParameterSource source) {
+        StageScopes scopes =
+                StageScopes.of(settings, device.memory(), "mirror of stage " + role.stage());
+        try {
+            StageParameters parameters = allocate(scopes, settings, role, sharding);
+            new ParameterInit(source, settings.seed(), settings.shape().layers())
+                    .fill(parameters, device.kernels());
+            return new GptMirror(
+                    role.stage(),
+                    scopes,
+                    new StageTrained(parameters.groups(), device.kernels(), () -> {}),
+                    new StageOptimizer(device.kernels(), settings.optimizer(), parameters));
+        } catch (RuntimeException e) {
+            scopes.close();
+            throw e;
+        }
+    }
+
+    /** Cut into groups and parts as the stage itself. */
+    static StageParameters allocate(
+            StageScopes scopes, GptSettings settings, StageRole role, Sharding sharding) {
+        return StageParameters.allocate(
+                new ParameterAllocator(
+                        scopes, settings.precision(), ParameterAllocator.Use.MIRROR, sharding),
+                settings.shape(role),
+                role);
+    }
+
+    @Override
+    public int stage() {
+        return stage;
+    }
+
+    @Override
+    public TrainedState trained() {
+        return trained;
+    }
+
+    @Override
+    public void update(long step, double clipFactor) {
+        optimizer.update(step, clipFactor);
+    }
+
+    @Override
+    public void close() {
+        scopes.close();
+    }
+}

@@ -1,0 +1,571 @@
+package dev.penstock.runtime.model.stage;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.penstock.actors.collective.Collective;
+import dev.penstock.actors.collective.CollectiveGroup;
+import dev.penstock.actors.collective.SoloGroup;
+import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.actors.spi.SharedGradient;
+import dev.penstock.actors.spi.StageGroups;
+import dev.penstock.actors.spi.StageProgram;
+import dev.penstock.actors.spi.StepKind;
+import dev.penstock.actors.spi.StepResult;
+import dev.penstock.actors.spi.TrainedState;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.runtime.data.BatchSource;
+import dev.penstock.runtime.model.activations.LayerActivations;
+import dev.penstock.runtime.model.activations.StageStash;
+import dev.penstock.runtime.model.activations.UnitActivations;
+import dev.penstock.runtime.model.activations.Workspace;
+import dev.penstock.runtime.model.layers.Attention;
+import dev.penstock.runtime.model.layers.Compute;
+import dev.penstock.runtime.model.layers.FiniteGuard;
+import dev.penstock.runtime.model.layers.InputTokens;
+import dev.penstock.runtime.model.layers.LossHead;
+import dev.penstock.runtime.model.layers.LossLedger;
+import dev.penstock.runtime.model.layers.NormGradients;
+import dev.penstock.runtime.model.layers.RingAttention;
+import dev.penstock.runtime.model.layers.RingBuffers;
+import dev.penstock.runtime.model.layers.StageLayers;
+import dev.penstock.runtime.model.layers.TensorShards;
+import dev.penstock.runtime.model.layers.WholeAttention;
+import dev.penstock.runtime.model.memory.StageScopes;
+import dev.penstock.runtime.model.parameters.Parameter;
+import dev.penstock.runtime.model.parameters.ParameterInit;
+import dev.penstock.runtime.model.parameters.ParameterSource;
+import dev.penstock.runtime.model.parameters.ParameterStream;
+import dev.penstock.runtime.model.parameters.StageParameters;
+import dev.penstock.runtime.model.parameters.StageTrained;
+import dev.penstock.runtime.model.shape.BatchShape;
+import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.shape.HeadChunk;
+import dev.penstock.runtime.model.shape.PartTokens;
+import dev.penstock.runtime.model.shape.ShardShape;
+import dev.penstock.runtime.model.shape.Sharding;
+import dev.penstock.runtime.model.shape.StageBudget;
+import dev.penstock.runtime.model.shape.StageMemory;
+import dev.penstock.runtime.model.shape.StageRole;
+import dev.penstock.schedules.ir.LayerRange;
+import dev.penstock.schedules.ir.RankProgram;
+import dev.penstock.schedules.ir.WorkUnit;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.OptionalDouble;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A stage of a GPT-2 on one device: some blocks, the embedding if it is the first, the head if it
+ * is the last. All its memory is allocated when it is built and freed when it is closed.
+ */
+public final class GptStage implements StageProgram {
+    private final GptSettings settings;
+    private final StageRole role;
+    private final BatchShape batch;
+    private final Kernels kernels;
+    private final FiniteGuard guard;
+    private final TensorShards shards;
+    private final StageScopes scopes;
+    private final StageBuffers buffers;
+    private final StageLayers layers;
+    private final StepData data;
+    private final StageOptimizer optimizer;
+    private final StageGradients gradients;
+    private final List<TokenBlocks> blocksBySlice;
+    private final List<List<HeadChunk>> headChunksBySlice;
+    private @Nullable RingAttention ringAttention;
+    private final @Nullable NormGradients normGradients;
+    private StepKind kind = StepKind.EVALUATE;
+    private final ParameterStream stream;
+    private final Sharding sharding;
+    private CollectiveGroup replicas = SoloGroup.GROUP;
+
+    /**
+     * @param scopes where {@code buffers} lie; closed with this stage
+     */
+    private GptStage(
+            GptSettings settings,
+            StageRole role,
+            Kernels kernels,
+            StageScopes scopes,
+            StageBuffers buffers,
+            RankPools pools,
+            RankPlace place,
+            BatchSource batches) {
+        this.settings = settings;
+        this.role = role;
+        this.batch = settings.batchOfPart();
+        this.kernels = kernels;
+        this.scopes = scopes;
+        this.buffers = buffers;
+        guard = new FiniteGuard(kernels);
+        ShardShape shape = settings.shape(role);
+        shards = new TensorShards(kernels, shape, buffers.allRows());
+        Compute compute = new Compute(kernels, settings.precision().multiply(), guard, shards);
+        StageParameters parameters = buffers.parameters();
+        sharding = Sharding.of(settings, place);
+        stream =
+                ParameterStream.of(
+                        parameters,
+                        sharding,
+                        settings.zero().prefetchLayers(),
+                        pools.gathers(),
+                        kernels);
+        Attention attention = attention(place, shape);
+        PartTokens tokens = settings.tokens(place);
+        layers =
+                new StageLayers(
+                        compute,
+                        shape,
+                        role,
+                        parameters,
+                        stream,
+                        _ -> attention,
+                        tokens,
+                        buffers.logits());
+        data = new StepData(batches, settings, place, tokens, buffers.inputs(), buffers.ledger());
+        optimizer = new StageOptimizer(kernels, settings.optimizer(), parameters);
+        gradients =
+                new StageGradients(
+                        kernels, parameters, sharding, settings, role, pools.accumulators());
+        normGradients =
+                buffers.normGradients() == null
+                        ? null
+                        : new NormGradients(kernels, shards, parameters, buffers.normGradients());
+        blocksBySlice = IntStream.range(0, batch.slices()).mapToObj(batch::blocks).toList();
+        int logitsRows = LossHead.logitsRows(shape, batch);
+        headChunksBySlice =
+                blocksBySlice.stream().map(blocks -> HeadChunk.of(blocks, logitsRows)).toList();
+    }
+
+    private Attention attention(RankPlace place, ShardShape shape) {
+        RingBuffers scratch = buffers.ring();
+        if (scratch == null) {
+            return new WholeAttention(kernels, shape.heads(), batch.context());
+        }
+        ringAttention =
+                new RingAttention(
+                        kernels, shape, batch, settings.grid().context(), place.context(), scratch);
+        return ringAttention;
+    }
+
+    /**
+     * Allocates the stages of a rank in {@code device}'s memory and gives their parameters their
+     * values; frees what it allocated if that fails. The first holds what all of them share.
+     */
+    static List<GptStage> build(
+            GptSettings settings,
+            List<StageRole> roles,
+            List<StageBudget> budgets,
+            List<RankProgram> programs,
+            RankPlace place,
+            Device device,
+            BatchSource batches,
+            ParameterSource source) {
+        List<StageScopes> scopes = new ArrayList<>();
+        try {
+            for (StageRole role : roles) {
+                scopes.add(StageScopes.of(settings, device.memory(), "stage " + role.stage()));
+            }
+            RankBuffers allocated =
+                    RankBuffers.allocate(scopes, settings, roles, place, budgets, programs);
+            var init = new ParameterInit(source, settings.seed(), settings.shape().layers());
+            List<GptStage> stages = new ArrayList<>();
+            for (int i = 0; i < roles.size(); i++) {
+                StageBuffers buffers = allocated.stages().get(i);
+                init.fill(buffers.parameters(), device.kernels());
+                stages.add(
+                        new GptStage(
+                                settings,
+                                roles.get(i),
+                                device.kernels(),
+                                scopes.get(i),
+                                buffers,
+                                allocated.pools(),
+                                place,
+                                batches));
+            }
+            return stages;
+        } catch (RuntimeException e) {
+            scopes.reversed().forEach(StageScopes::close);
+            throw e;
+        }
+    }
+
+    /**
+     * A stage without memory.
+     *
+     * @param kernels that look at the shapes of tensors alone
+     */
+    static GptStage counting(
+            GptSettings settings,
+            StageRole role,
+            StageBudget budget,
+            RankPlace place,
+            Kernels kernels) {
+        StageScopes scopes = StageScopes.counting(settings, "stage " + role.stage());
+        RankBuffers allocated =
+                RankBuffers.allocate(
+                        List.of(scopes),
+                        settings,
+                        List.of(role),
+                        place,
+                        List.of(budget),
+                        List.of());
+        return new GptStage(
+                settings,
+                role,
+                kernels,
+                scopes,
+                allocated.stages().getFirst(),
+                allocated.pools(),
+                place,
+                (_, _, _, _) -> {});
+    }
+
+    /** Bytes held on the device. */
+    public StageMemory memory() {
+        return scopes.memory();
+    }
+
+    @Override
+    public int stage() {
+        return role.stage();
+    }
+
+    @Override
+    public int boundaryRows(int slice) {
+        return settings.shape(role).ownRows(batch.rows(slice));
+    }
+
+    @Override
+    public int boundaryColumns() {
+        return settings.shape().width();
+    }
+
+    @Override
+    public void connect(StageGroups newGroups) {
+        shards.connect(newGroups.tensor());
+        replicas = newGroups.replicas();
+        if (replicas.size() != sharding.replicas()) {
+            throw new IllegalArgumentException(
+                    "stage %d expected %d replicas, got a group of %d"
+                            .formatted(stage(), sharding.replicas(), replicas.size()));
+        }
+        stream.connect(replicas);
+        if (ringAttention != null) {
+            ringAttention.connect(newGroups.context());
+        }
+    }
+
+    @Override
+    public void beginStep(StepKind newKind, long step) {
+        begin(newKind, step);
+        data.read(kind, step);
+    }
+
+    /** All but the step's data. */
+    void begin(StepKind newKind, long step) {
+        kind = newKind;
+        guard.atStep(step);
+        stream.beginPass();
+        buffers.stash().clear();
+        if (kind == StepKind.TRAIN) {
+            gradients.begin();
+        }
+    }
+
+    @Override
+    public void forward(WorkUnit unit, @Nullable Tensor input, @Nullable Tensor output) {
+        guard.atUnit(unit);
+        StageStash stash = buffers.stash();
+        TokenBlocks blocks = blocksBySlice.get(unit.slice());
+        UnitActivations a = stash.takeUnit(unit);
+        layers.forward(tokens(unit), input, a, stash.queryKeyValues(unit), output, blocks);
+        if (kind == StepKind.EVALUATE) {
+            evaluate(unit, a);
+        }
+        guard.verify();
+    }
+
+    @Override
+    public void park(WorkUnit unit) {
+        buffers.stash().park(unit);
+    }
+
+    @Override
+    public void recompute(WorkUnit unit, @Nullable Tensor input) {
+        guard.atUnit(unit);
+        StageStash stash = buffers.stash();
+        UnitActivations a = stash.takeAgain(unit);
+        layers.recompute(
+                tokens(unit),
+                input,
+                a,
+                stash.queryKeyValues(unit),
+                batch.sliced(),
+                blocksBySlice.get(unit.slice()));
+        guard.verify();
+    }
+
+    private void evaluate(WorkUnit unit, UnitActivations a) {
+        LossHead head = layers.head();
+        if (head != null) {
+            stream.evaluation();
+            stream.enter();
+            head.evaluate(
+                    requireNonNull(a.head()),
+                    requireNonNull(buffers.ledger()),
+                    unit.microBatch(),
+                    headChunksBySlice.get(unit.slice()));
+            stream.leave();
+        }
+        buffers.stash().freeUnit(unit);
+        if (unit.slice() == lastSlice()) {
+            buffers.stash().freeQueryKeyValues(unit);
+        }
+    }
+
+    @Override
+    public void backward(
+            WorkUnit unit,
+            @Nullable Tensor input,
+            @Nullable Tensor outputGradient,
+            @Nullable Tensor inputGradient) {
+        backward(unit, input, outputGradient, inputGradient, true);
+        free(unit);
+    }
+
+    @Override
+    public void backwardInput(
+            WorkUnit unit,
+            @Nullable Tensor input,
+            @Nullable Tensor outputGradient,
+            @Nullable Tensor inputGradient) {
+        backward(unit, input, outputGradient, inputGradient, false);
+    }
+
+    /**
+     * The whole way back, or all of it but the blocks' weights. The gradients of the head's matrix,
+     * whose logits exist for moments only, of the tables, norms and biases are made here in any
+     * case.
+     */
+    private void backward(
+            WorkUnit unit,
+            @Nullable Tensor input,
+            @Nullable Tensor outputGradient,
+            @Nullable Tensor inputGradient,
+            boolean whole) {
+        guard.atUnit(unit);
+        gradients.open(replicas);
+        StageStash stash = buffers.stash();
+        TokenBlocks blocks = blocksBySlice.get(unit.slice());
+        Workspace work = buffers.workspaces().get(unit.slice());
+        UnitActivations a = stash.unit(unit);
+        stream.backward();
+        stream.enter();
+        Tensor dStream = beginBackward(unit, a, input, outputGradient, inputGradient, work, blocks);
+        stream.leave();
+        if (batch.sliced() && unit.slice() == lastSlice()) {
+            stash.takeGradients(unit).forEach(kernels::zero);
+        }
+        if (!whole) {
+            stash.keepRecomputed(unit);
+        }
+        for (int i = layers.size() - 1; i >= 0; i--) {
+            stream.enter();
+            Tensor x = a.stream(i, input);
+            LayerActivations layer = stash.layer(unit, i);
+            Tensor qkv = stash.queryKeyValues(unit, i);
+            if (buffers.recomputed().contains(i)) {
+                layers.recompute(i, x, layer, qkv, batch.sliced(), blocks);
+            }
+            Tensor dQkv = dQkv(unit, i);
+            if (whole) {
+                layers.backward(i, x, layer, qkv, dQkv, dStream, work, blocks);
+            } else {
+                Tensor kept = a.keptOutputGradient(i);
+                layers.backwardInput(i, x, layer, qkv, dQkv, dStream, kept, work, blocks);
+            }
+            stream.leave();
+        }
+        if (role.first()) {
+            layers.embeddingBackward(dStream, requireNonNull(tokens(unit)), blocks);
+        }
+        if (batch.sliced() && unit.slice() == 0) {
+            stash.freeGradients(unit);
+        }
+        guard.verify();
+    }
+
+    @Override
+    public void backwardWeight(WorkUnit unit) {
+        guard.atUnit(unit);
+        gradients.open(replicas);
+        StageStash stash = buffers.stash();
+        TokenBlocks blocks = blocksBySlice.get(unit.slice());
+        Workspace work = buffers.workspaces().get(unit.slice());
+        UnitActivations a = stash.unit(unit);
+        for (int i = layers.size() - 1; i >= 0; i--) {
+            layers.backwardWeight(
+                    i,
+                    stash.layer(unit, i),
+                    stash.queryKeyValues(unit, i),
+                    a.keptOutputGradient(i),
+                    work,
+                    blocks);
+        }
+        guard.verify();
+        free(unit);
+    }
+
+    /** Brings the gradient of the last block's output to where the blocks work on it in place. */
+    private Tensor beginBackward(
+            WorkUnit unit,
+            UnitActivations a,
+            @Nullable Tensor input,
+            @Nullable Tensor outputGradient,
+            @Nullable Tensor inputGradient,
+            Workspace work,
+            TokenBlocks blocks) {
+        LossHead head = layers.head();
+        if (head != null) {
+            Tensor dStream = requireNonNull(role.first() ? work.dStream() : inputGradient);
+            head.backward(
+                    a.stream(layers.size(), input),
+                    requireNonNull(a.head()),
+                    requireNonNull(buffers.ledger()),
+                    unit.microBatch(),
+                    headChunksBySlice.get(unit.slice()),
+                    1f / data.tokens(),
+                    dStream,
+                    work,
+                    blocks);
+            return dStream;
+        }
+        if (role.first()) {
+            return requireNonNull(outputGradient);
+        }
+        kernels.copy(requireNonNull(outputGradient), requireNonNull(inputGradient));
+        return inputGradient;
+    }
+
+    /** Where attention's backward adds: kept across slices, or scratch for a whole micro-batch. */
+    private Tensor dQkv(WorkUnit unit, int layer) {
+        Tensor scratch = buffers.dQueryKeyValue();
+        if (scratch == null) {
+            return buffers.stash().gradients(unit).get(layer);
+        }
+        kernels.zero(scratch);
+        return scratch;
+    }
+
+    private void free(WorkUnit unit) {
+        StageStash stash = buffers.stash();
+        stash.freeUnit(unit);
+        if (stash.isFree(unit.microBatch())) {
+            stash.freeQueryKeyValues(unit);
+        }
+    }
+
+    @Override
+    public Collective gather(LayerRange range, boolean rising) {
+        return stream.gather(range, rising);
+    }
+
+    @Override
+    public long gatherNanos() {
+        return stream.gatherNanos();
+    }
+
+    @Override
+    public void release(LayerRange range) {
+        stream.release(range);
+    }
+
+    @Override
+    public Collective reduceGradients() {
+        if (replicas.size() > 1) {
+            gradients.open(replicas);
+            sumNormGradients();
+        }
+        return gradients.reduce(replicas);
+    }
+
+    /** Before they are summed with replicas, who each hold parts of them afterwards. */
+    private void sumNormGradients() {
+        if (normGradients != null) {
+            normGradients.sum();
+        }
+    }
+
+    @Override
+    public List<SharedGradient> sharedGradients() {
+        return gradients.shared();
+    }
+
+    @Override
+    public StepResult finishStep() {
+        LossLedger ledger = buffers.ledger();
+        OptionalDouble loss =
+                ledger == null || role.shard() > 0
+                        ? OptionalDouble.empty()
+                        : OptionalDouble.of(ledger.mean());
+        if (kind == StepKind.EVALUATE) {
+            return new StepResult(loss, List.of());
+        }
+        if (replicas.size() == 1) {
+            sumNormGradients();
+        }
+        gradients.complete();
+        return new StepResult(loss, gradients.norms());
+    }
+
+    @Override
+    public void update(long step, double clipFactor) {
+        optimizer.update(step, clipFactor);
+        gradients.end();
+        kernels.finish();
+    }
+
+    @Override
+    public List<NamedTensor> state() {
+        return sharding.speaks()
+                ? buffers.parameters().counted().stream().flatMap(p -> p.state().stream()).toList()
+                : List.of();
+    }
+
+    @Override
+    public List<NamedTensor> gradients() {
+        return gradients.tensors();
+    }
+
+    /** All parameters that this rank holds something of. */
+    public List<Parameter> parameters() {
+        return buffers.parameters().all();
+    }
+
+    @Override
+    public TrainedState trained() {
+        return new StageTrained(buffers.parameters().groups(), kernels, gradients::given);
+    }
+
+    private @Nullable Tensor tokens(WorkUnit unit) {
+        InputTokens inputs = buffers.inputs();
+        return inputs == null ? null : inputs.of(unit.microBatch(), unit.slice());
+    }
+
+    private int lastSlice() {
+        return batch.slices() - 1;
+    }
+
+    @Override
+    public void close() {
+        scopes.close();
+    }
+}

@@ -1,0 +1,210 @@
+package dev.penstock.runtime.model.stage;
+
+import dev.penstock.actors.spi.MemoryUse;
+import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.actors.spi.StageBuilder;
+import dev.penstock.actors.spi.StageMirror;
+import dev.penstock.cuda.device.CountedKernels;
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.runtime.data.BatchSource;
+import dev.penstock.runtime.model.memory.StageScopes;
+import dev.penstock.runtime.model.parameters.ParameterSource;
+import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.shape.Precision;
+import dev.penstock.runtime.model.shape.Sharding;
+import dev.penstock.runtime.model.shape.StageBudget;
+import dev.penstock.runtime.model.shape.StageMemory;
+import dev.penstock.runtime.model.shape.StageRole;
+import dev.penstock.schedules.ir.RankProgram;
+import dev.penstock.schedules.ir.Schedule;
+import java.util.List;
+
+/** Builds the stages of a run. Safe to use from any thread; each stage belongs to its caller's. */
+public final class GptStageFactory implements StageBuilder {
+    private final GptSettings settings;
+    private final List<StageBudget> budgets;
+    private final List<Schedule> passes;
+    private final BatchSource batches;
+    private final ParameterSource source;
+
+    /**
+     * @param budgets entry s is what stage s must be able to hold
+     * @param batches tokens of every step
+     * @param source first values of parameters and optimizer; what it lacks starts from its default
+     */
+    public GptStageFactory(
+            GptSettings settings,
+            List<StageBudget> budgets,
+            BatchSource batches,
+            ParameterSource source) {
+        this(settings, budgets, List.of(), batches, source);
+    }
+
+    private GptStageFactory(
+            GptSettings settings,
+            List<StageBudget> budgets,
+            List<Schedule> passes,
+            BatchSource batches,
+            ParameterSource source) {
+        if (budgets.size() != settings.partition().stages()) {
+            throw new IllegalArgumentException(
+                    "%d stages need a budget each, got %d"
+                            .formatted(settings.partition().stages(), budgets.size()));
+        }
+        this.settings = settings;
+        this.budgets = List.copyOf(budgets);
+        this.passes = List.copyOf(passes);
+        this.batches = batches;
+        this.source = source;
+    }
+
+    /**
+     * The same stages for a certain order: those of a rank share what its programs do not need for
+     * all of them at a time.
+     *
+     * @param order by kind of pass
+     */
+    public GptStageFactory following(List<Schedule> order) {
+        return new GptStageFactory(settings, budgets, order, batches, source);
+    }
+
+    @Override
+    public GptStage create(int stage, RankPlace place, Device device) {
+        return createAll(List.of(stage), place, device).getFirst();
+    }
+
+    @Override
+    public List<GptStage> createAll(List<Integer> stages, RankPlace place, Device device) {
+        return GptStage.build(
+                settings,
+                roles(stages, place),
+                budgetsOf(stages),
+                programs(place),
+                place,
+                device,
+                batches,
+                source);
+    }
+
+    private List<StageRole> roles(List<Integer> stages, RankPlace place) {
+        return stages.stream().map(stage -> settings.role(stage, place)).toList();
+    }
+
+    private List<StageBudget> budgetsOf(List<Integer> stages) {
+        return stages.stream().map(budgets::get).toList();
+    }
+
+    private List<RankProgram> programs(RankPlace place) {
+        return passes.stream().map(pass -> pass.program(place.pipeline())).toList();
+    }
+
+    @Override
+    public StageMirror mirror(int stage, RankPlace place, Device device) {
+        return GptMirror.build(
+                settings,
+                settings.role(stage, place),
+                Sharding.of(settings, place),
+                device,
+                source);
+    }
+
+    /** The same stages without first values. */
+    public GptStageFactory blank() {
+        return startingFrom((_, _, _) -> true);
+    }
+
+    /** The same stages with other first values. */
+    public GptStageFactory startingFrom(ParameterSource other) {
+        return new GptStageFactory(settings, budgets, passes, batches, other);
+    }
+
+    /** As {@link #predictedMemory(List, RankPlace)} of a rank with one stage. */
+    public StageMemory predictedMemory(int stage, RankPlace place) {
+        return predictedMemory(List.of(stage), place);
+    }
+
+    /**
+     * Device memory that the stages of a rank will hold from their creation to their end; nothing
+     * is allocated.
+     */
+    public StageMemory predictedMemory(List<Integer> stages, RankPlace place) {
+        List<StageScopes> scopes =
+                stages.stream()
+                        .map(stage -> StageScopes.counting(settings, "stage " + stage))
+                        .toList();
+        RankBuffers.allocate(
+                scopes, settings, roles(stages, place), place, budgetsOf(stages), programs(place));
+        return scopes.stream()
+                .map(StageScopes::memory)
+                .reduce(StageMemory.NOTHING, StageMemory::plus);
+    }
+
+    /**
+     * Device memory that kernels will hold for themselves on a rank; nothing is allocated.
+     *
+     * @param kernels that hold nothing yet
+     */
+    public long kernelBytes(List<Integer> stages, RankPlace place, CountedKernels kernels) {
+        for (int stage : stages) {
+            KernelRehearsal.of(
+                    settings,
+                    settings.role(stage, place),
+                    place,
+                    budgets.get(stage).split(),
+                    kernels);
+        }
+        return kernels.bytes();
+    }
+
+    /** What an order makes come and go on a stage; nothing is allocated. */
+    public StageBytes bytes(int stage, RankPlace place) {
+        return StageBytes.of(
+                settings,
+                settings.role(stage, place),
+                Sharding.of(settings, place),
+                budgets.get(stage));
+    }
+
+    /** Elements of the parameters that a rank computes with in a stage, sharded or not. */
+    public long parameters(int stage, RankPlace place) {
+        StageRole role = settings.role(stage, place);
+        StageScopes scopes = StageScopes.counting(settings, "stage " + stage);
+        return GptMirror.allocate(scopes, settings, role, Sharding.of(settings, place))
+                .all()
+                .stream()
+                .mapToLong(parameter -> parameter.spec().piece().elements())
+                .sum();
+    }
+
+    /**
+     * Bytes of parameters, gradients and moments by the general formula (Rajbhandari et al., arXiv
+     * 1910.02054, section 5.4): each divided by the replicas where ZeRO shards it. Masters of BF16
+     * runs are sharded with the moments and counted as parameters, as they lie.
+     *
+     * @param parameters elements
+     */
+    public List<MemoryUse> formula(long parameters) {
+        int replicas = settings.grid().data() * settings.grid().context();
+        long shard = Math.ceilDiv(parameters, (long) replicas);
+        int zero = settings.zero().stage();
+        long moments = zero >= 1 ? shard : parameters;
+        boolean rounds = settings.precision() == Precision.BF16;
+        long copies = rounds ? DType.BF16.bytes() * (zero >= 3 ? shard : parameters) : 0;
+        long masters =
+                DType.F32.bytes() * (zero >= 3 || (rounds && zero >= 1) ? shard : parameters);
+        return List.of(
+                new MemoryUse(MemoryUse.PARAMETERS, copies + masters),
+                new MemoryUse(
+                        MemoryUse.GRADIENTS, DType.F32.bytes() * (zero >= 2 ? shard : parameters)),
+                new MemoryUse(MemoryUse.OPTIMIZER, 2L * DType.F32.bytes() * moments));
+    }
+
+    /** Device memory that a mirror of a stage will hold; nothing is allocated. */
+    public StageMemory predictedMirrorMemory(int stage, RankPlace place) {
+        StageScopes scopes = StageScopes.counting(settings, "mirror of stage " + stage);
+        GptMirror.allocate(
+                scopes, settings, settings.role(stage, place), Sharding.of(settings, place));
+        return scopes.memory();
+    }
+}

@@ -1,0 +1,148 @@
+package dev.penstock.runtime.model.stage;
+
+import dev.penstock.runtime.model.memory.StageScopes;
+import dev.penstock.runtime.model.parameters.AccumulatorPool;
+import dev.penstock.runtime.model.parameters.GatherPool;
+import dev.penstock.runtime.model.parameters.GroupGradient;
+import dev.penstock.runtime.model.parameters.ParameterGroup;
+import dev.penstock.runtime.model.parameters.ParameterUnits;
+import dev.penstock.runtime.model.parameters.RowPool;
+import dev.penstock.runtime.model.parameters.StageParameters;
+import dev.penstock.runtime.model.shape.Sharding;
+import dev.penstock.runtime.model.shape.ZeroSettings;
+import dev.penstock.schedules.ir.LayerRange;
+import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.RankProgram;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Memory that the stages of a rank use by turns, as much as the rank's programs need at a time.
+ *
+ * @param gathers room for sharded parameters while they are here; null where all have their own
+ * @param accumulators where sharded gradients add up; null where all have their own
+ */
+record RankPools(@Nullable GatherPool gathers, @Nullable AccumulatorPool accumulators) {
+
+    /**
+     * Allocates the pools in the scopes of one of the stages.
+     *
+     * @param programs of the rank, for every kind of pass; empty for any order
+     * @param parameters by stage
+     */
+    static RankPools allocate(
+            StageScopes scopes,
+            ZeroSettings zero,
+            Sharding sharding,
+            List<RankProgram> programs,
+            Map<Integer, StageParameters> parameters) {
+        var needs = new Walk(zero, parameters);
+        if (programs.isEmpty()) {
+            needs.ofAnyOrder();
+        }
+        programs.forEach(needs::run);
+        return new RankPools(
+                sharding.parameters()
+                        ? new GatherPool(new RowPool(scopes.gathered(), "gathered", needs.gathered))
+                        : null,
+                sharding.gradients()
+                        ? new AccumulatorPool(
+                                new RowPool(
+                                        scopes.accumulators(), "accumulator", needs.accumulated))
+                        : null);
+    }
+
+    /**
+     * Follows a program. A gather has its room from its op on; a sum holds its room to the end,
+     * which comes before the next op that has no other.
+     */
+    private static final class Walk {
+        private final ZeroSettings zero;
+        private final Map<Integer, ParameterUnits> units = new HashMap<>();
+        private final Map<Integer, List<RowPool.Kind>> gradients = new HashMap<>();
+        private final RowPool.Needs gathered = new RowPool.Needs();
+        private final RowPool.Needs accumulated = new RowPool.Needs();
+
+        Walk(ZeroSettings zero, Map<Integer, StageParameters> parameters) {
+            this.zero = zero;
+            parameters.forEach(
+                    (stage, of) -> {
+                        units.put(stage, new ParameterUnits(of));
+                        gradients.put(
+                                stage, of.gradients().stream().map(GroupGradient::row).toList());
+                    });
+        }
+
+        void ofAnyOrder() {
+            boolean streamed = zero.residency() == ZeroSettings.Residency.LAYER;
+            var everything = new ArrayList<ParameterGroup>();
+            for (ParameterUnits each : units.values()) {
+                everything.addAll(each.all());
+                each.windows(zero.prefetchLayers()).forEach(this::gathered);
+            }
+            if (!streamed) {
+                gathered(everything);
+            }
+            accumulated(gradients.keySet());
+        }
+
+        void run(RankProgram program) {
+            var here = new LinkedHashSet<ParameterGroup>();
+            var open = new LinkedHashSet<Integer>();
+            for (Op op : program.ops()) {
+                if (op instanceof Op.GatherParameters(int stage, LayerRange layers)) {
+                    here.addAll(groups(stage, layers));
+                    gathered(here);
+                } else if (op instanceof Op.ReleaseParameters(int stage, LayerRange layers)) {
+                    here.removeAll(groups(stage, layers));
+                } else if (op instanceof Op.ReduceGradients(int stage)) {
+                    open.add(stage);
+                    accumulated(open);
+                    open.remove(stage);
+                }
+                for (Op.Compute part : op.computations()) {
+                    compute(part, here);
+                    if (part instanceof Op.InputGradient || part instanceof Op.BackwardWeight) {
+                        open.add(part.stage());
+                        accumulated(open);
+                    }
+                }
+            }
+        }
+
+        /** What no op has gathered comes and goes within the computation. */
+        private void compute(Op.Compute op, Set<ParameterGroup> here) {
+            ParameterUnits stage = units.get(op.stage());
+            if (stage != null && !here.containsAll(stage.all())) {
+                for (Set<ParameterGroup> window : stage.windows(zero.prefetchLayers())) {
+                    var together = new LinkedHashSet<>(here);
+                    together.addAll(window);
+                    gathered(together);
+                }
+            }
+        }
+
+        private List<ParameterGroup> groups(int stage, LayerRange layers) {
+            ParameterUnits of = units.get(stage);
+            return of == null ? List.of() : of.of(layers, true);
+        }
+
+        private void gathered(Collection<ParameterGroup> together) {
+            gathered.together(
+                    together.stream().flatMap(group -> GatherPool.rowsOf(group).stream()).toList());
+        }
+
+        private void accumulated(Collection<Integer> stages) {
+            accumulated.together(
+                    stages.stream()
+                            .flatMap(stage -> gradients.getOrDefault(stage, List.of()).stream())
+                            .toList());
+        }
+    }
+}

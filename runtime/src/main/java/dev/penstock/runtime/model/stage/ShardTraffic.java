@@ -1,0 +1,121 @@
+package dev.penstock.runtime.model.stage;
+
+import dev.penstock.actors.collective.CollectiveForm;
+import dev.penstock.actors.collective.CollectiveKind;
+import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.runtime.model.memory.CountingScope;
+import dev.penstock.runtime.model.memory.StageScopes;
+import dev.penstock.runtime.model.parameters.ParameterAllocator;
+import dev.penstock.runtime.model.parameters.ParameterGroup;
+import dev.penstock.runtime.model.parameters.ParameterUnits;
+import dev.penstock.runtime.model.parameters.StageParameters;
+import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.shape.Sharding;
+import dev.penstock.runtime.model.shape.StageRole;
+import dev.penstock.runtime.model.shape.ZeroSettings;
+import dev.penstock.schedules.ir.LayerRange;
+import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.simulate.ReplicaTraffic;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.Map;
+
+/** What the ops of a rank send to its replicas, known from the model's sizes alone. */
+public final class ShardTraffic implements ReplicaTraffic.SentBytes {
+    private final GptSettings settings;
+    private final RankPlace place;
+    private final Sharding sharding;
+    private final long ringFromBytes;
+    private final Map<Integer, StageParameters> stages = new HashMap<>();
+
+    /** Of replicas that never send round a ring. */
+    public ShardTraffic(GptSettings settings, RankPlace place) {
+        this(settings, place, CollectiveForm.NEVER);
+    }
+
+    /**
+     * @param place of the rank
+     * @param ringFromBytes from which size on replicas send round a ring
+     */
+    public ShardTraffic(GptSettings settings, RankPlace place, long ringFromBytes) {
+        this.settings = settings;
+        this.place = place;
+        this.sharding = Sharding.of(settings, place);
+        this.ringFromBytes = ringFromBytes;
+    }
+
+    @Override
+    public long gather(int stage, LayerRange layers) {
+        return sharding.moments()
+                ? gathered(new ParameterUnits(parameters(stage)).of(layers, true))
+                : 0;
+    }
+
+    @Override
+    public long reduction(int stage) {
+        StageParameters parameters = parameters(stage);
+        long bytes = parameters.groups().stream().mapToLong(this::reduced).sum();
+        StageParameters.Head head = parameters.head();
+        return head == null || head.second() == null
+                ? bytes
+                : bytes + reduced(head.matrix().group());
+    }
+
+    /** The reduced gradients of a stage, as this rank holds them: what goes to its mirror. */
+    public long heldGradients(int stage) {
+        return parameters(stage).groups().stream()
+                .mapToLong(group -> sharding.held(group.elements()).count() * Float.BYTES)
+                .sum();
+    }
+
+    @Override
+    public long computation(Op.Compute op) {
+        if (!sharding.parameters() || settings.zero().residency() != ZeroSettings.Residency.LAYER) {
+            return 0;
+        }
+        var units = new ParameterUnits(parameters(op.stage()));
+        int ahead = settings.zero().prefetchLayers();
+        return switch (op) {
+            case Op.Forward _, Op.Recompute _ -> gathered(units.gathersOf(units.forward(), ahead));
+            case Op.InputGradient _ -> gathered(units.gathersOf(units.backward(), ahead));
+            case Op.BackwardWeight _ -> 0;
+        };
+    }
+
+    private long gathered(Collection<ParameterGroup> groups) {
+        return groups.stream().mapToLong(this::gathered).sum();
+    }
+
+    private long gathered(ParameterGroup group) {
+        int elementBytes = group.readsWeights() ? Float.BYTES : Short.BYTES;
+        return sent(CollectiveKind.ALL_GATHER, group, elementBytes);
+    }
+
+    private long reduced(ParameterGroup group) {
+        return sharding.moments()
+                ? sent(CollectiveKind.REDUCE_SCATTER, group, Float.BYTES)
+                : sent(CollectiveKind.ALL_REDUCE, group, Float.BYTES);
+    }
+
+    private long sent(CollectiveKind kind, ParameterGroup group, int elementBytes) {
+        return CollectiveForm.of(group.elements() * elementBytes, ringFromBytes)
+                .sentBytes(kind, sharding.map(group.elements()), sharding.index(), elementBytes);
+    }
+
+    private StageParameters parameters(int stage) {
+        return stages.computeIfAbsent(
+                stage,
+                _ -> {
+                    StageRole role = settings.role(stage, place);
+                    var scopes = new StageScopes(new CountingScope("prediction"), "traffic");
+                    return StageParameters.allocate(
+                            new ParameterAllocator(
+                                    scopes,
+                                    settings.precision(),
+                                    ParameterAllocator.Use.TRAIN,
+                                    sharding),
+                            settings.shape(role),
+                            role);
+                });
+    }
+}

@@ -1,0 +1,126 @@
+package dev.penstock.runtime.model.stage;
+
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.runtime.model.activations.RecomputedBlocks;
+import dev.penstock.runtime.model.activations.StageStash;
+import dev.penstock.runtime.model.activations.Workspace;
+import dev.penstock.runtime.model.layers.InputTokens;
+import dev.penstock.runtime.model.layers.LossHead;
+import dev.penstock.runtime.model.layers.LossLedger;
+import dev.penstock.runtime.model.layers.NormGradients;
+import dev.penstock.runtime.model.layers.RingBuffers;
+import dev.penstock.runtime.model.memory.Carver;
+import dev.penstock.runtime.model.memory.StageScopes;
+import dev.penstock.runtime.model.parameters.ParameterAllocator;
+import dev.penstock.runtime.model.parameters.StageParameters;
+import dev.penstock.runtime.model.shape.BatchShape;
+import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.shape.ShardShape;
+import dev.penstock.runtime.model.shape.Sharding;
+import dev.penstock.runtime.model.shape.StageBudget;
+import dev.penstock.runtime.model.shape.StageRole;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Everything that a training stage allocates on its device, all of it when the stage is built.
+ *
+ * @param recomputed blocks that share their activations
+ * @param stash what units in flight keep
+ * @param workspaces entry s: scratch of a backward of slice s
+ * @param dQueryKeyValue scratch {@code [B*T, 3d]} of this shard's heads where sequences are not cut
+ * @param ring where sequences lie on several ranks
+ * @param allRows where tensor shards divide rows: room for those of all of them {@code [n, d]}
+ * @param normGradients where tensor shards divide rows: room for {@link NormGradients}
+ * @param logits on the last stage, of the rows of a chunk
+ * @param inputs on the first stage
+ * @param ledger on the last stage
+ */
+record StageBuffers(
+        StageParameters parameters,
+        RecomputedBlocks recomputed,
+        StageStash stash,
+        List<Workspace> workspaces,
+        @Nullable Tensor dQueryKeyValue,
+        @Nullable RingBuffers ring,
+        @Nullable Tensor allRows,
+        @Nullable Tensor normGradients,
+        @Nullable Tensor logits,
+        @Nullable InputTokens inputs,
+        @Nullable LossLedger ledger) {
+
+    static StageBuffers allocate(
+            StageScopes scopes,
+            GptSettings settings,
+            StageRole role,
+            Sharding sharding,
+            StageBudget budget) {
+        ShardShape shape = settings.shape(role);
+        BatchShape batch = settings.batchOfPart();
+        StageParameters parameters =
+                StageParameters.allocate(
+                        new ParameterAllocator(
+                                scopes,
+                                settings.precision(),
+                                ParameterAllocator.Use.TRAIN,
+                                sharding),
+                        shape,
+                        role);
+        RecomputedBlocks recomputed = RecomputedBlocks.allocate(scopes, settings, role, budget);
+        StageStash stash = new StageStash(scopes, settings, role, budget, recomputed);
+        Tensor dQueryKeyValue =
+                batch.sliced()
+                        ? null
+                        : scopes.scratch()
+                                .tensor(
+                                        "gradient of queries, keys and values",
+                                        DType.F32,
+                                        batch.microBatchRows(),
+                                        3 * shape.headColumns());
+        Tensor logits =
+                role.last()
+                        ? LossHead.logitsScratch(
+                                scopes.scratch(), shape, LossHead.logitsRows(shape, batch))
+                        : null;
+        int parts = settings.grid().context();
+        RingBuffers ring =
+                parts == 1 || role.layers() == 0
+                        ? null
+                        : RingBuffers.allocate(scopes.scratch(), shape, batch, parts);
+        return new StageBuffers(
+                parameters,
+                recomputed,
+                stash,
+                workspaces(scopes, settings, role),
+                dQueryKeyValue,
+                ring,
+                shape.sequence() ? allRows(scopes, shape, batch) : null,
+                shape.sequence() ? NormGradients.room(scopes.scratch(), parameters) : null,
+                logits,
+                role.first() ? new InputTokens(scopes.activations(), batch) : null,
+                role.last() ? new LossLedger(scopes.activations(), shape, batch) : null);
+    }
+
+    private static Tensor allRows(StageScopes scopes, ShardShape shape, BatchShape batch) {
+        return scopes.scratch()
+                .tensor("rows of all shards", DType.F32, batch.largestRows(), shape.width());
+    }
+
+    private static List<Workspace> workspaces(
+            StageScopes scopes, GptSettings settings, StageRole role) {
+        BatchShape batch = settings.batchOfPart();
+        Workspace largest =
+                Carver.carve(
+                        scopes.scratch(),
+                        "gradients of a unit",
+                        carver -> Workspace.carve(carver, settings.shape(role), batch, role));
+        List<Workspace> workspaces = new ArrayList<>();
+        for (int s = 0; s < batch.slices(); s++) {
+            int rows = batch.rows(s);
+            workspaces.add(largest.first(rows, settings.shape(role).ownRows(rows)));
+        }
+        return List.copyOf(workspaces);
+    }
+}

@@ -1,0 +1,139 @@
+package dev.penstock.runtime.model.stage;
+
+import dev.penstock.actors.collective.Collective;
+import dev.penstock.actors.collective.CollectiveGroup;
+import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.SharedGradient;
+import dev.penstock.actors.spi.TensorNorm;
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.runtime.model.parameters.AccumulatorPool;
+import dev.penstock.runtime.model.parameters.GradientReducer;
+import dev.penstock.runtime.model.parameters.GroupGradient;
+import dev.penstock.runtime.model.parameters.Parameter;
+import dev.penstock.runtime.model.parameters.StageParameters;
+import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.shape.Sharding;
+import dev.penstock.runtime.model.shape.StageRole;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The gradients of a stage between its last backward and the next step. A tied matrix has a part
+ * from the embedding and one from the head: two stages exchange them, a single stage adds them
+ * here, each after its sum over replicas.
+ */
+final class StageGradients {
+    private final Kernels kernels;
+    private final Sharding sharding;
+    private final List<Parameter> counted;
+    private final List<GroupGradient> all;
+    private final List<SharedGradient> shared;
+    private final @Nullable GroupGradient tiedHere;
+    private final @Nullable GroupGradient headPart;
+    private final @Nullable AccumulatorPool pool;
+    private boolean used;
+
+    /**
+     * @param pool where backwards add, of gradients that are sharded
+     */
+    StageGradients(
+            Kernels kernels,
+            StageParameters parameters,
+            Sharding sharding,
+            GptSettings settings,
+            StageRole role,
+            @Nullable AccumulatorPool pool) {
+        this.kernels = kernels;
+        this.pool = pool;
+        this.sharding = sharding;
+        counted = parameters.counted();
+        Parameter table = settings.shape().tied() ? parameters.tokenTable() : null;
+        StageParameters.Head head = parameters.head();
+        boolean alone = role.first() && role.last();
+        tiedHere = alone && table != null ? table.group().trained().gradient() : null;
+        headPart = head == null ? null : head.second();
+        shared =
+                alone || table == null || !table.isHeld()
+                        ? List.of()
+                        : List.of(sharedBetween(settings.partition().stages(), table));
+        all = parameters.gradients();
+    }
+
+    private static SharedGradient sharedBetween(int stages, Parameter parameter) {
+        return new SharedGradient(
+                parameter.name(), List.of(0, stages - 1), parameter.heldGradient());
+    }
+
+    /** Sharers hold the same part of it. */
+    List<SharedGradient> shared() {
+        return shared;
+    }
+
+    /** Before a backward adds, or a sum begins: finds room. */
+    void open(CollectiveGroup replicas) {
+        if (pool != null) {
+            pool.open(all, replicas);
+        }
+    }
+
+    /** Begins to sum with replicas. */
+    Collective reduce(CollectiveGroup replicas) {
+        open(replicas);
+        Collective sum =
+                GradientReducer.reduce(
+                        all.stream().map(gradient -> gradient.reduction(kernels, pool)).toList(),
+                        replicas);
+        if (pool != null) {
+            pool.underWay(sum);
+        }
+        return sum;
+    }
+
+    /** Before a step's backwards: zeroes what a step that was abandoned left behind. */
+    void begin() {
+        if (used) {
+            all.forEach(gradient -> gradient.zero(kernels, pool));
+        }
+        if (pool != null) {
+            pool.forgetSums();
+        }
+        used = true;
+    }
+
+    /** Somebody else put gradients here: they are the optimizer's, or the next step zeroes them. */
+    void given() {
+        used = true;
+    }
+
+    /** After a step's backwards: the embedding's part plus the head's. */
+    void complete() {
+        if (tiedHere != null && headPart != null) {
+            kernels.add(headPart.part(), tiedHere.part());
+        }
+    }
+
+    /** After the optimizer, which zeroes the gradients that it used. */
+    void end() {
+        if (headPart != null) {
+            kernels.zero(headPart.part());
+        }
+        all.forEach(gradient -> gradient.end(kernels));
+        used = false;
+    }
+
+    /** Of this rank's own parts, whoever holds the rest: the same sums whatever is sharded. */
+    List<TensorNorm> norms() {
+        return counted.stream()
+                .filter(p -> p.own().count() > 0)
+                .map(p -> new TensorNorm(p.name(), kernels.squaredNorm(p.ownGradient())))
+                .toList();
+    }
+
+    List<NamedTensor> tensors() {
+        return sharding.speaks()
+                ? counted.stream()
+                        .map(p -> new NamedTensor(p.name(), p.piece(), p.heldGradient()))
+                        .toList()
+                : List.of();
+    }
+}

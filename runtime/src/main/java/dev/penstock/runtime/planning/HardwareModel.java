@@ -1,0 +1,178 @@
+package dev.penstock.runtime.planning;
+
+import dev.penstock.runtime.config.BadInputException;
+import dev.penstock.runtime.config.ConfigException;
+import dev.penstock.runtime.config.HardwareConfig;
+import dev.penstock.runtime.config.HardwareLoader;
+import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.plan.slices.HardwareSliceCost;
+import dev.penstock.schedules.plan.work.HardwareCosts;
+import dev.penstock.schedules.plan.work.Layout;
+import dev.penstock.schedules.plan.work.ModelShape;
+import dev.penstock.schedules.plan.work.PlanChoice;
+import dev.penstock.schedules.plan.work.PlanRequest;
+import dev.penstock.schedules.plan.work.ZeroStage;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Costs of an order on a cluster: one device per rank, one sequence per micro-batch, the model's
+ * blocks divided evenly among the stages.
+ */
+public final class HardwareModel {
+    private HardwareModel() {}
+
+    /**
+     * @throws BadInputException with everything that is wrong
+     */
+    public static HardwareCosts of(Path clusterFile, String modelText, Schedule schedule) {
+        List<String> problems = new ArrayList<>();
+        PipelineShape shape = schedule.shape();
+        Optional<HardwareConfig> cluster = cluster(clusterFile, shape.ranks(), problems);
+        Optional<ModelShape> model = new PlannedModel(problems).read(modelText);
+        requireNone(problems);
+        ModelShape trained = model.orElseThrow();
+        PlanRequest request = request(cluster.orElseThrow(), trained, shape);
+        var choice =
+                new PlanChoice(
+                        new Layout(shape.ranks(), 1, 1),
+                        ZeroStage.NONE,
+                        schedule.name(),
+                        shape.chunks(),
+                        shape.microBatches(),
+                        trained.tokens(shape.sliceLengths()),
+                        false);
+        return HardwareCosts.of(
+                request, choice, trained.evenPartition(shape.stages()), schedule.placement());
+    }
+
+    /**
+     * Costs of a configuration's order as its run has it: its shards, replicas, what these divide
+     * and when they gather and sum it, its batch, its cut into stages and the blocks that it runs
+     * again.
+     *
+     * @param modelText another model than the configuration's
+     * @throws BadInputException with everything that is wrong
+     */
+    public static HardwareCosts of(
+            Path clusterFile, Optional<String> modelText, Schedule schedule, RunConfig run) {
+        List<String> problems = new ArrayList<>();
+        PipelineShape shape = schedule.shape();
+        var layout = new Layout(shape.ranks(), run.grid().tensor(), run.grid().data());
+        Optional<HardwareConfig> cluster = cluster(clusterFile, layout.devices(), problems);
+        if (run.grid().context() > 1) {
+            problems.add(
+                    "--hardware: expected a configuration without parts of a context, whose rings it does not know, got parallel.context = %d; try --profile with a run of it"
+                            .formatted(run.grid().context()));
+        }
+        Optional<ModelShape> model =
+                modelText.isPresent()
+                        ? new PlannedModel(problems).read(modelText.get())
+                        : Optional.of(PlannedModel.of(run));
+        requireNone(problems);
+        ModelShape trained = model.orElseThrow();
+        HardwareConfig devices = cluster.orElseThrow();
+        var choice =
+                new PlanChoice(
+                        layout,
+                        zero(run),
+                        schedule.name(),
+                        shape.chunks(),
+                        shape.microBatches(),
+                        trained.tokens(shape.sliceLengths()),
+                        run.schedule().recompute().units());
+        return HardwareCosts.ofRun(
+                new PlanRequest(
+                        trained,
+                        devices.trainingBytes(),
+                        devices.cluster(),
+                        run.batch().sequences()),
+                choice,
+                run.pipeline()
+                        .partition()
+                        .filter(_ -> modelText.isEmpty())
+                        .orElse(trained.evenPartition(shape.stages())),
+                schedule,
+                run.schedule().recompute().blocks(trained.layers()),
+                run.parallel().sequence() ? layout.tensor() : 1);
+    }
+
+    /** Of what replicas divide; one alone has nobody to divide it with. */
+    private static ZeroStage zero(RunConfig run) {
+        return Stream.of(ZeroStage.values())
+                .filter(_ -> run.grid().data() > 1)
+                .filter(stage -> stage.number() == run.parallel().zeroStage())
+                .findFirst()
+                .orElse(ZeroStage.NONE);
+    }
+
+    /**
+     * The model alone.
+     *
+     * @param tokens of a sequence; null for the model's
+     */
+    public static ModelShape shape(String modelText, @Nullable Integer tokens) {
+        List<String> problems = new ArrayList<>();
+        Optional<ModelShape> model = new PlannedModel(problems).read(modelText);
+        if (tokens != null && tokens < 1) {
+            problems.add("--tokens: expected 1 or more, got " + tokens);
+        }
+        requireNone(problems);
+        return tokens == null ? model.orElseThrow() : model.orElseThrow().withSequence(tokens);
+    }
+
+    /** What slices of one sequence cost on the slowest device. */
+    public static SliceTimes sliceTimes(Path clusterFile, ModelShape model, PipelineShape shape) {
+        return sliceTimes(clusterFile, model, shape, 1);
+    }
+
+    /** What slices of so many sequences cost on the slowest device. */
+    public static SliceTimes sliceTimes(
+            Path clusterFile, ModelShape model, PipelineShape shape, int sequences) {
+        List<String> problems = new ArrayList<>();
+        Optional<HardwareConfig> cluster = cluster(clusterFile, shape.ranks(), problems);
+        requireNone(problems);
+        return new SliceTimes(
+                HardwareSliceCost.of(
+                        request(cluster.orElseThrow(), model, shape),
+                        new Layout(shape.ranks(), 1, 1),
+                        model.evenPartition(shape.stages()),
+                        sequences),
+                model.sequence(),
+                "times follow from the hardware's rates: nothing was fitted");
+    }
+
+    private static Optional<HardwareConfig> cluster(Path file, int ranks, List<String> problems) {
+        try {
+            HardwareConfig cluster = HardwareLoader.load(file);
+            int devices = cluster.cluster().devices();
+            if (devices < ranks) {
+                problems.add(
+                        "--hardware: expected at least %d devices, one per rank, got %d"
+                                .formatted(ranks, devices));
+            }
+            return Optional.of(cluster);
+        } catch (ConfigException e) {
+            e.problems().forEach(problem -> problems.add(problem.toString()));
+            return Optional.empty();
+        }
+    }
+
+    private static PlanRequest request(
+            HardwareConfig cluster, ModelShape model, PipelineShape shape) {
+        return new PlanRequest(
+                model, cluster.trainingBytes(), cluster.cluster(), shape.microBatches());
+    }
+
+    private static void requireNone(List<String> problems) {
+        if (!problems.isEmpty()) {
+            throw new BadInputException(String.join("\n", problems));
+        }
+    }
+}

@@ -1,0 +1,139 @@
+package dev.penstock.runtime.planning;
+
+import dev.penstock.actors.collective.CollectiveForm;
+import dev.penstock.actors.spi.RankGrid;
+import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.RunSteps;
+import dev.penstock.actors.spi.StepTraffic;
+import dev.penstock.actors.spi.Timeouts;
+import dev.penstock.runtime.config.DeviceSection;
+import dev.penstock.runtime.launch.ConfiguredModel;
+import dev.penstock.runtime.launch.PlannedTraffic;
+import dev.penstock.runtime.model.shape.BatchShape;
+import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.shape.GptShape;
+import dev.penstock.runtime.model.shape.Precision;
+import dev.penstock.runtime.model.shape.StagePartition;
+import dev.penstock.runtime.model.shape.ZeroSettings;
+import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.lower.Lowering;
+import dev.penstock.schedules.lower.LoweringOptions;
+import dev.penstock.schedules.plan.Plan;
+import dev.penstock.schedules.plan.work.PlanChoice;
+import dev.penstock.schedules.plan.work.PlanRequest;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+
+/**
+ * What ranks would send to each other in a run of a plan: of its configuration with all other keys
+ * at their defaults, in float32.
+ */
+public final class PlanTraffic {
+    private PlanTraffic() {}
+
+    /**
+     * Bytes in a training step, by use; entry r is rank r's.
+     *
+     * @throws IllegalArgumentException if no run can be cut like this, or its tensors are too large
+     *     for one
+     */
+    public static List<StepTraffic> of(PlanRequest request, Plan plan) {
+        PlanChoice choice = plan.choice();
+        var grid =
+                new RankGrid(
+                        choice.layout().pipeline(),
+                        choice.layout().tensor(),
+                        1,
+                        choice.layout().data());
+        ZeroSettings zero = zero(choice);
+        Schedule training = training(request, choice, zero);
+        var run =
+                new RunPlan(
+                        "planned",
+                        "",
+                        training,
+                        training,
+                        grid,
+                        Map.of(),
+                        new RunSteps(0, 1, 0, 0, 0, 0),
+                        Timeouts.DEFAULT,
+                        false,
+                        zero.stage() == 0,
+                        CollectiveForm.NEVER);
+        GptSettings model = model(request, plan, grid, zero);
+        try {
+            return new PlannedTraffic(run, model, Collections.nCopies(grid.ranks(), 0))
+                    .ofAllRanks();
+        } catch (ArithmeticException e) {
+            throw new IllegalArgumentException(
+                    "a rank would hold tensors of more than 2^31 elements, which no run does", e);
+        }
+    }
+
+    /** As plans count: blocks come one by one, and gradients do not pile up. */
+    private static ZeroSettings zero(PlanChoice choice) {
+        return new ZeroSettings(
+                choice.zero().number(),
+                choice.zero().dividesParameters()
+                        ? ZeroSettings.Residency.LAYER
+                        : ZeroSettings.OFF.residency(),
+                ZeroSettings.OFF.prefetchLayers(),
+                choice.zero().dividesGradients()
+                        ? ZeroSettings.Reduction.PER_MICRO_BATCH
+                        : ZeroSettings.Reduction.PER_STEP,
+                Optional.empty());
+    }
+
+    private static Schedule training(PlanRequest request, PlanChoice choice, ZeroSettings zero) {
+        int last = choice.stages() - 1;
+        boolean shares = request.model().tied() && last > 0;
+        LoweringOptions options =
+                zero.lowering(
+                        LoweringOptions.plain()
+                                .withSharedGroups(shares ? List.of(List.of(0, last)) : List.of()),
+                        choice.layout().data());
+        var shape =
+                new PipelineShape(
+                        choice.layout().pipeline(),
+                        choice.chunks(),
+                        choice.microBatches(),
+                        choice.sliceLengths());
+        return Lowering.lower(
+                Generators.generate(choice.kind(), shape),
+                choice.recompute() ? options.withRecompute() : options);
+    }
+
+    private static GptSettings model(
+            PlanRequest request, Plan plan, RankGrid grid, ZeroSettings zero) {
+        PlanChoice choice = plan.choice();
+        var shape =
+                new GptShape(
+                        request.model().vocabulary(),
+                        request.model().sequence(),
+                        request.model().width(),
+                        request.model().layers(),
+                        request.model().heads(),
+                        request.model().tied());
+        var batch =
+                new BatchShape(
+                        request.batch() / choice.layout().data() / choice.microBatches(),
+                        choice.microBatches(),
+                        choice.sliceLengths(),
+                        DeviceSection.REDUCTION_BLOCK);
+        return new GptSettings(
+                shape,
+                StagePartition.given(shape, plan.partition()),
+                batch,
+                Precision.FLOAT32,
+                ConfiguredModel.anyOptimizer(),
+                0,
+                Set.of(),
+                grid,
+                zero);
+    }
+}

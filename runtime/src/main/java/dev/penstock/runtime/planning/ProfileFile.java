@@ -1,0 +1,36 @@
+package dev.penstock.runtime.planning;
+
+import dev.penstock.runtime.config.BadInputException;
+import dev.penstock.schedules.simulate.InvalidCostsException;
+import dev.penstock.schedules.simulate.ProfileCosts;
+import dev.penstock.schedules.simulate.ProfileText;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** Reads the times that a run left behind. */
+public final class ProfileFile {
+    private static final String NAME = "profile.txt";
+
+    private ProfileFile() {}
+
+    /**
+     * @param path of the file, or of its run's directory
+     * @throws BadInputException with everything that is wrong with it
+     */
+    public static ProfileCosts read(Path path) {
+        Path file = Files.isDirectory(path) ? path.resolve(NAME) : path;
+        try {
+            return ProfileText.parse(Files.readString(file));
+        } catch (IOException e) {
+            throw new BadInputException(
+                    "expected the profile of a run, got %s (%s); try the directory of a run that has ended"
+                            .formatted(file, e.getClass().getSimpleName()));
+        } catch (InvalidCostsException e) {
+            throw new BadInputException(
+                    e.problems().stream()
+                            .map(problem -> "\n  %s, %s".formatted(file, problem))
+                            .reduce(file + " is no profile", String::concat));
+        }
+    }
+}

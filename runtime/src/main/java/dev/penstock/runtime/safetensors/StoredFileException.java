@@ -1,0 +1,46 @@
+package dev.penstock.runtime.safetensors;
+
+import java.nio.file.AccessDeniedException;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A checkpoint or weights file that cannot be read, written or used. The message names the file.
+ */
+public final class StoredFileException extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+
+    @SuppressWarnings("serial") // the platform's paths are not serializable; nor do we ship these
+    private final transient Path path;
+
+    /**
+     * @param path the file or directory at fault
+     * @param problem what was expected, what was found, what to try
+     */
+    public StoredFileException(Path path, String problem) {
+        this(path, problem, null);
+    }
+
+    /** As above, with the failure that led here. */
+    public StoredFileException(Path path, String problem, @Nullable Throwable cause) {
+        super(path + ": " + problem, cause);
+        this.path = path;
+    }
+
+    /** An input or output error, put in words. */
+    public static StoredFileException of(Path path, String doing, Exception cause) {
+        String reason =
+                switch (cause) {
+                    case NoSuchFileException missing -> "no such file (" + missing.getFile() + ")";
+                    case AccessDeniedException denied -> "no permission (" + denied.getFile() + ")";
+                    default -> cause.getMessage() == null ? cause.toString() : cause.getMessage();
+                };
+        return new StoredFileException(path, "cannot " + doing + ": " + reason, cause);
+    }
+
+    /** The file or directory at fault. */
+    public Path path() {
+        return path;
+    }
+}

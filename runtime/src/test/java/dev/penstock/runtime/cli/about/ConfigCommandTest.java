@@ -1,0 +1,146 @@
+package dev.penstock.runtime.cli.about;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import dev.penstock.runtime.cli.Cli;
+import dev.penstock.runtime.cli.command.ExitCode;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class ConfigCommandTest {
+    private static final JsonMapper JSON = JsonMapper.builder().build();
+
+    @TempDir Path folder;
+
+    private String good = "";
+    private String bad = "";
+
+    @BeforeEach
+    void files() throws IOException {
+        Files.writeString(folder.resolve("corpus.txt"), "to be or not to be ".repeat(1000));
+        good = write("good.conf", "data.source = corpus.txt");
+        bad = write("bad.conf", "data.source = corpus.txt\nmodel.widht = 1\nrun.steps = 0\n");
+    }
+
+    @Test
+    void checkPrintsTheWholeConfiguration() {
+        Cli check = Cli.run("config", "check", good, "--set", "model.width=128");
+
+        assertThat(check.exitCode()).isEqualTo(ExitCode.OK);
+        assertThat(check.out()).contains("  width = 128\n", "  reduction-block = 128\n");
+        assertThat(check.err()).contains("no problems");
+    }
+
+    @Test
+    void checkTellsAllProblemsAndNoTrace() {
+        Cli check = Cli.run("config", "check", bad, "--set", "schedule.kind=gpip");
+
+        assertThat(check.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(check.out()).isEmpty();
+        assertThat(check.err())
+                .startsWith("penstock: 3 problems")
+                .contains("bad.conf:2: model.widht", "bad.conf:3: run.steps")
+                .contains("--set schedule.kind=gpip: schedule.kind")
+                .doesNotContain("at dev.penstock");
+    }
+
+    @Test
+    void checkTellsProblemsOfOrderAndDataTogether() throws IOException {
+        Files.writeString(folder.resolve("short.txt"), "to be");
+        Files.writeString(folder.resolve("order.txt"), "ranks: 2\nmicro-batches: 8\nrank 0: 0B0\n");
+        String config = write("two.conf", "data.source = short.txt\nschedule.file = order.txt\n");
+
+        Cli check = Cli.run("config", "check", config);
+
+        assertThat(check.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(check.err())
+                .contains("two.conf:1: data.source", "order.txt:3: ", "rank 1")
+                .doesNotContain("at dev.penstock");
+    }
+
+    @Test
+    void checkTellsWhatDoesNotFitInMemory() {
+        Cli check = Cli.run("config", "check", good, "--set", "device.memory-limit=1 MiB");
+
+        assertThat(check.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(check.err()).contains("--set device.memory-limit=1 MiB: device.memory-limit");
+    }
+
+    @Test
+    void checkAnswersProgramsInJson() throws IOException {
+        JsonNode answer = JSON.readTree(Cli.run("config", "check", good, "--json").out());
+
+        assertThat(answer.get("ok").asBoolean()).isTrue();
+        assertThat(answer.get("resolved").asText()).contains("width = 256");
+    }
+
+    /** A micro-batch's activations go out of every stage but the last; replicas sum gradients. */
+    @Test
+    void checkPredictsWhatRanksSend() throws IOException {
+        JsonNode sent =
+                JSON.readTree(
+                                Cli.run(
+                                                "config",
+                                                "check",
+                                                good,
+                                                "--json",
+                                                "--set",
+                                                "pipeline.stages=2",
+                                                "--set",
+                                                "batch={sequences=8, micro-batches=4}",
+                                                "--set",
+                                                "model={context=32, width=64, heads=2}",
+                                                "--set",
+                                                "parallel.data=2")
+                                        .out())
+                        .get("sentBytes");
+
+        assertThat(sent).hasSize(4);
+        long ofReplica = 8L / 2 * 32 * 64 * 4;
+        assertThat(sent.get(0).get("activations").asLong()).isEqualTo(ofReplica);
+        assertThat(sent.get(1).get("activations").asLong()).isZero();
+        assertThat(sent.get(3).get("activation gradients").asLong()).isEqualTo(ofReplica);
+        assertThat(sent.get(2).get("gradient sums").asLong()).isPositive();
+        assertThat(sent.get(2).get("tensor sums").asLong()).isZero();
+    }
+
+    @Test
+    void checkTellsProblemsInJson() throws IOException {
+        Cli check = Cli.run("config", "check", bad, "--json");
+        JsonNode answer = JSON.readTree(check.out());
+
+        assertThat(check.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(answer.get("ok").asBoolean()).isFalse();
+        assertThat(answer.get("problems")).hasSize(2);
+        assertThat(answer.at("/problems/0/line").asInt()).isEqualTo(2);
+        assertThat(answer.at("/problems/0/key").asText()).isEqualTo("model.widht");
+    }
+
+    @Test
+    void aMissingFileIsBadInput() {
+        Cli check = Cli.run("config", "check", folder.resolve("nowhere.conf").toString());
+
+        assertThat(check.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(check.err()).contains("nowhere.conf: expected a configuration file");
+    }
+
+    @Test
+    void keysListsEveryKeyWithItsMeaning() {
+        Cli keys = Cli.run("config", "keys");
+
+        assertThat(keys.exitCode()).isEqualTo(ExitCode.OK);
+        assertThat(keys.out())
+                .contains("# transformer blocks (an integer, at least 1)\n  layers = 4")
+                .contains("data-plane {");
+    }
+
+    private String write(String name, String text) throws IOException {
+        return Files.writeString(folder.resolve(name), text).toString();
+    }
+}

@@ -1,0 +1,148 @@
+package dev.penstock.runtime.cli.checkpoint;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.runtime.checkpoint.CheckpointFolders;
+import dev.penstock.runtime.checkpoint.CheckpointReader;
+import dev.penstock.runtime.checkpoint.SavedCheckpoint;
+import dev.penstock.runtime.cli.Cli;
+import dev.penstock.runtime.cli.SavedRun;
+import dev.penstock.runtime.cli.Trained;
+import dev.penstock.runtime.cli.Training;
+import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.runtime.safetensors.TensorFacts;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class CheckpointConvertCommandTest {
+    @TempDir Path folder;
+
+    @Test
+    void anotherLayoutHoldsTheSameBits() {
+        Path run = folder.resolve("run");
+        SavedRun.write(run, 100);
+
+        Cli two = convert("run", "two", "--partition", "1,0");
+        Cli one = convert("two", "one", "--whole");
+
+        assertThat(two.out()).contains("step-000100", "2 files", "read back: equal");
+        assertThat(one.out()).contains("stage-0.safetensors");
+        assertSameState(run, folder.resolve("two"));
+        assertSameState(run, folder.resolve("one"));
+        assertThat(checkpoint(folder.resolve("two")).manifest().seed()).isEqualTo(42);
+        assertThat(Cli.run("checkpoint", "inspect", folder.resolve("two").toString()).out())
+                .contains("stage-0.safetensors, 42 tensors", "stage-1.safetensors, 6 tensors");
+    }
+
+    @Test
+    void huggingFaceAndBackIsTheSameBits() throws IOException {
+        SavedRun.write(folder.resolve("run"), 100);
+
+        convert("run", "gpt", "--format", "huggingface");
+        convert("gpt", "back", "--stages", "1");
+        convert("back", "again", "--format", "huggingface");
+
+        assertThat(folder.resolve("again/model.safetensors"))
+                .hasSameBinaryContentAs(folder.resolve("gpt/model.safetensors"));
+        assertThat(folder.resolve("again/config.json"))
+                .hasSameBinaryContentAs(folder.resolve("gpt/config.json"));
+        SavedCheckpoint back = checkpoint(folder.resolve("back"));
+        assertThat(back.step()).isZero();
+        try (CheckpointReader reader = back.read();
+                Arena arena = Arena.ofConfined()) {
+            assertThat(reader.read("optimizer.v.wpe.weight", arena).orElseThrow().toFloats())
+                    .containsOnly(0);
+        }
+    }
+
+    @Test
+    void nothingIsReplaced() {
+        SavedRun.write(folder.resolve("run"), 100);
+        convert("run", "one", "--whole");
+        convert("run", "gpt", "--format", "huggingface");
+
+        Cli again = Cli.run("checkpoint", "convert", in("run"), in("one"), "--stages", "1");
+        Cli weights =
+                Cli.run("checkpoint", "convert", in("run"), in("gpt"), "--format", "huggingface");
+
+        assertThat(again.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(again.err()).contains("step-000100", "expected no such checkpoint yet");
+        assertThat(weights.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(weights.err()).contains("config.json", "try another");
+    }
+
+    @Test
+    void whatCannotBeSaysWhy() throws IOException {
+        SavedRun.write(folder.resolve("run"), 100);
+        Files.writeString(folder.resolve("text"), "no model");
+
+        Cli layers = Cli.run("checkpoint", "convert", in("run"), in("x"), "--partition", "1,1");
+        Cli text = Cli.run("checkpoint", "convert", in("text"), in("x"), "--whole");
+        Cli nothing = Cli.run("checkpoint", "convert", in("nothing"), in("x"), "--whole");
+        Cli file = Cli.run("checkpoint", "convert", in("run"), in("text"), "--whole");
+
+        assertThat(layers.err()).contains("--partition");
+        assertThat(text.err()).contains("not a safetensors file");
+        assertThat(nothing.err()).contains("no checkpoint here");
+        assertThat(file.err()).contains("make the folder");
+        for (Cli each : new Cli[] {layers, text, nothing, file}) {
+            assertThat(each.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+            assertThat(each.err().lines()).hasSize(1);
+        }
+        assertThat(folder.resolve("x")).doesNotExist();
+    }
+
+    /** Both ways into training: with the optimizer's state, and with the weights alone. */
+    @Test
+    void aConvertedRunGoesOn() throws IOException {
+        Trained whole = Training.onText(folder.resolve("whole")).complete();
+        Path converted = folder.resolve("moved/run");
+        Path saved = whole.directory().resolve("checkpoints/step-000008");
+        convert(saved.toString(), converted.toString(), "--whole");
+
+        Trained resumed = Training.onText(folder.resolve("moved")).resume().complete();
+        Trained begun =
+                Training.onText(folder.resolve("begun")).init(saved).set("run.steps=1").complete();
+
+        assertThat(resumed.lossBits()).isEqualTo(whole.lossBits().subList(8, 12));
+        assertThat(begun.lossBits()).hasSize(1);
+        assertThat(begun.lossBits().getFirst()).isNotEqualTo(whole.lossBits().getFirst());
+    }
+
+    private Cli convert(String from, String to, String... form) {
+        String[] arguments = new String[4 + form.length];
+        arguments[0] = "checkpoint";
+        arguments[1] = "convert";
+        arguments[2] = in(from);
+        arguments[3] = in(to);
+        System.arraycopy(form, 0, arguments, 4, form.length);
+        Cli cli = Cli.run(arguments);
+        assertThat(cli.exitCode()).as(cli.err()).isEqualTo(ExitCode.OK);
+        return cli;
+    }
+
+    private String in(String name) {
+        return folder.resolve(name).toString();
+    }
+
+    private static SavedCheckpoint checkpoint(Path run) {
+        return CheckpointFolders.find(run, _ -> {});
+    }
+
+    private static void assertSameState(Path run, Path other) {
+        try (CheckpointReader one = checkpoint(run).read();
+                CheckpointReader two = checkpoint(other).read();
+                Arena arena = Arena.ofConfined()) {
+            assertThat(two.tensors()).hasSameSizeAs(one.tensors());
+            for (TensorFacts each : one.tensors()) {
+                var before = one.read(each.name(), arena).orElseThrow();
+                var after = two.read(each.name(), arena).orElseThrow();
+                assertThat(after.data().mismatch(before.data())).as(each.name()).isEqualTo(-1);
+            }
+        }
+    }
+}

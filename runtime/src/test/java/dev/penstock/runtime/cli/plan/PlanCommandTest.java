@@ -1,0 +1,307 @@
+package dev.penstock.runtime.cli.plan;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.withinPercentage;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import dev.penstock.runtime.cli.Cli;
+import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.runtime.config.ConfigLoader;
+import dev.penstock.runtime.config.RunConfig;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class PlanCommandTest {
+    private static final String LAPTOPS = "../sample-configs/hardware/4-laptops.conf";
+    private static final String SMALL = "layers=4,width=256,heads=4,vocabulary=256,sequence=256";
+    private static final JsonMapper JSON = JsonMapper.builder().build();
+
+    @TempDir Path folder;
+
+    private static Cli plan(String... arguments) {
+        String[] all = new String[arguments.length + 1];
+        all[0] = "plan";
+        System.arraycopy(arguments, 0, all, 1, arguments.length);
+        return Cli.run(all);
+    }
+
+    @Test
+    void printsRankedPlansTheirReasonsAndASnippet() {
+        Cli plan = plan("--hardware", LAPTOPS, "--model", SMALL, "--batch", "4", "--top", "3");
+
+        assertThat(plan.err()).isEmpty();
+        assertThat(plan.exitCode()).isEqualTo(ExitCode.OK);
+        assertThat(plan.out())
+                .contains("on 4 laptops (4 devices), 4 sequences of 256 tokens a step")
+                .containsPattern("(?m)^ 1 +[0-9.]+ m?s")
+                .containsPattern("(?m)^ 3 +[0-9.]+ m?s")
+                .contains(
+                        "The runner-up, ", "pipeline {", "partition = [", "schedule {", "batch {");
+    }
+
+    @Test
+    void answersProgramsInJson() throws IOException {
+        Cli plan = plan("--hardware", LAPTOPS, "--model", SMALL, "--batch=4", "--top=2", "--json");
+        JsonNode answer = JSON.readTree(plan.out());
+
+        assertThat(answer.get("plans")).hasSize(2);
+        JsonNode first = answer.at("/plans/0");
+        assertThat(first.get("stepNanos").asLong())
+                .isPositive()
+                .isLessThanOrEqualTo(answer.at("/plans/1/stepNanos").asLong());
+        int layers = 0;
+        for (JsonNode blocks : first.get("partition")) {
+            layers += blocks.asInt();
+        }
+        assertThat(layers).isEqualTo(4);
+        assertThat(answer.get("complete").asBoolean()).isTrue();
+        assertThat(answer.get("explanation")).isNotEmpty();
+        assertThat(answer.get("config").asText()).contains("kind = " + first.get("kind").asText());
+        for (JsonNode rank : first.get("memory")) {
+            assertThat(rank.get("state").asLong()).isLessThan(rank.get("capacity").asLong());
+        }
+    }
+
+    @Test
+    void theSnippetIsWhatARunTakes() throws IOException {
+        Cli plan = plan("--hardware", LAPTOPS, "--model", SMALL, "--batch=8", "--top=1", "--json");
+        JsonNode answer = JSON.readTree(plan.out());
+
+        RunConfig config = ConfigLoader.load(run(answer), List.of());
+
+        JsonNode first = answer.at("/plans/0");
+        assertThat(config.schedule().kind().word()).isEqualTo(first.get("kind").asText());
+        assertThat(config.pipeline().stages()).isEqualTo(first.get("pipeline").asInt());
+        assertThat(config.pipeline().partition().orElseThrow())
+                .hasSameSizeAs(first.get("partition"));
+        assertThat(config.batch().microBatches()).isEqualTo(first.get("microBatches").asInt());
+    }
+
+    /** Links so fast that replicas pay, and so little memory that they divide what they hold. */
+    @Test
+    void theSnippetHasReplicasShardsAndZeroAsTheyWerePlanned() throws IOException {
+        Path rack =
+                Files.writeString(
+                        folder.resolve("rack.conf"),
+                        """
+                        nodes = [{ name = rack, count = 1, devices = 8, memory = 60 MiB,
+                                   peak-tflops = 0.01, memory-bandwidth = 50 GB,
+                                   link-bandwidth = 400 GB, link-latency = 1 us }]
+                        """);
+        Cli plan = plan("--hardware=" + rack, "--model", SMALL, "--batch=8", "--top=1", "--json");
+        assertThat(plan.err()).isEmpty();
+        JsonNode answer = JSON.readTree(plan.out());
+        JsonNode first = answer.at("/plans/0");
+        assertThat(first.get("data").asInt()).isGreaterThan(1);
+
+        Path run = run(answer);
+        RunConfig config = ConfigLoader.load(run, List.of());
+
+        assertThat(config.grid().data()).isEqualTo(first.get("data").asInt());
+        assertThat(config.grid().tensor()).isEqualTo(first.get("tensor").asInt());
+        assertThat(config.parallel().zeroStage()).isEqualTo(first.get("zeroStage").asInt());
+        assertThat(config.batch().sequences()).isEqualTo(8);
+        assertThat(config.microBatchesOfReplica()).isEqualTo(first.get("microBatches").asInt());
+
+        JsonNode sent = answer.get("sentBytes");
+        assertThat(sent).hasSize(config.grid().ranks());
+        assertThat(sent.at("/0/gradient sums").asLong()).isPositive();
+        Cli check =
+                Cli.run(
+                        "config",
+                        "check",
+                        run.toString(),
+                        "--json",
+                        "--set=model={layers=4, width=256, heads=4, vocabulary=256, context=256}");
+        assertThat(JSON.readTree(check.out()).get("sentBytes")).isEqualTo(sent);
+    }
+
+    @Test
+    void tellsWhatRanksWouldSend() {
+        Cli plan = plan("--hardware", LAPTOPS, "--model", SMALL, "--batch=8", "--top=1");
+
+        assertThat(plan.out())
+                .contains("# bytes that ranks send in a training step:")
+                .containsPattern("#   ranks? [0-9-, ]+: activations [0-9.]+ MiB");
+    }
+
+    private Path run(JsonNode answer) throws IOException {
+        Path quickstart = Path.of("../sample-configs/quickstart.conf").toAbsolutePath().normalize();
+        return Files.writeString(
+                folder.resolve("run.conf"),
+                Files.readString(quickstart).replace("data/", quickstart.getParent() + "/data/")
+                        + answer.get("config").asText());
+    }
+
+    /** Whatever a cluster's file says of rates, a plan takes as long as the profiled run did. */
+    @Test
+    void aProfileDecidesHowFastDevicesAre() throws IOException {
+        Path quickstart = ran("");
+
+        long slowOnPaper = profiledStep(quickstart, 0.1, 20_000_000);
+        long fastOnPaper = profiledStep(quickstart, 20, 20_000_000);
+        long slower = profiledStep(quickstart, 1, 40_000_000);
+
+        // 8 micro-batches of 20 ms forward and 30 ms backward; the update of parameters beside it
+        assertThat(slowOnPaper).isBetween(400_000_000L, 480_000_000L);
+        assertThat(fastOnPaper).isCloseTo(slowOnPaper, withinPercentage(0.1));
+        assertThat(slower).isCloseTo(2 * slowOnPaper, withinPercentage(0.1));
+    }
+
+    /** Who did more in the same time is faster. */
+    @Test
+    void blocksThatRanAgainAreWorkThatAProfileShows() throws IOException {
+        List<Double> speeds = new ArrayList<>();
+        for (String recompute : List.of("none", "[1]", "[0, 1, 2]", "blocks")) {
+            JsonNode answer = profiled(ran("schedule.recompute = " + recompute), 1, 20_000_000);
+            String measured = answer.at("/explanation/0").asText();
+            speeds.add(Double.parseDouble(measured.split(" ", -1)[3]));
+        }
+
+        assertThat(speeds).doesNotHaveDuplicates().isSorted();
+    }
+
+    /** What a run of the quickstart on one device leaves of its configuration. */
+    private Path ran(String setting) throws IOException {
+        Path quickstart = Path.of("../sample-configs/quickstart.conf").toAbsolutePath().normalize();
+        Files.writeString(
+                folder.resolve("resolved.conf"),
+                Files.readString(quickstart).replace("data/", quickstart.getParent() + "/data/")
+                        + "pipeline.stages = 1\nbatch { sequences = 8, micro-batches = 8 }\n"
+                        + setting);
+        return quickstart;
+    }
+
+    private long profiledStep(Path model, double rate, long forward) throws IOException {
+        return profiled(model, rate, forward).at("/plans/0/stepNanos").asLong();
+    }
+
+    private JsonNode profiled(Path model, double rate, long forward) throws IOException {
+        Files.writeString(
+                folder.resolve("profile.txt"),
+                "penstock profile 1\nforward 0s0 %d\nbackward 0s0 %d\n"
+                        .formatted(forward, forward / 2 * 3));
+        Cli plan =
+                plan(
+                        "--hardware=" + box(rate),
+                        "--model=" + model,
+                        "--batch=8",
+                        "--top=1",
+                        "--json",
+                        "--profile=box=" + folder);
+        assertThat(plan.err()).isEmpty();
+        JsonNode answer = JSON.readTree(plan.out());
+        assertThat(answer.get("explanation").get(0).asText()).startsWith("box computes at ");
+        return answer;
+    }
+
+    @Test
+    void profilesThatSayNothingAreAnsweredAtOnce() throws IOException {
+        Cli plan =
+                plan(
+                        "--hardware=" + box(1),
+                        "--model=" + SMALL,
+                        "--batch=8",
+                        "--profile=boxx=runs/none",
+                        "--profile=" + folder.resolve("none"));
+
+        assertThat(plan.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(plan.err())
+                .contains(
+                        "2 problems",
+                        "NODE=RUN_DIR with one of box, got boxx=",
+                        "expected the profile of a run");
+    }
+
+    private Path box(double rate) throws IOException {
+        return Files.writeString(
+                folder.resolve("box.conf"),
+                "nodes = [{ name = box, memory = 64 GiB, peak-tflops = %s, memory-bandwidth = %s GB }]"
+                        .formatted(rate, 10 * rate));
+    }
+
+    @Test
+    void takesAModelByNameByFileAndBySizes() throws IOException {
+        Path tiny =
+                Files.writeString(
+                        folder.resolve("box.conf"),
+                        "nodes = [{ name = box, memory = 64 GiB, peak-tflops = 10,"
+                                + " memory-bandwidth = 100 GB }]");
+        for (String model :
+                new String[] {"gpt2-124m", "../sample-configs/quickstart.conf", SMALL}) {
+            Cli plan =
+                    plan("--hardware", tiny.toString(), "--model", model, "--batch=1", "--top=1");
+
+            assertThat(plan.err()).isEmpty();
+            assertThat(plan.out()).contains("1 devices");
+        }
+        Cli longer = plan("--hardware=" + tiny, "--model=" + SMALL, "--batch=1", "--sequence=512");
+        assertThat(longer.out()).contains("1 sequences of 512 tokens");
+    }
+
+    @Test
+    void saysHowMuchIsMissingWhereNothingFits() throws IOException {
+        Path small =
+                Files.writeString(
+                        folder.resolve("small.conf"),
+                        "nodes = [{ name = toaster, memory = 64 MiB, peak-tflops = 1,"
+                                + " memory-bandwidth = 1 GB }]");
+
+        Cli plan = plan("--hardware", small.toString(), "--model", "gpt2-124m", "--batch", "1");
+
+        assertThat(plan.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(plan.err())
+                .containsPattern(
+                        "no plan fits: the least memory any plan needs is [0-9.]+ GiB on toaster,"
+                                + " which has 64.0 MiB");
+    }
+
+    @Test
+    void saysEverythingThatIsWrongAtOnce() throws IOException {
+        Path wrong =
+                Files.writeString(
+                        folder.resolve("wrong.conf"),
+                        "nodes = [{ name = a, memory = 8 GiB, peak-tflop = 1,"
+                                + " memory-bandwidth = 1 GB }]");
+
+        Cli plan =
+                plan(
+                        "--hardware=" + wrong,
+                        "--model=layers=0,wide=3",
+                        "--batch=0",
+                        "--top=0",
+                        "--sequence=-1");
+
+        assertThat(plan.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(plan.err())
+                .contains("wrong.conf:1", "did you mean peak-tflops?", "layers=0", "wide=3")
+                .contains("--batch: expected 1 to", "--top", "--sequence")
+                .doesNotContain("at dev.penstock", "unexpected");
+    }
+
+    @Test
+    void refusesModelsThatNobodyKnows() {
+        Cli plan = plan("--hardware", LAPTOPS, "--model", "gpt5", "--batch", "1");
+        Cli heads = plan("--hardware", LAPTOPS, "--model=layers=2,width=5,heads=2", "--batch=1");
+        Cli short2 = plan("--hardware", LAPTOPS, "--model=layers=2", "--batch=1");
+
+        assertThat(plan.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(plan.err()).contains("gpt2-124m", "gpt-1t", "got gpt5");
+        assertThat(heads.err()).contains("width 5 and 2 heads");
+        assertThat(short2.err()).contains("expected width, heads beside layers=2");
+    }
+
+    @Test
+    void helpShowsAnExample() {
+        Cli help = plan("--help");
+
+        assertThat(help.out())
+                .contains("penstock plan --hardware sample-configs/hardware/4-laptops");
+    }
+}

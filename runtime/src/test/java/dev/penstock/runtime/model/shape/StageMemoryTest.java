@@ -1,0 +1,293 @@
+package dev.penstock.runtime.model.shape;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.cuda.Devices;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.cuda.device.DeviceException;
+import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.runtime.model.Orders;
+import dev.penstock.runtime.model.PipelineDriver;
+import dev.penstock.runtime.model.TinyRuns;
+import dev.penstock.runtime.model.activations.SlotPool;
+import dev.penstock.runtime.model.parameters.ParameterSource;
+import dev.penstock.runtime.model.stage.GptStage;
+import dev.penstock.runtime.model.stage.GptStageFactory;
+import dev.penstock.runtime.model.stage.KernelRehearsal;
+import dev.penstock.runtime.model.stage.StageBytes;
+import dev.penstock.schedules.ir.PassKind;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.lower.InsertRecompute;
+import dev.penstock.schedules.validate.MemoryModel;
+import dev.penstock.schedules.validate.RankBytes;
+import java.util.Collections;
+import java.util.List;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class StageMemoryTest {
+    private static final DeviceSettings REFERENCE =
+            DeviceSettings.DEFAULTS.withKind(DeviceSettings.Kind.REFERENCE);
+
+    @ParameterizedTest
+    @CsvSource({
+        "1, FLOAT32, 16",
+        "2, FLOAT32, 8 8",
+        "3, BF16, 16",
+        "5, BF16, 4 4 8",
+        "2, FLOAT32, 10 6"
+    })
+    void predictedBytesAreThoseAllocated(int stages, Precision precision, String lengths) {
+        List<Integer> slices = List.of(lengths.split(" ")).stream().map(Integer::valueOf).toList();
+        for (GptShape shape : List.of(TinyRuns.TIED, TinyRuns.UNTIED)) {
+            GptStageFactory factory =
+                    factory(TinyRuns.settings(shape, stages, TinyRuns.batch(slices), precision));
+            for (int stage = 0; stage < stages; stage++) {
+                try (Device device = Devices.open(REFERENCE);
+                        GptStage built = factory.create(stage, RankPlace.single(stage), device)) {
+
+                    StageMemory predicted = factory.predictedMemory(stage, RankPlace.single(stage));
+
+                    assertThat(built.memory()).isEqualTo(predicted);
+                    assertThat(device.memory().liveBytes()).isEqualTo(predicted.total());
+                }
+            }
+        }
+    }
+
+    @Test
+    void trainingAllocatesNothingMore() {
+        GptSettings settings = TinyRuns.settings(TinyRuns.TIED, 1, TinyRuns.batch(List.of(8, 8)));
+        try (PipelineDriver pipeline = TinyRuns.pipeline(settings)) {
+            StageMemory before = pipeline.stages().getFirst().memory();
+
+            pipeline.train(1);
+            pipeline.evaluate(0);
+
+            assertThat(pipeline.stages().getFirst().memory()).isEqualTo(before);
+        }
+    }
+
+    @Test
+    void aStageOfGpt2CostsWhatTheFormulasSay() {
+        GptShape gpt2 = new GptShape(50257, 1024, 768, 12, 12, true);
+        GptSettings settings = TinyRuns.settings(gpt2, 2, BatchShape.unsliced(1, 16, 1024, 128));
+        GptStageFactory factory =
+                new GptStageFactory(
+                        settings,
+                        List.of(
+                                new StageBudget(2, List.of(2), 2, 1),
+                                new StageBudget(1, List.of(1), 1, 1)),
+                        TinyRuns.tokens(50257),
+                        ParameterSource.none());
+
+        StageMemory first = factory.predictedMemory(0, RankPlace.single(0));
+
+        long parameters = gpt2.embeddingParameters() + 8 * gpt2.layerParameters();
+        assertThat(first.parameters()).isEqualTo(4 * parameters);
+        assertThat(first.gradients()).isEqualTo(4 * parameters);
+        assertThat(first.optimizer()).isEqualTo(8 * parameters);
+        long row = 8 * (4 + 8 + 1) * 768 + 8 * (4 + 12); // norms, MLP, stream; moments
+        long tokens = 16L * 1024;
+        assertThat(first.activations()).isEqualTo(4 * (2 * 1024 * row + tokens));
+        assertThat(first.keyValues()).isEqualTo(4L * 2 * 1024 * 8 * 3 * 768);
+        assertThat(first.scratch()).isEqualTo(4 * 1024 * 768 * (3 + 4 + 1));
+    }
+
+    @Test
+    void recomputingKeepsTheActivationsOfOneUnit() {
+        Schedule gpipe = Orders.gpipe(2, 3, 1);
+        GptSettings settings = TinyRuns.settings(TinyRuns.TIED, 2, TinyRuns.batch(List.of(16)));
+        try (PipelineDriver kept = pipeline(settings, gpipe);
+                PipelineDriver again = pipeline(settings, InsertRecompute.into(gpipe));
+                PipelineDriver one = pipeline(settings, Orders.oneForwardOneBackward(2, 3, 1))) {
+
+            long units = activations(kept, 1);
+
+            assertThat(activations(again, 1)).isEqualTo(activations(one, 1)); // its last rank: 1
+            assertThat(units - activations(again, 1)).isGreaterThan(units / 2);
+        }
+    }
+
+    /** Each keeps d of its input beside (3 + 4 + 8 + 1) d and what the norms and softmax keep. */
+    @Test
+    void blocksThatRunAgainKeepTheirInputAlone() {
+        BatchShape batch = BatchShape.unsliced(2, 3, 16, 4);
+        GptSettings kept = TinyRuns.settings(TinyRuns.TIED, 1, batch);
+        StageBudget budget = StageBudget.everything(batch);
+        int d = 24;
+        int rows = 32;
+
+        long all = activations(kept, budget);
+        long none = activations(TinyRuns.recomputing(kept, Set.of(0, 1, 2)), budget);
+        long one = activations(TinyRuns.recomputing(kept, Set.of(1)), budget);
+
+        long block = 4L * rows * ((3 + 4 + 8) * d + 4 + 3); // moments of two norms, h log sums
+        assertThat(all - none).isEqualTo(3 * 3 * block);
+        assertThat(all - one).isEqualTo(3 * block);
+    }
+
+    /**
+     * From the input's part of a backward to the weights' they keep all that others keep from the
+     * forward on: of the units in between, which the judge counts.
+     */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 3})
+    void blocksThatRunAgainAreKeptBetweenThePartsOfABackward(int awaitingWeight) {
+        BatchShape batch = BatchShape.unsliced(2, 3, 16, 4);
+        GptSettings kept = TinyRuns.settings(TinyRuns.TIED, 1, batch);
+        GptSettings again = TinyRuns.recomputing(kept, Set.of(0, 1, 2));
+        StageBudget budget = new StageBudget(3, List.of(3), 3, 3, awaitingWeight);
+        Schedule order = Orders.split(Orders.gpipe(1, 3, 1), awaitingWeight - 1);
+        long blocks = 3 * 4L * 32 * ((3 + 4 + 8) * 24 + 4 + 3);
+
+        long saved = activations(kept, budget) - activations(again, budget);
+
+        assertThat(saved).isEqualTo((3 - awaitingWeight) * blocks);
+        assertThat(proved(kept, budget, order) - proved(again, budget, order)).isEqualTo(saved);
+    }
+
+    /** The most bytes of units at a time, of an order on one rank with one stage. */
+    private static long proved(GptSettings settings, StageBudget budget, Schedule order) {
+        StageBytes bytes =
+                new GptStageFactory(
+                                settings,
+                                List.of(budget),
+                                TinyRuns.tokens(37),
+                                ParameterSource.none())
+                        .bytes(0, RankPlace.single(0));
+        var model =
+                new MemoryModel(
+                        List.of(bytes.activations()),
+                        List.of(List.of(0L)),
+                        List.of(bytes.awaitingWeight()),
+                        List.of(bytes.gatheredLayers()));
+        return RankBytes.of(order, PassKind.TRAINING, model).getFirst().peakBytes();
+    }
+
+    private static PipelineDriver pipeline(GptSettings settings, Schedule order) {
+        return new PipelineDriver(settings, order, TinyRuns.tokens(37), ParameterSource.none());
+    }
+
+    private static long activations(PipelineDriver pipeline, int stage) {
+        return activations(pipeline.stages().get(stage).memory());
+    }
+
+    /** With queries, keys and values. */
+    private static long activations(StageMemory memory) {
+        return memory.activations() + memory.keyValues();
+    }
+
+    @Test
+    void unequalSlicesGetTheirOwnSlotsWhereThatIsSmaller() {
+        BatchShape batch = new BatchShape(16, 3, List.of(12, 4), 4);
+        GptSettings settings = TinyRuns.settings(TinyRuns.TIED, 1, batch);
+        StageBudget apart = new StageBudget(6, List.of(3, 3), 3, 3);
+        StageBudget shared = new StageBudget(3, List.of(3, 3), 3, 3);
+
+        long apartBytes = activations(settings, apart);
+        long sharedBytes = activations(settings, shared);
+
+        // 3 of 12 and 3 of 4 tokens against 3 of 12: the difference is 3 units of 4 tokens
+        long row = 4 * (3 * ((4 + 8) * 24 + 4 + 3) + 4 * 24 + 24 + 2);
+        assertThat(apartBytes - sharedBytes).isEqualTo(3 * 16 * 4 * row);
+    }
+
+    /** Also what kernels hold, which depends on threads, precision and who multiplies. */
+    @ParameterizedTest
+    @CsvSource({
+        "FLOAT32, ONEDNN, 1, 16",
+        "FLOAT32, JAVA, 2, 16",
+        "BF16, AUTO, 1, 16",
+        "BF16, AUTO, 2, 12 4",
+        "BF16, JAVA, 3, 8 8"
+    })
+    void whatADeviceHoldsAfterTrainingIsPredictedToTheByte(
+            Precision precision, DeviceSettings.Gemm gemm, int threads, String lengths) {
+        List<Integer> slices = List.of(lengths.split(" ")).stream().map(Integer::valueOf).toList();
+        DeviceSettings cpu =
+                DeviceSettings.DEFAULTS
+                        .withKind(DeviceSettings.Kind.CPU)
+                        .withGemm(gemm)
+                        .withThreads(threads);
+        GptShape shape = new GptShape(301, 16, 64, 3, 4, true);
+        GptSettings settings = TinyRuns.settings(shape, 1, TinyRuns.batch(slices), precision);
+        for (boolean split : List.of(false, true)) {
+            Schedule whole = Orders.oneForwardOneBackward(1, 3, slices.size());
+            Schedule order = split ? Orders.split(whole, 1) : whole;
+            Device device = Devices.open(cpu);
+            try (PipelineDriver pipeline =
+                    new PipelineDriver(
+                            device,
+                            settings,
+                            order,
+                            TinyRuns.tokens(301),
+                            ParameterSource.none())) {
+                GptStage stage = pipeline.stages().getFirst();
+                var counted = Devices.counting(cpu);
+                KernelRehearsal.of(
+                        settings,
+                        settings.role(0, RankPlace.single(0)),
+                        RankPlace.single(0),
+                        split,
+                        counted);
+
+                pipeline.train(1);
+                pipeline.evaluate(0);
+
+                assertThat(counted.bytes()).isPositive();
+                assertThat(device.memory().peakBytes())
+                        .isEqualTo(stage.memory().total() + counted.bytes());
+            }
+        }
+    }
+
+    @Test
+    void aDeviceThatIsTooSmallSaysSoAndIsLeftEmpty() {
+        GptStageFactory factory =
+                factory(TinyRuns.settings(TinyRuns.TIED, 1, TinyRuns.batch(List.of(16))));
+        try (Device device = Devices.open(REFERENCE.withMemoryLimitBytes(200_000))) {
+
+            assertThatThrownBy(() -> factory.create(0, RankPlace.single(0), device))
+                    .isInstanceOf(DeviceException.class)
+                    .hasMessageContaining("stage 0");
+
+            assertThat(device.memory().liveBytes()).isZero();
+        }
+    }
+
+    @Test
+    void anOrderBeyondTheBudgetIsRefused() {
+        SlotPool<String> pool = new SlotPool<>("activations", List.of("a", "b"), 5);
+        pool.take(0);
+        pool.take(3);
+
+        assertThatThrownBy(() -> pool.take(1))
+                .hasMessageContaining("all 2 slots for activations are in use");
+        assertThatThrownBy(() -> pool.get(2)).hasMessageContaining("key 2");
+        pool.free(3);
+        assertThat(pool.take(1)).isEqualTo("b");
+    }
+
+    private static long activations(GptSettings settings, StageBudget budget) {
+        var factory =
+                new GptStageFactory(
+                        settings, List.of(budget), TinyRuns.tokens(37), ParameterSource.none());
+        return activations(factory.predictedMemory(0, RankPlace.single(0)));
+    }
+
+    private static GptStageFactory factory(GptSettings settings) {
+        int stages = settings.partition().stages();
+        StageBudget budget = StageBudget.everything(settings.batch());
+        return new GptStageFactory(
+                settings,
+                Collections.nCopies(stages, budget),
+                TinyRuns.tokens(settings.shape().vocabulary()),
+                ParameterSource.none());
+    }
+}

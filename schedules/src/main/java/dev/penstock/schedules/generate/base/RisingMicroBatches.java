@@ -1,0 +1,80 @@
+package dev.penstock.schedules.generate.base;
+
+import dev.penstock.schedules.ir.Op;
+import java.util.ArrayDeque;
+import java.util.Iterator;
+
+/**
+ * Writes a rank's order by chunk alone: each pass of a chunk takes the micro-batches as they come.
+ * An op of a micro-batch beyond the last is left out, which is how an order for more micro-batches
+ * is cut down to fewer.
+ */
+public final class RisingMicroBatches {
+    private record Waiting(int chunk, int microBatch) {}
+
+    private final Pipeline.Program program;
+    private final int microBatches;
+    private final int[] forwards = new int[2];
+    private final int[] backwards = new int[2];
+
+    /** Split backwards whose second part is to come, oldest first. */
+    private final ArrayDeque<Waiting> weights = new ArrayDeque<>();
+
+    public RisingMicroBatches(Pipeline.Program program, int microBatches) {
+        this.program = program;
+        this.microBatches = microBatches;
+    }
+
+    public void forward(int chunk) {
+        int microBatch = forwards[chunk]++;
+        if (microBatch < microBatches) {
+            program.forward(chunk, microBatch, 0);
+        }
+    }
+
+    public void backward(int chunk) {
+        int microBatch = backwards[chunk]++;
+        if (microBatch < microBatches) {
+            program.backward(chunk, microBatch, 0);
+        }
+    }
+
+    public void backwardInput(int chunk) {
+        int microBatch = backwards[chunk]++;
+        weights.add(new Waiting(chunk, microBatch));
+        if (microBatch < microBatches) {
+            program.backwardInput(chunk, microBatch, 0);
+        }
+    }
+
+    /** The oldest of a chunk that waits. */
+    public void backwardWeight(int chunk) {
+        for (Iterator<Waiting> waiting = weights.iterator(); waiting.hasNext(); ) {
+            Waiting next = waiting.next();
+            if (next.chunk == chunk) {
+                waiting.remove();
+                write(next);
+                return;
+            }
+        }
+        throw new IllegalStateException("no backward of chunk " + chunk + " waits for its weights");
+    }
+
+    /** The oldest of both chunks that waits. */
+    public void oldestBackwardWeight() {
+        write(weights.remove());
+    }
+
+    /** One chunk's forward with the full backward of the other. */
+    public void overlapped(int forwardChunk, int backwardChunk) {
+        program.overlapped(
+                new Op.Forward(program.unit(forwardChunk, forwards[forwardChunk]++, 0)),
+                new Op.Backward(program.unit(backwardChunk, backwards[backwardChunk]++, 0)));
+    }
+
+    private void write(Waiting weight) {
+        if (weight.microBatch < microBatches) {
+            program.backwardWeight(weight.chunk, weight.microBatch, 0);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+package dev.penstock.schedules.plan.work;
+
+/**
+ * What one unit (micro-batch, slice) of work costs on one device of a rank, per block and for the
+ * head. All in nanoseconds.
+ *
+ * <p>A matrix product of n tokens through 12 h^2 weights takes 24 n h^2 FLOPs, attention to k
+ * tokens 4 n k h (causal: on average the context and half the slice); a backward is one such for
+ * the input and one for the weights, attention's both for the input. It takes as long as these at
+ * the achieved rate or as reading the weights and moving the activations, whichever is longer: that
+ * is the floor below which shorter slices gain nothing. Two all-reduces each way join the tensor
+ * shards (Megatron-LM, arXiv 1909.08053, section 3).
+ *
+ * @param forward of one block
+ * @param backwardInput of one block, a recomputed forward included
+ * @param backwardWeight of one block
+ * @param head of the head's matrix, each of its three products
+ * @param embedding of looking a token up, and of adding its gradient
+ */
+public record BlockWork(
+        long forward, long backwardInput, long backwardWeight, long head, long embedding) {
+
+    /**
+     * @param tokens of the slice, in all sequences of the micro-batch
+     * @param meanContext tokens that one token attends to, on average
+     */
+    public static BlockWork of(
+            ModelShape model,
+            TrainingBytes bytes,
+            RankHardware hardware,
+            int tensor,
+            long tokens,
+            double meanContext,
+            boolean recompute) {
+        double h = model.width();
+        double product = 24 * tokens * h * h / tensor;
+        double attention = 4 * tokens * meanContext * h / tensor;
+        double weights = 12 * h * h / tensor;
+        double moved = UnitBytes.kept(model, bytes, tensor, tokens);
+        double reduced = tensor == 1 ? 0 : 2 * allReduce(hardware, tensor, bytes, tokens * h);
+        double forward =
+                longer(hardware, product + attention, weights * bytes.parameter() + moved)
+                        + reduced;
+        double input =
+                longer(hardware, product + 2 * attention, weights * bytes.parameter() + moved)
+                        + reduced;
+        double weight = longer(hardware, product, weights * bytes.gradient() + moved);
+        double matrix = (double) model.vocabulary() * h / tensor;
+        return new BlockWork(
+                Math.round(forward),
+                Math.round(input) + (recompute ? Math.round(forward) : 0),
+                Math.round(weight),
+                Math.round(longer(hardware, 2 * tokens * matrix, matrix * bytes.parameter())),
+                Math.round(1e9 * tokens * h * bytes.activation() / hardware.bytesPerSecond()));
+    }
+
+    private static double longer(RankHardware hardware, double flops, double movedBytes) {
+        return 1e9
+                * Math.max(
+                        flops / hardware.flopsPerSecond(), movedBytes / hardware.bytesPerSecond());
+    }
+
+    private static double allReduce(
+            RankHardware hardware, int tensor, TrainingBytes bytes, double numbers) {
+        return Collectives.allReduceNanos(
+                hardware.tensorLink(), tensor, numbers * bytes.activation());
+    }
+}

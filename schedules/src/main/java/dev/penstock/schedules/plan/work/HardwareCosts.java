@@ -1,0 +1,210 @@
+package dev.penstock.schedules.plan.work;
+
+import dev.penstock.schedules.ir.Channel;
+import dev.penstock.schedules.ir.LayerRange;
+import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.Placement;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.WorkUnit;
+import dev.penstock.schedules.simulate.CostModel;
+import dev.penstock.schedules.simulate.Traffic;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.IntStream;
+
+/**
+ * Costs that follow from a hardware description: FLOPs at the rate that the devices reach, memory
+ * and links at their bandwidths, tensor-parallel all-reduces and ZeRO's gathers inside the ops. The
+ * reduction of a stage's gradients runs beside the computations. Where a plan recomputes, block
+ * after block, that is part of the backward, and the op that stands for it takes no time of its
+ * own.
+ */
+public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
+    private final PipelineWork work;
+    private final Placement placement;
+    private final StageTimes times;
+
+    /** By stage. */
+    private final long[] reductions;
+
+    /** By stage: of all its parameters; 0 where computations gather them. */
+    private final long[] gathers;
+
+    /** By slice: bytes on each shard's way to the next stage. */
+    private final long[] hopBytes;
+
+    public HardwareCosts(
+            PipelineWork work, Placement placement, StageTimes times, long[] reductions) {
+        this(
+                work,
+                placement,
+                times,
+                reductions,
+                new long[placement.stages()],
+                work.layout().tensor());
+    }
+
+    private HardwareCosts(
+            PipelineWork work,
+            Placement placement,
+            StageTimes times,
+            long[] reductions,
+            long[] gathers,
+            int boundaryParts) {
+        this.work = work;
+        this.placement = placement;
+        this.times = times;
+        this.reductions = reductions;
+        this.gathers = gathers;
+        this.hopBytes = new long[work.slices()];
+        for (int slice = 0; slice < hopBytes.length; slice++) {
+            hopBytes[slice] =
+                    UnitBytes.hop(
+                            work.request().model(),
+                            work.request().bytes(),
+                            boundaryParts,
+                            work.tokens(slice));
+        }
+    }
+
+    /**
+     * The costs of a choice.
+     *
+     * @param partition blocks of each stage
+     * @param placement of the choice's schedule
+     */
+    public static HardwareCosts of(
+            PlanRequest request, PlanChoice choice, List<Integer> partition, Placement placement) {
+        PipelineWork work = work(request, choice);
+        var times = new StageTimes(work, partition, placement, choice.zero());
+        return new HardwareCosts(
+                work,
+                placement,
+                times,
+                StepTail.reductions(work, partition, placement, choice.zero()));
+    }
+
+    /**
+     * The costs of a run's order, in which gathers and sums of replicas are ops: they run beside
+     * the computations, as often as the order has them. Where ZeRO 3 has no such ops for its
+     * gathers, these are inside the computations, as in {@link #of}.
+     *
+     * @param partition blocks of each stage
+     * @param order lowered as it is run
+     * @param rerun blocks, counted over the whole model, whose forward runs again right before
+     *     their backward; beside what the order or the choice recomputes
+     */
+    public static HardwareCosts ofRun(
+            PlanRequest request,
+            PlanChoice choice,
+            List<Integer> partition,
+            Schedule order,
+            Set<Integer> rerun,
+            int boundaryParts) {
+        PipelineWork work = work(request, choice);
+        Placement placement = order.placement();
+        boolean byOps =
+                order.programs().stream()
+                        .flatMap(program -> program.ops().stream())
+                        .anyMatch(op -> op instanceof Op.GatherParameters);
+        var inside =
+                new StageTimes.Inside(
+                        choice.zero().dividesParameters() && !byOps,
+                        false,
+                        ofStages(rerun, partition));
+        return new HardwareCosts(
+                work,
+                placement,
+                new StageTimes(work, partition, placement, inside),
+                StepTail.sums(work, partition, placement, choice.zero()),
+                StepTail.gathers(work, partition, placement),
+                boundaryParts);
+    }
+
+    private static PipelineWork work(PlanRequest request, PlanChoice choice) {
+        return PipelineWork.of(
+                request,
+                LayoutHardware.of(request.cluster(), choice.layout()),
+                request.batch() / choice.layout().data() / choice.microBatches(),
+                choice.sliceLengths(),
+                choice.recompute());
+    }
+
+    /** How many of these blocks each stage has. */
+    private static List<Integer> ofStages(Set<Integer> blocks, List<Integer> partition) {
+        List<Integer> counts = new ArrayList<>();
+        int first = 0;
+        for (int count : partition) {
+            int end = first + count;
+            counts.add((int) IntStream.range(first, end).filter(blocks::contains).count());
+            first = end;
+        }
+        return counts;
+    }
+
+    @Override
+    public long nanos(int rank, int position, Op op) {
+        return switch (op) {
+            case Op.Forward(WorkUnit u) -> times.forward(u.stage(), u.slice());
+            case Op.Backward(WorkUnit u) -> times.backward(u.stage(), u.slice());
+            case Op.BackwardInput(WorkUnit u) -> times.backwardInput(u.stage(), u.slice());
+            case Op.BackwardWeight(WorkUnit u) -> times.backwardWeight(u.stage(), u.slice());
+            case Op.Recompute(WorkUnit u) ->
+                    work.recompute() ? 0 : times.forward(u.stage(), u.slice());
+            case Op.Overlapped(Op.Forward f, Op.InputGradient b) ->
+                    nanos(rank, position, f) + nanos(rank, position, b);
+            case Op.Transfer _, Op.ParameterOp _, Op.ReduceGradients _ -> 0;
+        };
+    }
+
+    @Override
+    public long backgroundNanos(int rank, Op op) {
+        return switch (op) {
+            case Op.ReduceGradients(int stage) -> reductions[stage];
+            case Op.GatherParameters(int stage, LayerRange layers) ->
+                    Math.round(gathers[stage] * times.share(stage, layers));
+            case Op.UnitOp _, Op.Overlapped _, Op.ReleaseParameters _ -> 0;
+        };
+    }
+
+    @Override
+    public long latencyNanos(Channel channel) {
+        return linkOf(channel.fromStage(), channel.toStage()).latencyNanos();
+    }
+
+    @Override
+    public long occupancyNanos(Channel channel, WorkUnit unit) {
+        return occupancy(linkOf(channel.fromStage(), channel.toStage()), unit.slice());
+    }
+
+    @Override
+    public long bytes(Channel channel, WorkUnit unit) {
+        return hopBytes[unit.slice()];
+    }
+
+    private long occupancy(Link link, int slice) {
+        return Math.round(link.nanos((double) hopBytes[slice]));
+    }
+
+    /** How long a slice is under way between a stage and the next; 0 on the same rank. */
+    public long hopNanos(int stage, int slice) {
+        if (!placement.crossesAfter(stage)) {
+            return 0;
+        }
+        Link link = linkOf(stage, stage + 1);
+        return link.latencyNanos() + occupancy(link, slice);
+    }
+
+    private Link linkOf(int fromStage, int toStage) {
+        int from = placement.rankOf(fromStage);
+        int to = placement.rankOf(toStage);
+        int ranks = work.layout().pipeline();
+        if ((from + 1) % ranks == to) {
+            return work.hardware().hops().get(from);
+        }
+        return (to + 1) % ranks == from
+                ? work.hardware().hops().get(to)
+                : RankHardware.hop(work.request().cluster(), work.layout(), from, to);
+    }
+}

@@ -1,0 +1,96 @@
+package dev.penstock.schedules.plan.work;
+
+/**
+ * How much of the training state is divided among the N replicas (ZeRO, Rajbhandari et al. 2020,
+ * arXiv 1910.02054, section 5).
+ *
+ * <p>Bytes per device for P parameters of p, g and o bytes (section 5.4, figure 1; with p = g = 2
+ * and o = K = 12 the paper's table):
+ *
+ * <pre>
+ *                   in general                7.5B on 64
+ *   plain           (p + g + o) P             120 GB
+ *   stage 1         (p + g) P + o P / N       31.4 GB
+ *   stage 2         p P + (g + o) P / N       16.6 GB
+ *   stage 3         (p + g + o) P / N         1.88 GB
+ * </pre>
+ *
+ * Gathered parameters and gradients on their way are not in it.
+ */
+public enum ZeroStage {
+    /** Plain data parallelism: everything on every replica. */
+    NONE,
+    /** Stage 1: optimizer states are divided. */
+    OPTIMIZER,
+    /** Stage 2: gradients too. */
+    GRADIENTS,
+    /** Stage 3: parameters too, which are gathered for use. */
+    PARAMETERS;
+
+    /** 0 to 3, as everybody says. */
+    public int number() {
+        return switch (this) {
+            case NONE -> 0;
+            case OPTIMIZER -> 1;
+            case GRADIENTS -> 2;
+            case PARAMETERS -> 3;
+        };
+    }
+
+    /** Whether the optimizer's states are divided. */
+    public boolean dividesOptimizer() {
+        return number() >= 1;
+    }
+
+    /** Whether gradients are divided. */
+    public boolean dividesGradients() {
+        return number() >= 2;
+    }
+
+    /** Whether parameters are divided. */
+    public boolean dividesParameters() {
+        return number() >= 3;
+    }
+
+    /**
+     * Bytes of training state on the replica that has most of it; where P is no multiple of N,
+     * shards are rounded up.
+     *
+     * @param parameters P, 0 or more
+     * @param replicas N, at least 1
+     */
+    public long bytes(long parameters, TrainingBytes bytes, int replicas) {
+        if (parameters < 0 || replicas < 1) {
+            throw new IllegalArgumentException(
+                    "expected 0 parameters or more on 1 replica or more, got %d on %d"
+                            .formatted(parameters, replicas));
+        }
+        long shard = Math.ceilDiv(parameters, (long) replicas);
+        return bytes.parameter() * (dividesParameters() ? shard : parameters)
+                + bytes.gradient() * (dividesGradients() ? shard : parameters)
+                + bytes.optimizer() * (dividesOptimizer() ? shard : parameters);
+    }
+
+    /**
+     * Numbers that one device sends in a step, for P parameters on N replicas (section 7): {@code
+     * 2P (N-1)/N} for an all-reduce of the gradients or, divided, a reduce-scatter of them and a
+     * gather of the new parameters; {@code 3P (N-1)/N} for gathering the parameters twice and
+     * reduce-scattering once. These are for one gather per pass and one reduction per step.
+     *
+     * @param gathers how often the parameters are gathered in a step; stage 3 only, 2 in the paper
+     * @param reductions how often the gradients are reduced in a step, 1 in the paper
+     */
+    public double traffic(long parameters, int replicas, int gathers, int reductions) {
+        double once = (double) parameters * (replicas - 1) / replicas;
+        return switch (this) {
+            // an all-reduce is a reduce-scatter and a gather
+            case NONE, OPTIMIZER, GRADIENTS -> (reductions + 1) * once;
+            case PARAMETERS -> (gathers + reductions) * once;
+        };
+    }
+
+    /** The paper's traffic: parameters gathered once per pass, gradients reduced once. */
+    public double traffic(long parameters, int replicas) {
+        return traffic(parameters, replicas, 2, 1);
+    }
+}

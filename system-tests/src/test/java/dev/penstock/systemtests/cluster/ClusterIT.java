@@ -1,0 +1,217 @@
+package dev.penstock.systemtests.cluster;
+
+import static dev.penstock.systemtests.support.ForkedCluster.address;
+import static dev.penstock.systemtests.support.ForkedCluster.runs;
+import static dev.penstock.systemtests.support.ForkedCluster.train;
+import static dev.penstock.systemtests.support.ForkedCluster.worker;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import dev.penstock.runtime.cli.Cli;
+import dev.penstock.runtime.cli.Trained;
+import dev.penstock.runtime.cli.Training;
+import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.systemtests.support.ForkedCli;
+import dev.penstock.systemtests.support.ForkedCluster;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Seeds, workers and clients, each in a Java machine of its own. */
+@Timeout(value = 5, unit = TimeUnit.MINUTES)
+class ClusterIT {
+    private static final Duration PATIENCE = Duration.ofSeconds(90);
+
+    @TempDir Path folder;
+
+    /** Two shards on each node, which meet in its memory. */
+    @Test
+    void aClusterTrainsWithTheBitsOfOneProcess() throws Exception {
+        Trained alone =
+                Training.onText(folder.resolve("alone")).set("parallel.tensor=2").complete();
+        Path configuration = Training.onText(folder.resolve("text")).configuration();
+        try (ForkedCli seed = seed("cluster.cluster-id=bits");
+                ForkedCli first = worker(seed, "cluster.cluster-id=bits");
+                ForkedCli second = worker(seed, "cluster.cluster-id=bits");
+                ForkedCli train =
+                        train(
+                                seed,
+                                configuration,
+                                "parallel.tensor=2",
+                                "pipeline.ranks-per-node=2")) {
+            assertThat(train.awaitEnd(PATIENCE)).as(train.output()).isZero();
+
+            Path run = folder.resolve("runs/tiny-1");
+            assertThat(Trained.lossBits(run)).isEqualTo(alone.lossBits());
+            assertThat(new Trained(run, 0, "", "").validationBits())
+                    .isEqualTo(alone.validationBits());
+            assertThat(train.output())
+                    .contains("the cluster trains tiny-1")
+                    .contains("placed: ranks 0-1 on ")
+                    .containsPattern("step 12/12 .* bubble [0-9.]+ % \\(predicted")
+                    .contains("completed in");
+            assertThat(run.resolve("report.html"))
+                    .content()
+                    .contains("<td>kernels</td>")
+                    .as("no blocks between processes")
+                    .doesNotContain("<td>collectives</td>");
+            assertThat(run.resolve("checkpoints/step-000012")).isDirectory();
+            seed.signal("TERM");
+            assertThat(seed.awaitEnd(PATIENCE)).as(seed.output()).isZero();
+            first.signal("INT");
+            second.signal("INT");
+            assertThat(first.awaitEnd(PATIENCE)).as(first.output()).isZero();
+            assertThat(second.awaitEnd(PATIENCE)).as(second.output()).isZero();
+        }
+    }
+
+    @Test
+    void aRunWaitsForNodesAndGoesOnWithoutItsClient() throws Exception {
+        Path configuration = Training.onText(folder.resolve("text")).configuration();
+        try (ForkedCli seed = seed();
+                ForkedCli _ = worker(seed);
+                ForkedCli train =
+                        train(
+                                seed,
+                                configuration,
+                                "pipeline.ranks-per-node=1",
+                                "run.steps=1000000")) {
+            train.awaitOutput("waits for 1 more node with .* at most 1 on a node; the 1 node here");
+            train.signal("INT");
+            assertThat(train.awaitEnd(PATIENCE)).isEqualTo(ExitCode.INTERRUPTED);
+            assertThat(train.output())
+                    .contains("penstock attach tiny-1 --cluster " + address(seed));
+            JsonNode waiting = runs(seed);
+            assertThat(waiting.at("/runs/0/run").asText()).isEqualTo("tiny-1");
+            assertThat(waiting.at("/runs/0/state").asText()).isEqualTo("WAITING");
+            assertThat(waiting.at("/nodes")).hasSize(1);
+
+            try (ForkedCli _ = worker(seed);
+                    ForkedCli attached =
+                            ForkedCli.start("attach", "tiny-1", "--cluster", address(seed))) {
+                attached.awaitOutput("step \\d+/1000000");
+                assertThat(runs(seed).at("/runs/0/state").asText()).isEqualTo("RUNNING");
+                assertThat(Cli.run("stop", "tiny-2", "--cluster", address(seed)).err())
+                        .contains("expected a run of this cluster, got tiny-2; it has tiny-1");
+                assertThat(Cli.run("stop", "tiny-1", "--cluster", address(seed)).exitCode())
+                        .isEqualTo(ExitCode.OK);
+
+                assertThat(attached.awaitEnd(PATIENCE)).isEqualTo(ExitCode.INTERRUPTED);
+                assertThat(attached.output()).contains("interrupted after step");
+                assertThat(runs(seed).at("/runs/0/state").asText()).isEqualTo("STOPPED");
+            }
+        }
+    }
+
+    @Test
+    void aCustomOrderTravelsAndIsTrained() throws Exception {
+        Path configuration = Training.onText(folder.resolve("text")).configuration();
+        Path order = folder.resolve("mine.txt");
+        Cli made =
+                Cli.run(
+                        "schedule",
+                        "generate",
+                        "gpipe",
+                        "--ranks",
+                        "2",
+                        "--micro-batches",
+                        "4",
+                        "--output",
+                        order.toString());
+        assertThat(made.exitCode()).as(made.err()).isZero();
+        try (ForkedCli seed = seed();
+                ForkedCli _ = worker(seed);
+                ForkedCli train = train(seed, configuration, "schedule.file=" + order)) {
+            assertThat(train.awaitEnd(PATIENCE)).as(train.output()).isZero();
+            assertThat(train.output()).contains("placed: ranks 0-1 on ");
+            assertThat(folder.resolve("runs/tiny-1/order-mine.txt")).exists();
+        }
+    }
+
+    @Test
+    void aSeedThatHasTheDataNotRefusesTheRun() throws Exception {
+        Path configuration = Training.onText(folder.resolve("text")).configuration();
+        try (ForkedCli seed = seed()) {
+            Cli refused =
+                    Cli.run(
+                            "train",
+                            configuration.toString(),
+                            "--cluster",
+                            address(seed),
+                            "--set",
+                            "model.context=100000");
+
+            assertThat(refused.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+            assertThat(refused.err()).contains("the seed finds:");
+            assertThat(folder.resolve("runs/tiny-1")).doesNotExist();
+        }
+    }
+
+    @Test
+    void aTakenPortIsNamed() throws Exception {
+        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getByName("127.0.0.1"));
+                ForkedCli seed = seed("cluster.port=" + taken.getLocalPort())) {
+            assertThat(seed.awaitEnd(PATIENCE)).isEqualTo(ExitCode.BAD_INPUT);
+            assertThat(seed.output())
+                    .contains("expected to listen on 127.0.0.1:" + taken.getLocalPort())
+                    .contains("cluster.port");
+        }
+    }
+
+    @Test
+    void aNodeOfAnotherClusterIsRefusedOnBothSides() throws Exception {
+        try (ForkedCli seed = seed("cluster.cluster-id=blue");
+                ForkedCli stranger = worker(seed, "cluster.cluster-id=red")) {
+            assertThat(stranger.awaitEnd(PATIENCE)).isEqualTo(ExitCode.BAD_INPUT);
+            assertThat(stranger.output()).contains("cluster-id red here, blue there");
+            seed.awaitOutput("cluster-id blue here, red there");
+        }
+    }
+
+    @Test
+    void nobodyListensIsSaid() {
+        Cli none = Cli.run("runs", "--cluster", "127.0.0.1:1");
+
+        assertThat(none.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(none.err()).contains("expected a seed at 127.0.0.1:1").contains("penstock node");
+    }
+
+    /** Killed as hard as can be, it takes all its processes with it. */
+    @Test
+    void aLocalClusterOutlivesAWorkerAndNoProcessOutlivesIt() throws Exception {
+        try (ForkedCli cluster =
+                ForkedCli.start(
+                        "local-cluster",
+                        "--nodes",
+                        "2",
+                        "--port",
+                        "0",
+                        "--runs",
+                        folder.resolve("runs").toString())) {
+            cluster.awaitOutput("1 seed, 2 workers");
+            List<ProcessHandle> children = cluster.descendants();
+            assertThat(children).hasSize(3);
+
+            long worker = Long.parseLong(cluster.awaitOutput("worker worker-2 \\(pid (\\d+)\\)"));
+            assertThat(ProcessHandle.of(worker).orElseThrow().destroyForcibly()).isTrue();
+            cluster.awaitOutput(
+                    "worker-2 ended with exit code 137 \\(signal 9\\); the cluster goes on");
+            cluster.awaitOutput("1 seed, 1 worker");
+            cluster.signal("KILL");
+
+            for (ProcessHandle child : children) {
+                child.onExit().get(60, TimeUnit.SECONDS);
+            }
+        }
+    }
+
+    private ForkedCli seed(String... settings) throws Exception {
+        return new ForkedCluster(folder, PATIENCE).seed(settings);
+    }
+}

@@ -1,0 +1,183 @@
+package dev.penstock.systemtests.cluster;
+
+import static dev.penstock.systemtests.support.ForkedCluster.address;
+import static dev.penstock.systemtests.support.ForkedCluster.runs;
+import static dev.penstock.systemtests.support.ForkedCluster.worker;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import dev.penstock.runtime.cli.Cli;
+import dev.penstock.systemtests.support.ForkedCli;
+import dev.penstock.systemtests.support.ForkedCluster;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Nodes of a cluster die by kill -9 in mid-run: the run goes on, to the same losses. */
+@EnabledOnOs(OS.LINUX)
+@Timeout(value = 5, unit = TimeUnit.MINUTES)
+class ClusterRecoveryIT {
+    private static final Duration PATIENCE = Duration.ofSeconds(120);
+
+    @TempDir Path folder;
+
+    private ForkedCluster cluster;
+
+    @BeforeEach
+    void layOut() {
+        cluster = new ForkedCluster(folder, PATIENCE);
+    }
+
+    /** First the spare node takes the dead one's rank; then there is none, until a node joins. */
+    @Test
+    void aSpareNodeTakesOverAndThenTheRunWaitsForOneThatJoins() throws Exception {
+        try (ForkedCli seed = cluster.seed();
+                ForkedCli one = worker(seed);
+                ForkedCli two = worker(seed)) {
+            one.awaitOutput("joined");
+            two.awaitOutput("joined");
+            try (ForkedCli train =
+                    cluster.trainSteadily(List.of(address(seed)), "pipeline.ranks-per-node=1")) {
+                cluster.awaitSteps(10);
+                ForkedCli owner = ownsDriver(one) ? one : two;
+                ForkedCli other = owner == one ? two : one;
+                try (ForkedCli _ = worker(seed)) {
+                    awaitNodes(seed, 3);
+                    other.signal("KILL");
+                    train.awaitOutput("recovered: ");
+
+                    owner.signal("KILL");
+                    train.awaitOutput("waits for 1 more node with .* at most 1 on a node");
+                    assertThat(runs(seed).at("/runs/0/state").asText()).isEqualTo("RECOVERING");
+                    assertThat(runs(seed).at("/runs/0/detail").asText()).contains("waits for 1");
+                    try (ForkedCli _ = worker(seed)) {
+                        cluster.awaitRecoveries(2);
+                        cluster.stopAfterMoreSteps(address(seed), train);
+                    }
+                }
+            }
+        }
+
+        cluster.expectTheBitsOfACalmRun();
+        assertThat(cluster.run().recoveries())
+                .allSatisfy(
+                        recovery ->
+                                assertThat(recovery.get("restart").asText())
+                                        .isEqualTo("checkpoint"));
+    }
+
+    /** The survivor has room for both ranks, and mirrors of what it has not. */
+    @Test
+    void aSurvivorTakesOverFromItsMirrorAndAnotherDriverIsStarted() throws Exception {
+        try (ForkedCli seed = cluster.seed();
+                ForkedCli one = worker(seed);
+                ForkedCli two = worker(seed)) {
+            one.awaitOutput("joined");
+            two.awaitOutput("joined");
+            try (ForkedCli train =
+                    cluster.trainSteadily(List.of(address(seed)), "recovery.mirror=on")) {
+                cluster.awaitSteps(10);
+                ForkedCli owner = ownsDriver(one) ? one : two;
+                driver(owner).destroyForcibly();
+                train.awaitOutput("recovered: ");
+
+                owner.signal("KILL");
+                train.awaitOutput("placed: ranks 0-1 on ");
+                cluster.awaitRecoveries(2);
+                cluster.stopAfterMoreSteps(address(seed), train);
+            }
+        }
+
+        cluster.expectTheBitsOfACalmRun();
+        assertThat(cluster.run().recoveries())
+                .extracting(recovery -> recovery.get("restart").asText())
+                .containsExactly("memory", "mirror");
+        assertThat(cluster.run().recoveries())
+                .extracting(recovery -> recovery.get("stepsLost").asLong())
+                .containsOnly(0L);
+    }
+
+    /** It is out of the cluster when it wakes up, joins anew, and is as good as any other. */
+    @Test
+    void aNodeThatStoodStillComesBackAndGetsARankAgain() throws Exception {
+        try (ForkedCli seed = cluster.seed();
+                ForkedCli one = worker(seed);
+                ForkedCli two = worker(seed)) {
+            one.awaitOutput("joined");
+            two.awaitOutput("joined");
+            try (ForkedCli train =
+                    cluster.trainSteadily(List.of(address(seed)), "recovery.mirror=on")) {
+                cluster.awaitSteps(10);
+                ForkedCli sleeper = ownsDriver(one) ? two : one;
+                sleeper.signal("STOP");
+                train.awaitOutput("placed: ranks 0-1 on ");
+                seed.awaitOutput("is out of the cluster");
+                awaitNodes(seed, 1);
+
+                sleeper.signal("CONT");
+                sleeper.awaitOutput("it starts anew and joins again");
+                awaitNodes(seed, 2);
+                assertThat(rebalance(seed)).contains("go to emptier nodes");
+                cluster.awaitRecoveries(2);
+                cluster.stopAfterMoreSteps(address(seed), train);
+            }
+        }
+
+        cluster.expectTheBitsOfACalmRun();
+        assertThat(cluster.run().recoveries())
+                .extracting(recovery -> recovery.get("stepsLost").asLong())
+                .containsOnly(0L);
+    }
+
+    /** Nobody dies: a rank moves between two steps, to a node that came later. */
+    @Test
+    void rebalancingMovesARankToANodeThatJoinedAndCostsNoStep() throws Exception {
+        try (ForkedCli seed = cluster.seed();
+                ForkedCli one = worker(seed)) {
+            one.awaitOutput("joined");
+            try (ForkedCli train = cluster.trainSteadily(List.of(address(seed)))) {
+                cluster.awaitSteps(10);
+                assertThat(rebalance(seed)).contains("spread over all nodes that have room");
+                try (ForkedCli _ = worker(seed)) {
+                    awaitNodes(seed, 2);
+                    assertThat(rebalance(seed)).contains("ranks [1] go to emptier nodes");
+                    train.awaitOutput("recovered: ");
+                    assertThat(runs(seed).at("/runs/0/nodes").asInt()).isEqualTo(2);
+                    cluster.stopAfterMoreSteps(address(seed), train);
+                }
+            }
+        }
+
+        cluster.expectTheBitsOfACalmRun();
+        assertThat(cluster.run().recoveries())
+                .singleElement()
+                .satisfies(recovery -> assertThat(recovery.get("stepsLost").asLong()).isZero());
+    }
+
+    private static String rebalance(ForkedCli seed) throws Exception {
+        Cli moved = Cli.run("rebalance", "tiny-1", "--cluster", address(seed));
+        assertThat(moved.exitCode()).as(moved.err()).isZero();
+        return moved.out();
+    }
+
+    private static void awaitNodes(ForkedCli seed, int nodes) {
+        await().atMost(PATIENCE).until(() -> runs(seed).get("nodes").size() == nodes);
+    }
+
+    // ---- processes --------------------------------------------------------------------------
+
+    private static boolean ownsDriver(ForkedCli worker) {
+        return !worker.descendants().isEmpty();
+    }
+
+    private static ProcessHandle driver(ForkedCli worker) {
+        return worker.descendants().getFirst();
+    }
+}

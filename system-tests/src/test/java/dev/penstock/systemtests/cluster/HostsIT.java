@@ -1,0 +1,170 @@
+package dev.penstock.systemtests.cluster;
+
+import static dev.penstock.systemtests.support.ForkedCluster.address;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.runtime.cli.Cli;
+import dev.penstock.runtime.cli.Trained;
+import dev.penstock.runtime.cli.Training;
+import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.systemtests.support.ForkedCli;
+import dev.penstock.systemtests.support.ForkedCluster;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * One run over several hosts. Nodes with host-ids of their own share no memory: each has a media
+ * driver, and tensors between them travel over UDP.
+ */
+@Timeout(value = 5, unit = TimeUnit.MINUTES)
+class HostsIT {
+    private static final Duration PATIENCE = Duration.ofSeconds(120);
+
+    @TempDir Path folder;
+
+    private ForkedCluster cluster;
+
+    @BeforeEach
+    void layOut() {
+        cluster = new ForkedCluster(folder, PATIENCE);
+    }
+
+    @Test
+    void twoHostsTrainWithTheBitsOfOneProcessInSealedFrames() throws Exception {
+        Trained alone = Training.onText(folder.resolve("alone")).complete();
+        Path configuration = Training.onText(folder.resolve("text")).configuration();
+        Path certs = folder.resolve("certs");
+        assertThat(Cli.run("certs", "init", certs.toString(), "--nodes", "127.0.0.1").exitCode())
+                .isZero();
+        String[] tls = {
+            "cluster.tls.certificate=\"" + certs.resolve("127.0.0.1.pem") + "\"",
+            "cluster.tls.key=\"" + certs.resolve("127.0.0.1.key") + "\"",
+            "cluster.tls.authority=\"" + certs.resolve("ca.pem") + "\""
+        };
+        try (ForkedCli seed = cluster.seed(tls);
+                ForkedCli _ = worker(seed, "east", tls);
+                ForkedCli _ = worker(seed, "west", tls);
+                ForkedCli train =
+                        ForkedCli.start(
+                                List.of(
+                                        "train",
+                                        configuration.toString(),
+                                        "--cluster",
+                                        address(seed),
+                                        "--certificate",
+                                        certs.resolve("127.0.0.1.pem").toString()),
+                                "pipeline.ranks-per-node=1")) {
+            assertThat(train.awaitEnd(PATIENCE)).as(train.output()).isZero();
+            assertThat(train.output())
+                    .contains(
+                            "tensors between its 2 hosts travel over UDP, sealed with the run's"
+                                    + " key");
+            Path run = folder.resolve("runs/tiny-1");
+            assertThat(Trained.lossBits(run)).isEqualTo(alone.lossBits());
+            assertThat(new Trained(run, 0, "", "").validationBits())
+                    .isEqualTo(alone.validationBits());
+        }
+    }
+
+    /** A host dies, and nothing there can say so; a third one has room. */
+    @Test
+    void theRanksOfADeadHostGoOnOnAThirdOne() throws Exception {
+        try (ForkedCli seed = cluster.seed();
+                ForkedCli east = worker(seed, "east");
+                ForkedCli west = worker(seed, "west")) {
+            east.awaitOutput("joined");
+            west.awaitOutput("joined");
+            try (ForkedCli train =
+                    cluster.trainSteadily(List.of(address(seed)), "pipeline.ranks-per-node=1")) {
+                cluster.awaitSteps(10);
+                try (ForkedCli north = worker(seed, "north")) {
+                    north.awaitOutput("joined");
+                    west.signal("KILL");
+                    train.awaitOutput("recovered: ");
+                    cluster.stopAfterMoreSteps(address(seed), train);
+                }
+            }
+        }
+
+        cluster.expectTheBitsOfACalmRun();
+        assertThat(cluster.run().recoveries()).hasSize(1);
+    }
+
+    /** The other host learnt the address once: another driver has to listen where the first did. */
+    @Test
+    void aHostsMediaDriverDiesAndTheOtherHostStillReachesIt() throws Exception {
+        try (ForkedCli seed = cluster.seed();
+                ForkedCli east = worker(seed, "east");
+                ForkedCli west = worker(seed, "west")) {
+            east.awaitOutput("joined");
+            west.awaitOutput("joined");
+            try (ForkedCli train =
+                    cluster.trainSteadily(List.of(address(seed)), "pipeline.ranks-per-node=1")) {
+                cluster.awaitSteps(10);
+                for (ForkedCli host : List.of(east, west)) {
+                    host.descendants().getFirst().destroyForcibly();
+                    cluster.awaitRecoveries(host == east ? 1 : 2);
+                }
+                cluster.stopAfterMoreSteps(address(seed), train);
+            }
+        }
+
+        cluster.expectTheBitsOfACalmRun();
+        assertThat(cluster.run().recoveries())
+                .hasSize(2)
+                .allSatisfy(
+                        recovery -> {
+                            assertThat(recovery.get("cause").asText()).contains("media driver");
+                            assertThat(recovery.get("stepsLost").asLong()).isZero();
+                        });
+    }
+
+    @Test
+    void aRunThatKeepsToSharedMemoryWaitsForRoomOnOneHost() throws Exception {
+        Path configuration = Training.onText(folder.resolve("text")).configuration();
+        try (ForkedCli seed = cluster.seed();
+                ForkedCli _ = worker(seed, "east");
+                ForkedCli _ = worker(seed, "west");
+                ForkedCli train =
+                        ForkedCli.start(
+                                List.of(
+                                        "train",
+                                        configuration.toString(),
+                                        "--cluster",
+                                        address(seed)),
+                                "pipeline.ranks-per-node=1",
+                                "data-plane.transport=ipc")) {
+            train.awaitOutput("waits for 1 more node with .* on one host");
+            train.signal("INT");
+            assertThat(train.awaitEnd(PATIENCE)).isEqualTo(ExitCode.INTERRUPTED);
+            Cli exposed =
+                    Cli.run(
+                            "train",
+                            configuration.toString(),
+                            "--cluster",
+                            address(seed),
+                            "--set",
+                            "data-plane.host=\"0.0.0.0\"");
+
+            assertThat(exposed.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+            assertThat(exposed.err())
+                    .contains("data-plane.host")
+                    .contains("0.0.0.0, which other machines can reach")
+                    .contains("cluster.insecure = true");
+        }
+    }
+
+    private static ForkedCli worker(ForkedCli seed, String host, String... settings)
+            throws Exception {
+        List<String> all = new ArrayList<>(List.of(settings));
+        all.add("cluster.host-id=" + host);
+        return ForkedCluster.worker(seed, all.toArray(String[]::new));
+    }
+}

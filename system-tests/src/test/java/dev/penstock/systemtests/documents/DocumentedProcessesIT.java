@@ -1,0 +1,212 @@
+package dev.penstock.systemtests.documents;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.runtime.cli.Cli;
+import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.systemtests.support.ForkedCli;
+import dev.penstock.systemtests.support.ForkedCluster;
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * Commands of README.md and docs that {@link DocumentsTest} does not run, for they start processes
+ * or last until somebody stops them: each as it stands there, in a folder where only the sample
+ * configurations are. Trainings have a narrow model and few steps, and nodes a port that is free.
+ */
+@Timeout(value = 6, unit = TimeUnit.MINUTES)
+class DocumentedProcessesIT {
+    private static final Path README = DocumentsTest.ROOT.resolve("README.md");
+    private static final Path CLUSTER = DocumentsTest.ROOT.resolve("docs/cluster.md");
+    private static final Duration PATIENCE = Duration.ofSeconds(150);
+
+    /** Lines of the README's cluster, and of the page's second. */
+    private static final String ONE_MACHINE = "worker.conf --cluster 127.0.0.1:2551";
+
+    private static final String TWO_MACHINES = "certs init certs";
+
+    @TempDir Path folder;
+
+    /** Whether one of the tests here runs this command. */
+    static boolean runs(DocumentedCommand command) throws IOException {
+        return isTrainingAlone(command)
+                || command.is("ui")
+                || (command.place().matches("(README|cluster)\\.md:.*")
+                        && command.has("--cluster", "sample-configs/cluster/seed.conf"));
+    }
+
+    private static boolean isTrainingAlone(DocumentedCommand command) {
+        return !command.has("--cluster")
+                && !command.hasPlaceholders()
+                && DocumentsTest.hasProcesses(command);
+    }
+
+    @BeforeEach
+    void layOut() throws IOException {
+        Files.createSymbolicLink(
+                folder.resolve("sample-configs"), DocumentsTest.ROOT.resolve("sample-configs"));
+    }
+
+    @Test
+    void trainingsRunInProcessesOfTheirOwn() throws Exception {
+        List<DocumentedCommand> trainings =
+                commands().filter(DocumentedProcessesIT::isTrainingAlone).toList();
+        assertThat(trainings).hasSizeGreaterThanOrEqualTo(3);
+
+        for (DocumentedCommand training : trainings) {
+            String output = complete(training, "run.steps=22", "checkpoint.every=8");
+
+            assertThat(output).as(training.toString()).contains("step 22/22");
+            if (training.has("sample-configs/mirrors.conf")) {
+                assertThat(output).contains("recovered: ");
+            }
+        }
+    }
+
+    /** Then a look at what the run left. */
+    @Test
+    void aClusterOfOneMachineIsUsedAsTheReadmeSays() throws Exception {
+        List<List<String>> commands =
+                DocumentedCommand.asBashSees(DocumentedCommand.block(README, ONE_MACHINE));
+        assertThat(DocumentedCommand.block(CLUSTER, ONE_MACHINE))
+                .as("the same lines, run once")
+                .isEqualTo(DocumentedCommand.block(README, ONE_MACHINE));
+        assertThat(commands.stream().map(List::getFirst))
+                .containsExactly("node", "node", "train", "runs");
+        int port = ForkedCluster.freePort();
+        try (ForkedCli seed = seed(commands.get(0), port);
+                ForkedCli worker = start(onPort(commands.get(1), port))) {
+            seed.awaitOutput("listens on");
+            worker.awaitOutput("joined");
+            try (ForkedCli train =
+                    start(onPort(commands.get(2), port), narrow("run.steps=100000"))) {
+                train.awaitOutput("step \\d+/100000");
+                assertThat(ended(onPort(commands.get(3), port)).out())
+                        .containsPattern("quickstart-1 +running")
+                        .contains("node ");
+                try (ForkedCli attached = start(aboutTheRun("attach", port))) {
+                    attached.awaitOutput("step \\d+/100000");
+                    assertThat(ended(aboutTheRun("rebalance", port)).out())
+                            .startsWith("quickstart-1: ");
+                    assertThat(ended(aboutTheRun("stop", port)).out()).contains("and ends");
+                    assertThat(attached.awaitEnd(PATIENCE)).isEqualTo(ExitCode.INTERRUPTED);
+                }
+                assertThat(train.awaitEnd(PATIENCE))
+                        .as(train.output())
+                        .isEqualTo(ExitCode.INTERRUPTED);
+            }
+        }
+        expectAPage();
+    }
+
+    /** Two addresses of this machine stand for the two machines, which share no memory. */
+    @Test
+    void aClusterOfTwoMachinesIsUsedAsItsPageSays() throws Exception {
+        List<String> block =
+                DocumentedCommand.block(CLUSTER, TWO_MACHINES).stream()
+                        .map(line -> line.replace("10.0.0.", "127.0.0."))
+                        .toList();
+        List<List<String>> commands = DocumentedCommand.asBashSees(block);
+        assertThat(commands.stream().map(List::getFirst))
+                .containsExactly("certs", "node", "node", "train");
+        int port = ForkedCluster.freePort();
+        try (ForkedCli certs = start(commands.get(0))) {
+            assertThat(certs.awaitEnd(PATIENCE)).as(certs.output()).isZero();
+        }
+        try (ForkedCli seed = seed(commands.get(1), port, "cluster.host-id=one")) {
+            seed.awaitOutput("listens on");
+            try (ForkedCli worker = start(onPort(commands.get(2), port), "cluster.host-id=two")) {
+                worker.awaitOutput("joined");
+                try (ForkedCli train =
+                        start(onPort(commands.get(3), port), narrow("run.steps=2"))) {
+                    assertThat(train.awaitEnd(PATIENCE)).as(train.output()).isZero();
+                    assertThat(train.output())
+                            .contains("2 hosts travel over UDP, sealed", "step 2/2");
+                }
+            }
+        }
+    }
+
+    // ---- pages ------------------------------------------------------------------------------
+
+    private void expectAPage() throws Exception {
+        DocumentedCommand ui =
+                commands().filter(command -> command.is("ui")).findFirst().orElseThrow();
+        try (ForkedCli page = start(ui.words());
+                HttpClient http = HttpClient.newHttpClient()) {
+            String url = page.awaitOutput("dashboard: (\\S+)");
+            var answer =
+                    http.send(
+                            HttpRequest.newBuilder(URI.create(url)).timeout(PATIENCE).build(),
+                            BodyHandlers.ofString());
+            assertThat(answer.statusCode()).isEqualTo(200);
+            assertThat(answer.body()).contains("<title>Penstock</title>");
+            page.signal("INT");
+            assertThat(page.awaitEnd(PATIENCE)).as(page.output()).isZero();
+        }
+    }
+
+    // ---- commands ---------------------------------------------------------------------------
+
+    private static Stream<DocumentedCommand> commands() throws IOException {
+        List<DocumentedCommand> all = new ArrayList<>();
+        for (Path document : DocumentsTest.documents()) {
+            all.addAll(DocumentedCommand.inBlocks(document));
+        }
+        return all.stream();
+    }
+
+    private ForkedCli start(List<String> words, String... settings) throws IOException {
+        return ForkedCli.startIn(folder, words, settings);
+    }
+
+    /** Runs it to a good end; all that it said. */
+    private String complete(DocumentedCommand command, String... settings) throws Exception {
+        try (ForkedCli process = start(command.words(), narrow(settings))) {
+            assertThat(process.awaitEnd(PATIENCE))
+                    .as(() -> command + "\n" + process.output())
+                    .isZero();
+            return process.output();
+        }
+    }
+
+    private static String[] narrow(String... settings) {
+        return Stream.concat(DocumentsTest.SHORT.stream(), Stream.of(settings))
+                .toArray(String[]::new);
+    }
+
+    private ForkedCli seed(List<String> words, int port, String... more) throws IOException {
+        List<String> settings = new ArrayList<>(List.of(more));
+        settings.add("cluster.port=" + port);
+        settings.add("cluster.runs=\"" + folder.resolve("runs") + "\"");
+        return start(words, settings.toArray(String[]::new));
+    }
+
+    private static List<String> onPort(List<String> words, int port) {
+        return words.stream().map(word -> word.replace(":2551", ":" + port)).toList();
+    }
+
+    private static List<String> aboutTheRun(String command, int port) {
+        return List.of(command, "quickstart-1", "--cluster", "127.0.0.1:" + port);
+    }
+
+    private static Cli ended(List<String> words) {
+        Cli cli = Cli.run(words.toArray(String[]::new));
+        assertThat(cli.exitCode()).as(() -> words + "\n" + cli.err()).isZero();
+        return cli;
+    }
+}

@@ -1,0 +1,96 @@
+package dev.penstock.systemtests.faults;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.penstock.runtime.cli.Cli;
+import dev.penstock.runtime.cli.Training;
+import dev.penstock.runtime.cli.command.ExitCode;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A whole chaos run in one process: pauses, slow stages, full disks. */
+class ChaosCommandIT {
+    private static final String SEED = "42";
+
+    @TempDir Path folder;
+
+    @Test
+    void bothInvariantsHoldUnderARandomScheduleOfFaults() throws Exception {
+        Cli cli = chaos("--faults", "8", "--json");
+
+        assertThat(cli.exitCode()).as("seed %s: %s", SEED, cli.err()).isEqualTo(ExitCode.OK);
+        JsonNode answer = new ObjectMapper().readTree(cli.out());
+        assertThat(answer.get("holds").asBoolean()).isTrue();
+        assertThat(answer.get("steps").asInt()).isEqualTo(12);
+        assertThat(answer.get("faults")).hasSize(8);
+        assertThat(answer.get("faults"))
+                .allSatisfy(fault -> assertThat(fault.get("outcome").asText()).isEqualTo("borne"));
+        assertThat(answer.get("command").asText()).contains("--seed " + SEED, "--faults 8");
+        assertThat(Files.list(folder.resolve("chaos/faults/audit"))).hasSize(2);
+    }
+
+    /** Two replicas of two stages: every rank keeps a book, of its own sequences' gradients. */
+    @Test
+    void bothInvariantsHoldForEveryReplica() throws Exception {
+        Cli cli = chaos("--faults", "6", "--set", "parallel={data=2, zero.stage=2}");
+
+        assertThat(cli.exitCode()).as("seed %s: %s", SEED, cli.err()).isEqualTo(ExitCode.OK);
+        assertThat(Files.list(folder.resolve("chaos/faults/audit"))).hasSize(4);
+    }
+
+    /** Among the faults are deaths, also in the middle of gathers and sums. */
+    @Test
+    @EnabledOnOs(OS.LINUX)
+    void bothInvariantsHoldForReplicasInProcessesThatDie() throws Exception {
+        Cli cli =
+                chaos(
+                        "--faults",
+                        "5",
+                        "--json",
+                        "--set",
+                        "pipeline={stages=1, processes=per-stage}",
+                        "--set",
+                        "parallel={data=2, zero.stage=3}",
+                        "--set",
+                        "recovery.mirror=on");
+
+        assertThat(cli.exitCode()).as("seed %s: %s", SEED, cli.err()).isEqualTo(ExitCode.OK);
+        JsonNode faults = new ObjectMapper().readTree(cli.out()).get("faults");
+        assertThat(faults)
+                .anySatisfy(fault -> assertThat(fault.get("fault").asText()).contains("kill"));
+    }
+
+    @Test
+    void aBadConfigurationIsToldBeforeAnythingStarts() {
+        Cli cli = chaos("--set", "model.width=33");
+
+        assertThat(cli.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(cli.err()).contains("model.width").doesNotContain("training");
+        assertThat(folder.resolve("chaos")).doesNotExist();
+    }
+
+    private Cli chaos(String... more) {
+        Training training = Training.onText(folder);
+        List<String> arguments =
+                new ArrayList<>(
+                        List.of(
+                                "chaos",
+                                training.configuration().toString(),
+                                "--seed",
+                                SEED,
+                                "--run-dir",
+                                folder.resolve("chaos").toString(),
+                                "--set",
+                                "timeouts.lease=1 s"));
+        arguments.addAll(List.of(more));
+        return Cli.run(arguments.toArray(String[]::new));
+    }
+}

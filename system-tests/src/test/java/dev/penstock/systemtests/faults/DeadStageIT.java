@@ -1,0 +1,96 @@
+package dev.penstock.systemtests.faults;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import dev.penstock.runtime.cli.Trained;
+import dev.penstock.runtime.cli.Training;
+import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.systemtests.support.ForkedTraining;
+import dev.penstock.systemtests.support.Leftovers;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * A stage's process dies and recovery is off: the run ends soon, says who it was, and leaves
+ * nothing on the machine.
+ */
+@EnabledOnOs(OS.LINUX)
+class DeadStageIT {
+    private static final Duration LIMIT = Duration.ofSeconds(5);
+
+    @TempDir Path folder;
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1})
+    void aKilledStageEndsTheRunWithItsName(int rank) throws Exception {
+        String name = "dead_stage_" + rank + "_" + ProcessHandle.current().pid();
+        Training training =
+                Training.onText(folder)
+                        .set("run.name=" + name, "run.steps=1000000", "checkpoint.every=0")
+                        .set("pipeline.processes=per-stage", "recovery.enabled=false");
+
+        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(20)) {
+            List<ProcessHandle> family = run.family();
+            Set<Integer> ports = Leftovers.listeningPorts(family);
+            assertThat(family).as("the run, a media driver and two stages").hasSize(4);
+            assertThat(Leftovers.sharedMemory(name)).isNotEmpty();
+            assertThat(ports).isNotEmpty();
+
+            run.ofRank(rank).destroyForcibly();
+            Trained ended = run.awaitEnd(LIMIT);
+
+            assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.FAILURE);
+            assertThat(ended.out()).contains("rank " + rank, "signal 9").doesNotContain("\tat ");
+            await().atMost(LIMIT).until(() -> family.stream().noneMatch(ProcessHandle::isAlive));
+            assertThat(Leftovers.sharedMemory(name)).isEmpty();
+            Leftovers.expectFree(ports);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"single", "per-stage"})
+    void aKilledRunLeavesNoProcessBehind(String processes) throws Exception {
+        String name = "dead_run_" + ProcessHandle.current().pid();
+        Training training =
+                Training.onText(folder)
+                        .set("run.name=" + name, "run.steps=1000000", "checkpoint.every=0")
+                        .set("pipeline.processes=" + processes);
+
+        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(20)) {
+            List<ProcessHandle> family = run.family();
+            assertThat(Leftovers.sharedMemory(name)).isNotEmpty();
+
+            run.signal("KILL");
+
+            await().atMost(LIMIT).until(() -> family.stream().noneMatch(ProcessHandle::isAlive));
+            if (processes.equals("per-stage")) {
+                assertThat(Leftovers.sharedMemory(name))
+                        .isEmpty(); // the driver's process ends in order
+            } else {
+                deleteSharedMemory(name); // nobody was left to do so
+            }
+        }
+    }
+
+    private static void deleteSharedMemory(String run) throws IOException {
+        for (Path directory : Leftovers.sharedMemory(run)) {
+            try (Stream<Path> entries = Files.walk(directory)) {
+                for (Path entry : entries.sorted(Comparator.reverseOrder()).toList()) {
+                    Files.delete(entry);
+                }
+            }
+        }
+    }
+}

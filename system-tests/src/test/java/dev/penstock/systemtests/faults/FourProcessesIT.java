@@ -1,0 +1,104 @@
+package dev.penstock.systemtests.faults;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.runtime.cli.Trained;
+import dev.penstock.runtime.cli.Training;
+import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.systemtests.support.ForkedTraining;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Four stages in processes of their own compute what one process does, whatever the network is. */
+@Timeout(value = 5, unit = TimeUnit.MINUTES)
+class FourProcessesIT {
+    private static final Logger LOG = LoggerFactory.getLogger(FourProcessesIT.class);
+    private static final Duration LIMIT = Duration.ofSeconds(180);
+    private static final Pattern SENT_AGAIN =
+            Pattern.compile("(\\d+) times what had been lost was sent again");
+
+    @TempDir static Path shared;
+    @TempDir Path folder;
+
+    private static List<String> losses;
+    private static List<String> validation;
+
+    @BeforeAll
+    static void trainInOneProcess() {
+        Trained one = fourStages(shared).complete();
+        losses = one.lossBits();
+        validation = one.validationBits();
+    }
+
+    @Test
+    void overSharedMemory() throws Exception {
+        expectTheSame(processes());
+    }
+
+    @Test
+    void overUdp() throws Exception {
+        Trained ended = expectTheSame(processes().set("data-plane.transport=udp"));
+
+        assertThat(sentAgain(ended)).isZero();
+    }
+
+    /** Each datagram, of data and of control messages, is lost with a chance of one in twenty. */
+    @Test
+    void overUdpThatLosesFivePercentOfItsDatagrams() throws Exception {
+        long seed = 17;
+        LOG.warn("5 % loss by seed {}", seed);
+        String driver =
+                "-Daeron.%sChannelEndpoint.supplier=io.aeron.driver.ext.Debug%1$sChannelEndpointSupplier";
+        Training training =
+                processes()
+                        .set("data-plane={transport=udp, udp-mtu=1408, udp-term-length=256 KiB}");
+
+        Trained ended =
+                expectTheSame(
+                        training,
+                        driver.formatted("Send"),
+                        driver.formatted("Receive"),
+                        "-Daeron.debug.send.data.loss.rate=0.05",
+                        "-Daeron.debug.send.data.loss.seed=" + seed,
+                        "-Daeron.debug.receive.control.loss.rate=0.05",
+                        "-Daeron.debug.receive.control.loss.seed=" + (seed + 1));
+
+        assertThat(sentAgain(ended)).isPositive();
+    }
+
+    private static Training fourStages(Path folder) {
+        return Training.onText(folder).set("model.layers=4", "pipeline.stages=4");
+    }
+
+    private Training processes() {
+        return fourStages(folder).set("pipeline.processes=per-stage");
+    }
+
+    private static Trained expectTheSame(Training training, String... flags) throws Exception {
+        try (ForkedTraining run = ForkedTraining.start(training, flags)) {
+            Trained ended = run.awaitEnd(LIMIT);
+            assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.OK);
+            assertThat(ended.lossBits()).isEqualTo(losses);
+            assertThat(ended.validationBits()).isEqualTo(validation);
+            return ended;
+        }
+    }
+
+    private static int sentAgain(Trained ended) throws Exception {
+        String log = Files.readString(ended.directory().resolve("log.txt"));
+        Matcher said = SENT_AGAIN.matcher(log);
+        assertThat(said.find()).as(log).isTrue();
+        return Integer.parseInt(said.group(1));
+    }
+}

@@ -1,0 +1,232 @@
+package dev.penstock.systemtests.faults;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import dev.penstock.runtime.cli.Trained;
+import dev.penstock.runtime.cli.Training;
+import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.runtime.gpu.EmulatedGpus;
+import dev.penstock.runtime.metrics.RunDirectory;
+import dev.penstock.systemtests.support.ForkedTraining;
+import dev.penstock.systemtests.support.GoldenTruth;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The whole program on emulated GPUs, one for each rank. */
+@Tag("gpu")
+class GpuRunsIT {
+    private static final Duration LIMIT = Duration.ofSeconds(120);
+
+    @TempDir Path folder;
+
+    @BeforeEach
+    void gpus() {
+        EmulatedGpus.require();
+    }
+
+    /**
+     * Copies last, so that a rank that does not wait for one has other losses; with graphs once.
+     */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "pipeline.stages=2",
+                "parallel.tensor=2",
+                "parallel={data=2,zero.stage=3}",
+                "parallel.context=2"
+            })
+    void ranksOnGpusHavePyTorchsLossesAndFirstGradients(String division) throws IOException {
+        EmulatedGpus.set("COPY_MILLIS", "2");
+        Path gradients = folder.resolve("gradients.safetensors");
+
+        Trained trained =
+                Training.golden(folder, true)
+                        .set("device.kind=cuda", division)
+                        .set("device.graphs=" + division.startsWith("pipeline"))
+                        .option("--dump-gradients", "1:" + gradients)
+                        .complete();
+
+        GoldenTruth.expectLosses(trained, true, "loss_fp64_accum4");
+        GoldenTruth.expectFirstGradients(gradients, true);
+    }
+
+    /**
+     * Copies last, as above, with graphs once. The last run's GPUs do not see each other's memory.
+     */
+    @ParameterizedTest
+    @ValueSource(strings = {"pipeline.stages=2", "pipeline.stages=4"})
+    void tensorsFromDeviceToDeviceHaveTheBitsOfThoseThroughTheHost(String stages)
+            throws IOException {
+        EmulatedGpus.requireEmulated();
+        EmulatedGpus.set("COPY_MILLIS", "1");
+
+        Trained direct = few("direct", stages, "device.graphs=on").complete();
+        Trained staged = few("staged", stages, "data-plane.device-copies=false").complete();
+        EmulatedGpus.set("NO_PEERS", "1");
+        Trained apart = few("apart", stages).complete();
+
+        assertThat(direct.lossBits()).hasSize(3).isEqualTo(staged.lossBits());
+        assertThat(apart.lossBits()).isEqualTo(staged.lossBits());
+        assertThat(log(direct))
+                .contains("from device to device")
+                .doesNotContain("through the host");
+        assertThat(log(apart)).contains("through the host: their devices do not see");
+    }
+
+    private Training few(String name, String... settings) {
+        return Training.onText(folder.resolve(name))
+                .set("device.kind=cuda", "run.steps=3", "model.layers=4", "checkpoint.every=0")
+                .set(settings);
+    }
+
+    private static String log(Trained trained) throws IOException {
+        return Files.readString(new RunDirectory(trained.directory()).log());
+    }
+
+    /** The other end is well, and waits for nothing that does not come. */
+    @Test
+    void aGpuThatIsLostDuringACopyIsNamedWithItsRankAndStep() {
+        EmulatedGpus.requireEmulated();
+        EmulatedGpus.set("LOSE_AT_COPY", "0:7");
+
+        Trained lost = few("lost", "pipeline.stages=2").run();
+
+        assertThat(lost.exitCode()).isNotEqualTo(ExitCode.OK);
+        assertThat(lost.out() + lost.err())
+                .contains("rank 0", "step ", "of GPU 1 from GPU 0; GPU 0: the GPU is lost")
+                .doesNotContain("\tat ");
+    }
+
+    /** Its sums are not those in rank order; the same run has the same bits, with graphs too. */
+    @ParameterizedTest
+    @ValueSource(strings = {"parallel.data=3", "parallel={data=3,zero.stage=3}"})
+    void replicasOnGpusSumByNccl(String division) throws IOException {
+        EmulatedGpus.requireEmulated();
+        String[] settings = {
+            division, "batch.sequences=3", "batch.micro-batches=3", "pipeline.stages=1"
+        };
+
+        Trained ordered = few("ordered", settings).complete();
+        Trained nccl = few("nccl", settings).set("parallel.collectives=nccl").complete();
+        Trained again =
+                few("again", settings)
+                        .set("parallel.collectives=auto", "device.graphs=on")
+                        .complete();
+
+        assertThat(nccl.out()).contains("collectives: NCCL 2.27.3 in /");
+        assertThat(log(nccl)).contains("REPLICAS of ranks [0, 1, 2] sums by NCCL 2.27.3");
+        assertThat(again.lossBits()).isEqualTo(nccl.lossBits()).isNotEqualTo(ordered.lossBits());
+        for (int step = 0; step < 3; step++) {
+            assertThat(nccl.losses().get(step)).isCloseTo(ordered.losses().get(step), within(1e-4));
+        }
+    }
+
+    /** A text run evaluates, writes checkpoints and goes on from one. */
+    @Test
+    void aRunOnOneGpuGoesOnFromItsCheckpoint() throws IOException {
+        Training.onText(folder).set("device.kind=\"cuda:1\"", "run.steps=4").complete();
+
+        Trained resumed = Training.onText(folder).set("device.kind=\"cuda:1\"").resume().complete();
+
+        assertThat(Trained.lossBits(resumed.directory())).hasSize(12);
+    }
+
+    @Test
+    void aGpuWithoutRoomEndsTheRunWithOneClearError() {
+        EmulatedGpus.requireEmulated();
+        EmulatedGpus.set("MEMORY_MIB", "1");
+
+        Trained refused = Training.onText(folder).set("device.kind=cuda", "model.width=128").run();
+
+        assertThat(refused.exitCode()).isNotEqualTo(ExitCode.OK);
+        assertThat(refused.out() + refused.err()).contains("no room for", "bytes left");
+    }
+
+    @Test
+    void aKernelThatFailsEndsTheRunAndTheNextRunIsWell() throws IOException {
+        EmulatedGpus.requireEmulated();
+        EmulatedGpus.set("FAIL_LAUNCH", "1:400");
+
+        Trained failed =
+                Training.golden(Files.createDirectory(folder.resolve("failing")), true)
+                        .set("device.kind=cuda", "pipeline.stages=2")
+                        .run();
+        EmulatedGpus.set("FAIL_LAUNCH", "");
+
+        assertThat(failed.exitCode()).isNotEqualTo(ExitCode.OK);
+        assertThat(failed.out() + failed.err()).contains("GPU 1");
+        Trained next =
+                Training.golden(Files.createDirectory(folder.resolve("next")), true)
+                        .set("device.kind=cuda", "pipeline.stages=2")
+                        .complete();
+        GoldenTruth.expectLosses(next, true, "loss_fp64_accum4");
+    }
+
+    /** Ranks in processes of their own: the one that had it is dead, and said why. */
+    @Test
+    void aRankWhoseGpuIsLostGoesOnOnAnotherGpuWithTheSameLosses() throws Exception {
+        EmulatedGpus.requireEmulated();
+        List<String> losses = onTwoGpus("whole").complete().lossBits();
+        Map<String, String> environment =
+                Map.of(
+                        "LD_LIBRARY_PATH",
+                        EmulatedGpus.folder().toString(),
+                        "PENSTOCK_EMULATOR_LOSE_DEVICE",
+                        "1:400");
+        Training perStage = onTwoGpus("lossy").set("pipeline.processes=per-stage");
+
+        try (ForkedTraining run = ForkedTraining.start(environment, perStage)) {
+            Trained ended = run.awaitEnd(LIMIT);
+
+            assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.OK);
+            assertThat(ended.lossBits()).isEqualTo(losses);
+            assertThat(ended.out())
+                    .contains("recovered: rank 1", "GPU 1: the GPU is lost")
+                    .doesNotContain("\tat ");
+            assertThat(run.log("lost-gpus.txt").lines()).hasSize(1);
+            assertThat(run.log("rank-1-start-2.out")).doesNotContain("GPU 1");
+        }
+    }
+
+    private Training onTwoGpus(String name) throws IOException {
+        return Training.golden(Files.createDirectory(folder.resolve(name)), true)
+                .set("device.kind=cuda", "pipeline.stages=2", "run.steps=5");
+    }
+
+    /** It takes its rank's memory along: what is left is the last checkpoint. */
+    @Test
+    void aLostGpuEndsTheRunAndIsNamed() {
+        EmulatedGpus.requireEmulated();
+        EmulatedGpus.set("LOSE_DEVICE", "1:400");
+
+        Trained lost =
+                Training.golden(folder, true).set("device.kind=cuda", "pipeline.stages=2").run();
+
+        assertThat(lost.exitCode()).isNotEqualTo(ExitCode.OK);
+        assertThat(lost.out() + lost.err())
+                .contains("rank 1", "step ", "GPU 1: the GPU is lost")
+                .doesNotContain("\tat ");
+    }
+
+    @AfterEach
+    void noFaults() {
+        EmulatedGpus.set("FAIL_LAUNCH", "");
+        EmulatedGpus.set("LOSE_DEVICE", "");
+        EmulatedGpus.set("MEMORY_MIB", "");
+        EmulatedGpus.set("COPY_MILLIS", "");
+        EmulatedGpus.set("NO_PEERS", "");
+        EmulatedGpus.set("LOSE_AT_COPY", "");
+    }
+}

@@ -1,0 +1,159 @@
+package dev.penstock.systemtests.faults;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.runtime.cli.Trained;
+import dev.penstock.runtime.cli.Training;
+import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.systemtests.support.ForkedTraining;
+import java.io.InputStream;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Runs that are stopped on the way go on as if nothing had happened. */
+@EnabledOnOs(OS.LINUX)
+class InterruptedRunsIT {
+    private static final int STEPS = 1500;
+    private static final Duration SOON = Duration.ofSeconds(30);
+
+    private static List<String> losses = List.of();
+    private static List<String> validation = List.of();
+
+    @TempDir Path folder;
+
+    @BeforeAll
+    static void runWithoutInterruption(@TempDir Path whole) {
+        Trained uninterrupted = longRun(whole).complete();
+        losses = uninterrupted.lossBits();
+        validation = uninterrupted.validationBits();
+        assertThat(losses).hasSize(STEPS);
+    }
+
+    @Test
+    void aKilledRunGoesOnFromItsLastCheckpointWithTheSameBits() throws Exception {
+        Training training = longRun(folder);
+
+        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(130)) {
+            run.signal("KILL");
+            Trained killed = run.awaitEnd(SOON);
+            assertThat(killed.lossBits()).hasSizeLessThan(STEPS);
+        }
+        Trained resumed = training.option("--resume").complete();
+
+        expectWhole(resumed);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"INT", "TERM"})
+    void aSignalFinishesTheStepAndSaves(String signal) throws Exception {
+        Training training = longRun(folder);
+        List<String> before;
+
+        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(30)) {
+            run.signal(signal);
+            Trained stopped = run.awaitEnd(SOON);
+            before = stopped.lossBits();
+            assertThat(stopped.exitCode()).as(stopped.out()).isEqualTo(ExitCode.INTERRUPTED);
+            assertThat(before).hasSizeLessThan(STEPS);
+            assertThat(stopped.directory().resolve("report.html")).exists();
+            assertThat(checkpointOf(stopped, before.size())).isDirectory();
+        }
+        Trained resumed = training.option("--resume").complete();
+
+        assertThat(resumed.lossBits()).startsWith(before.toArray(String[]::new));
+        expectWhole(resumed);
+    }
+
+    @Test
+    void aSecondSignalEndsTheProcessAtOnce() throws Exception {
+        Training training = longRun(folder);
+
+        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(30)) {
+            run.signal("INT");
+            run.signal("INT");
+            Trained stopped = run.awaitEnd(SOON);
+            assertThat(stopped.exitCode()).as(stopped.out()).isEqualTo(ExitCode.INTERRUPTED);
+        }
+    }
+
+    @Test
+    void anInterruptInOneProcessPerStageIsAnInterruptOfTheRun() throws Exception {
+        Training training = longRun(folder).set("pipeline.processes=per-stage");
+        List<String> before;
+
+        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(30)) {
+            List<ProcessHandle> family = run.family();
+            run.signal("INT");
+            Trained stopped = run.awaitEnd(SOON);
+            before = stopped.lossBits();
+            assertThat(stopped.exitCode()).as(stopped.out()).isEqualTo(ExitCode.INTERRUPTED);
+            assertThat(checkpointOf(stopped, before.size())).isDirectory();
+            assertThat(family).hasSize(4).noneMatch(ProcessHandle::isAlive);
+        }
+        Trained resumed = training.set("pipeline.processes=single").option("--resume").complete();
+
+        expectWhole(resumed);
+    }
+
+    @Test
+    void aTerminalThatIsClosedCostsTheRunNothing() throws Exception {
+        Training training =
+                longRun(folder).set("pipeline.processes=per-stage").set("run.steps=200");
+
+        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(30)) {
+            for (ProcessHandle process : run.family()) {
+                ForkedTraining.signal("HUP", process);
+            }
+            Trained ended = run.awaitEnd(SOON);
+
+            assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.OK);
+            assertThat(ended.lossBits()).hasSize(200);
+        }
+    }
+
+    @Test
+    void whoWatchesHearsHowTheRunEnded() throws Exception {
+        Training training = longRun(folder).set("run.steps=200");
+
+        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(30)) {
+            Matcher page = Pattern.compile("dashboard: (\\S+)").matcher(run.output());
+            assertThat(page.find()).as(run.output()).isTrue();
+            String told;
+            try (InputStream stream =
+                    URI.create(page.group(1) + "api/stream").toURL().openStream()) {
+                told = new String(stream.readAllBytes(), StandardCharsets.UTF_8);
+            }
+
+            assertThat(told).contains("\"state\":\"running\"").contains("\"state\":\"completed\"");
+            assertThat(run.awaitEnd(SOON).exitCode()).isEqualTo(ExitCode.OK);
+        }
+    }
+
+    private static void expectWhole(Trained resumed) {
+        assertThat(resumed.lossBits()).isEqualTo(losses);
+        assertThat(resumed.validationBits()).isEqualTo(validation);
+        assertThat(Files.isDirectory(checkpointOf(resumed, STEPS))).isTrue();
+    }
+
+    private static Path checkpointOf(Trained trained, int step) {
+        return trained.directory().resolve("checkpoints/step-%06d".formatted(step));
+    }
+
+    private static Training longRun(Path folder) {
+        return Training.onText(folder)
+                .set("run.steps=" + STEPS, "checkpoint.every=50", "evaluation.every=100");
+    }
+}

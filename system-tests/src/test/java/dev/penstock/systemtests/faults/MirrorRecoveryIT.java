@@ -1,0 +1,83 @@
+package dev.penstock.systemtests.faults;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.runtime.cli.Trained;
+import dev.penstock.runtime.cli.Training;
+import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.systemtests.support.ForkedTraining;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/**
+ * Four stage processes with mirrors, some of them killed: no committed step is lost and no bit of
+ * the loss changes.
+ */
+@EnabledOnOs(OS.LINUX)
+class MirrorRecoveryIT {
+    private static final Duration LIMIT = Duration.ofSeconds(90);
+
+    @TempDir Path folder;
+
+    /** Two deaths in every run: the second when a process has two ranks already. */
+    @ParameterizedTest(name = "rank 1 at {0}, rank 3 at {1}")
+    @CsvSource({
+        "op=1F0, op=3B2", // warm-up, steady
+        "op=1B3, at=ready", // cool-down; complete and not told
+        "at=optimizer, at=updated", // before and after a part of the ranks applied the step
+        "at=checkpoint, at=saved"
+    })
+    void aDeathInAnyPhaseLosesNoCommittedStep(String first, String second) {
+        List<String> bits = training("plain").complete().lossBits();
+
+        Trained mirrored =
+                training("mirrored")
+                        .set("pipeline.processes=per-stage", "recovery.mirror=on")
+                        .set(
+                                "fault=[{kill-rank=1, step=4, %s}, {kill-rank=3, step=8, %s}]"
+                                        .formatted(first, second))
+                        .complete();
+
+        assertThat(mirrored.lossBits()).isEqualTo(bits);
+        assertThat(mirrored.recoveries())
+                .hasSize(2)
+                .allSatisfy(
+                        recovery -> {
+                            assertThat(recovery.get("restart").asText()).isEqualTo("mirror");
+                            assertThat(recovery.get("stepsLost").asLong()).isZero();
+                        });
+    }
+
+    @Test
+    void twoNeighboursThatDieTogetherGoBackToTheCheckpoint() throws Exception {
+        List<String> bits = training("plain").set("run.steps=60").complete().lossBits();
+        Training training =
+                training("killed")
+                        .set("run.steps=60", "pipeline.processes=per-stage", "recovery.mirror=on");
+
+        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(15)) {
+            ProcessHandle one = run.ofRank(1);
+            ProcessHandle two = run.ofRank(2);
+            one.destroyForcibly();
+            two.destroyForcibly();
+            Trained ended = run.awaitEnd(LIMIT);
+
+            assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.OK);
+            assertThat(ended.lossBits()).isEqualTo(bits);
+            assertThat(ended.recoveries().getLast().get("restart").asText())
+                    .isEqualTo("checkpoint");
+        }
+    }
+
+    private Training training(String name) {
+        return Training.onText(folder.resolve(name))
+                .set("model.layers=4", "pipeline.stages=4", "evaluation.every=0");
+    }
+}

@@ -1,0 +1,164 @@
+package dev.penstock.systemtests.faults;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import dev.penstock.runtime.cli.Trained;
+import dev.penstock.runtime.cli.Training;
+import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.systemtests.support.ForkedTraining;
+import dev.penstock.systemtests.support.SteadyTraining;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * A stage's process stands still by SIGSTOP for longer than its lease of 3 s. Its silence proves no
+ * death: the others go on without it only if they are the majority, and it is refused when it
+ * wakes. Shorter pauses are in {@link InjectedFaultsIT}.
+ *
+ * <p>Longer pauses take their time: {@code -Dpenstock.long-pauses=true}.
+ */
+@EnabledOnOs(OS.LINUX)
+class StoppedStageIT {
+    private static final Duration LIMIT = Duration.ofSeconds(120);
+
+    @TempDir Path folder;
+
+    @Test
+    void theMajorityGoesOnAndTheZombieIsRefused() throws Exception {
+        expectToGoOnWithoutAZombie(Duration.ofSeconds(8), "on");
+    }
+
+    @Test
+    void oneOfTwoIsNoMajorityAndWaits() throws Exception {
+        expectToWait(Duration.ofSeconds(15));
+    }
+
+    @Test
+    void whoWaitsForASleeperIsSaidLongBeforeItIsGivenUp() throws Exception {
+        Training training = perStage(2).set("timeouts.lease=60 s");
+
+        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(25)) {
+            ProcessHandle sleeper = run.ofRank(1);
+            ForkedTraining.signal("STOP", sleeper);
+            await().atMost(Duration.ofSeconds(40)) // 4 s until the links break, and then 5 s
+                    .until(() -> run.output().contains("waits for rank 1 (node"));
+            ForkedTraining.signal("CONT", sleeper);
+            run.awaitSteps(Trained.lossBits(training.directory()).size() + 5);
+            run.signal("INT");
+            Trained ended = run.awaitEnd(LIMIT);
+
+            assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.INTERRUPTED);
+            assertThat(ended.recoveries())
+                    .isNotEmpty()
+                    .allMatch(recovery -> recovery.get("replaced").isEmpty());
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"15, off", "60, on", "60, off"})
+    @EnabledIfSystemProperty(named = "penstock.long-pauses", matches = "true")
+    void theMajorityForgetsWhoeverSleepsLong(int seconds, String mirror) throws Exception {
+        expectToGoOnWithoutAZombie(Duration.ofSeconds(seconds), mirror);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {8, 60})
+    @EnabledIfSystemProperty(named = "penstock.long-pauses", matches = "true")
+    void oneOfTwoIsWaitedFor(int seconds) throws Exception {
+        expectToWait(Duration.ofSeconds(seconds));
+    }
+
+    private void expectToGoOnWithoutAZombie(Duration pause, String mirror) throws Exception {
+        Training training = perStage(4).set("model.layers=4", "recovery.mirror=" + mirror);
+        Trained ended;
+
+        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(45)) {
+            ProcessHandle zombie = run.ofRank(1);
+            long began = System.nanoTime();
+            ForkedTraining.signal("STOP", zombie);
+            awaitRecovery(training);
+            run.awaitSteps(Trained.lossBits(training.directory()).size() + 20);
+            await().atMost(LIMIT).until(() -> System.nanoTime() - began > pause.toNanos());
+            ForkedTraining.signal("CONT", zombie);
+            await("the zombie's end").atMost(LIMIT).until(() -> !zombie.isAlive());
+            run.awaitSteps(Trained.lossBits(training.directory()).size() + 20);
+            run.signal("INT");
+            ended = run.awaitEnd(LIMIT);
+
+            assertThat(run.log("log.txt"))
+                    .containsSubsequence(
+                            "process %d ended with exit code 4".formatted(zombie.pid()),
+                            "this process ends: ",
+                            "goes on in epoch 2 without rank 1");
+        }
+
+        assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.INTERRUPTED);
+        JsonNode recovery = ended.recoveries().getFirst();
+        assertThat(ended.recoveries()).hasSize(1);
+        assertThat(recovery.get("cause").asText()).contains("rank 1", "silent for");
+        assertThat(recovery.get("replaced")).hasSize(1);
+        assertThat(recovery.get("restart").asText())
+                .isEqualTo(mirror.equals("on") ? "mirror" : "checkpoint");
+        assertThat(ended.lossBits()).isEqualTo(calmBits(ended, 4));
+    }
+
+    private void expectToWait(Duration pause) throws Exception {
+        Training training = perStage(2);
+        Trained ended;
+
+        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(45)) {
+            List<ProcessHandle> family = run.family();
+            ProcessHandle sleeper = run.ofRank(1);
+            long began = System.nanoTime();
+            ForkedTraining.signal("STOP", sleeper);
+            await().atMost(LIMIT).until(() -> System.nanoTime() - began > pause.toNanos());
+            assertThat(run.output()).contains("parked for", "1 of 2 ranks", "rank 1");
+            int before = Trained.lossBits(training.directory()).size();
+            ForkedTraining.signal("CONT", sleeper);
+            awaitRecovery(training);
+            run.awaitSteps(before + 20);
+            assertThat(family).as("nobody was replaced").allMatch(ProcessHandle::isAlive);
+            run.signal("INT");
+            ended = run.awaitEnd(LIMIT);
+        }
+
+        assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.INTERRUPTED);
+        assertThat(ended.recoveries())
+                .allSatisfy(
+                        recovery -> {
+                            assertThat(recovery.get("restart").asText()).isEqualTo("memory");
+                            assertThat(recovery.get("stepsLost").asLong()).isZero();
+                        });
+        assertThat(ended.lossBits()).isEqualTo(calmBits(ended, 2));
+    }
+
+    private Training perStage(int stages) {
+        return SteadyTraining.on(folder.resolve("harmed"))
+                .set("pipeline.processes=per-stage", "pipeline.stages=" + stages);
+    }
+
+    private List<String> calmBits(Trained harmed, int stages) {
+        return SteadyTraining.calmBits(
+                folder.resolve("calm"),
+                harmed,
+                "model.layers=" + stages,
+                "pipeline.stages=" + stages);
+    }
+
+    private static void awaitRecovery(Training training) {
+        await("a recovery")
+                .atMost(LIMIT)
+                .until(() -> !Trained.recoveries(training.directory()).isEmpty());
+    }
+}

@@ -1,0 +1,223 @@
+package dev.penstock.systemtests.launcher;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assumptions.assumeThat;
+import static org.awaitility.Awaitility.await;
+
+import dev.penstock.runtime.cli.Training;
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.FileVisitResult;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * What the container image holds, run as a container would: another user without rights where this
+ * one may become it, a program that nobody may write to, an environment without Java, and a working
+ * directory of its own. {@code -Dpenstock.image=off} skips it.
+ */
+@Timeout(value = 8, unit = TimeUnit.MINUTES)
+class ImageIT {
+    private static final Path ASSEMBLE =
+            Path.of("..", "deploy", "assemble").toAbsolutePath().normalize();
+    private static final Path SETPRIV = Path.of("/usr/bin/setpriv");
+    private static final Duration PATIENCE = Duration.ofSeconds(90);
+    private static final Pattern ENDPOINTS = Pattern.compile("(http://127.0.0.1:\\d+)/ready");
+
+    /** As in the image and in deploy/kubernetes. */
+    private static final String USER = "10001";
+
+    @TempDir static Path folder;
+
+    @BeforeAll
+    static void assemble() throws Exception {
+        assumeThat(System.getProperty("penstock.image", "on")).isNotEqualTo("off");
+        Files.setPosixFilePermissions(folder, PosixFilePermissions.fromString("rwxr-xr-x"));
+        Process assemble =
+                new ProcessBuilder(ASSEMBLE.toString(), folder.resolve("app").toString())
+                        .redirectErrorStream(true)
+                        .start();
+        String said = new String(assemble.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertThat(assemble.waitFor()).as(said).isZero();
+        forbidWriting(folder.resolve("app"));
+        Files.createDirectory(folder.resolve("work"));
+        Training.onText(folder.resolve("work"));
+        own(folder.resolve("work"));
+    }
+
+    @Test
+    void itIsWhatItSaysAndKnowsTheMachine() throws Exception {
+        assertThat(run("--version")).contains("penstock 0.");
+        assertThat(run("doctor")).contains("Java");
+    }
+
+    @Test
+    void itStartsWithNothingOnThePath() throws Exception {
+        ProcessBuilder builder =
+                new ProcessBuilder(folder.resolve("app/bin/penstock").toString(), "--version")
+                        .redirectErrorStream(true);
+        builder.environment().clear();
+        builder.environment().put("PATH", "");
+
+        Process version = builder.start();
+
+        assertThat(new String(version.getInputStream().readAllBytes(), StandardCharsets.UTF_8))
+                .contains("penstock 0.");
+        assertThat(version.waitFor()).isZero();
+    }
+
+    /** By the first word of each jar's name. */
+    @Test
+    void theNoticeNamesEverythingInIt() throws Exception {
+        String notice = Files.readString(folder.resolve("app/NOTICE")).toLowerCase(Locale.ROOT);
+        try (Stream<Path> jars = Files.list(folder.resolve("app/lib"))) {
+            assertThat(jars.map(jar -> jar.getFileName().toString()))
+                    .filteredOn(name -> name.endsWith(".jar"))
+                    .isNotEmpty()
+                    .allSatisfy(name -> assertThat(notice).contains(name.split("[-_.]")[0]));
+        }
+        assertThat(folder.resolve("app/licences/LGPL-2.1.txt")).isNotEmptyFile();
+        assertThat(folder.resolve("app/java/legal/java.base")).isNotEmptyDirectory();
+    }
+
+    @Test
+    void itBringsManualPagesAndCompletion() {
+        Path share = folder.resolve("app/share");
+
+        assertThat(share.resolve("man/man1/penstock-train.1")).content().contains(".SH OPTIONS");
+        assertThat(share.resolve("bash-completion/completions/penstock"))
+                .content()
+                .contains("complete -F");
+    }
+
+    @Test
+    void itTrains() throws Exception {
+        assertThat(run("train", "tiny.conf", "--set", "run.steps=3")).contains("step 3/3");
+
+        assertThat(folder.resolve("work/runs/tiny-1/report.html")).isNotEmptyFile();
+    }
+
+    @Test
+    void aNodeOfItIsAliveAndReady() throws Exception {
+        Path said = folder.resolve("node.txt");
+        Process node =
+                start(
+                        said,
+                        "node",
+                        folder.resolve("app/sample-configs/cluster/seed.conf").toString(),
+                        "--port",
+                        "0",
+                        "--set",
+                        "management.port=0");
+        try (HttpClient http = HttpClient.newHttpClient()) {
+            await().atMost(PATIENCE).until(() -> ENDPOINTS.matcher(Files.readString(said)).find());
+            Matcher endpoints = ENDPOINTS.matcher(Files.readString(said));
+            assertThat(endpoints.find()).isTrue();
+
+            assertThat(status(http, endpoints.group(1) + "/alive")).isEqualTo(200);
+            await().atMost(PATIENCE)
+                    .until(() -> status(http, endpoints.group(1) + "/ready") == 200);
+            node.destroy();
+            assertThat(node.waitFor(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
+            assertThat(node.exitValue()).as(Files.readString(said)).isZero();
+        } finally {
+            node.destroyForcibly();
+        }
+    }
+
+    private static int status(HttpClient http, String address) throws Exception {
+        return http.send(
+                        HttpRequest.newBuilder(URI.create(address)).timeout(PATIENCE).build(),
+                        HttpResponse.BodyHandlers.discarding())
+                .statusCode();
+    }
+
+    // ---- as a container does ----------------------------------------------------------------
+
+    private static String run(String... arguments) throws Exception {
+        Path said = Files.createTempFile(folder, "said-", ".txt");
+        Process process = start(said, arguments);
+        try {
+            assertThat(process.waitFor(3, TimeUnit.MINUTES)).as(Files.readString(said)).isTrue();
+            assertThat(process.exitValue()).as(Files.readString(said)).isZero();
+        } finally {
+            process.destroyForcibly();
+        }
+        return Files.readString(said);
+    }
+
+    private static Process start(Path said, String... arguments) throws IOException {
+        List<String> command = new ArrayList<>();
+        if (mayBecomeAnother()) {
+            command.addAll(
+                    List.of(
+                            SETPRIV.toString(),
+                            "--reuid=" + USER,
+                            "--regid=" + USER,
+                            "--clear-groups",
+                            "--no-new-privs",
+                            "--inh-caps=-all",
+                            "--bounding-set=-all"));
+        }
+        command.addAll(List.of("/usr/bin/env", "--default-signal=INT", "penstock"));
+        command.addAll(List.of(arguments));
+        ProcessBuilder builder =
+                new ProcessBuilder(command)
+                        .directory(folder.resolve("work").toFile())
+                        .redirectErrorStream(true)
+                        .redirectOutput(said.toFile());
+        Map<String, String> environment = builder.environment();
+        environment.clear();
+        environment.put("PATH", folder.resolve("app/bin") + ":/usr/bin:/bin");
+        environment.put("HOME", folder.resolve("work").toString());
+        environment.put("PENSTOCK_JAVA_OPTS", "-Xmx512m");
+        return builder.start();
+    }
+
+    private static boolean mayBecomeAnother() throws IOException {
+        return Files.isExecutable(SETPRIV)
+                && Files.getAttribute(Path.of("/proc/self"), "unix:uid").equals(0);
+    }
+
+    private static void own(Path directory) throws Exception {
+        if (mayBecomeAnother()) {
+            Process chown =
+                    new ProcessBuilder("chown", "-R", USER + ":" + USER, directory.toString())
+                            .start();
+            assertThat(chown.waitFor()).isZero();
+        }
+    }
+
+    private static void forbidWriting(Path directory) throws IOException {
+        Files.walkFileTree(
+                directory,
+                new SimpleFileVisitor<>() {
+                    @Override
+                    public FileVisitResult preVisitDirectory(
+                            Path visited, BasicFileAttributes attributes) {
+                        assertThat(visited.toFile().setWritable(false, false)).isTrue();
+                        return FileVisitResult.CONTINUE;
+                    }
+                });
+    }
+}

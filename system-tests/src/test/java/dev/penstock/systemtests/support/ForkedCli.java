@@ -1,0 +1,125 @@
+package dev.penstock.systemtests.support;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import dev.penstock.runtime.cli.ForkedJava;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** The program in a Java machine of its own; killed when closed. */
+public final class ForkedCli implements AutoCloseable {
+    private static final Duration PATIENCE = Duration.ofSeconds(90);
+
+    private final Process process;
+    private final Path output;
+
+    private ForkedCli(Process process, Path output) {
+        this.process = process;
+        this.output = output;
+    }
+
+    public static ForkedCli start(String... arguments) throws IOException {
+        return start(List.of(arguments));
+    }
+
+    /** Starts it as the launcher does. */
+    public static ForkedCli start(List<String> arguments, String... settings) throws IOException {
+        return startWith(List.of(), arguments, settings);
+    }
+
+    /**
+     * As {@link #start(List, String...)}, by another command.
+     *
+     * @param starter executes its arguments in the end, in the same process
+     */
+    public static ForkedCli startWith(
+            List<String> starter, List<String> arguments, String... settings) throws IOException {
+        return start(Path.of("").toAbsolutePath(), starter, arguments, settings);
+    }
+
+    /** As {@link #start(List, String...)}, in a folder: relative paths are looked up there. */
+    public static ForkedCli startIn(Path folder, List<String> arguments, String... settings)
+            throws IOException {
+        return start(folder, List.of(), arguments, settings);
+    }
+
+    private static ForkedCli start(
+            Path folder, List<String> starter, List<String> arguments, String... settings)
+            throws IOException {
+        List<String> command = new ArrayList<>(starter);
+        command.addAll(ForkedJava.command("-Xmx512m"));
+        command.addAll(arguments);
+        for (String setting : settings) {
+            command.addAll(List.of("--set", setting));
+        }
+        Path output = Files.createTempFile("penstock-cli-", ".txt");
+        output.toFile().deleteOnExit();
+        return new ForkedCli(
+                new ProcessBuilder(command)
+                        .directory(folder.toFile())
+                        .redirectErrorStream(true)
+                        .redirectOutput(output.toFile())
+                        .start(),
+                output);
+    }
+
+    /** Waits until it has said something; the last group of the match. */
+    public String awaitOutput(String pattern) {
+        Pattern wanted = Pattern.compile(pattern);
+        await().atMost(PATIENCE)
+                .pollInterval(Duration.ofMillis(50))
+                .until(
+                        () -> {
+                            boolean found = wanted.matcher(output()).find();
+                            assertThat(found || process.isAlive())
+                                    .as(() -> "ended without saying " + pattern + ": " + output())
+                                    .isTrue();
+                            return found;
+                        });
+        Matcher match = wanted.matcher(output());
+        assertThat(match.find()).isTrue();
+        return match.group(match.groupCount());
+    }
+
+    /** Sends a signal by its name, such as INT. */
+    public void signal(String name) throws Exception {
+        Process kill = new ProcessBuilder("kill", "-" + name, "" + process.pid()).start();
+        assertThat(kill.waitFor(10, TimeUnit.SECONDS)).isTrue();
+        assertThat(kill.exitValue()).isZero();
+    }
+
+    public List<ProcessHandle> descendants() {
+        return process.descendants().toList();
+    }
+
+    /** Waits for the end; the exit code. */
+    public int awaitEnd(Duration limit) throws InterruptedException {
+        boolean ended = process.waitFor(limit.toMillis(), TimeUnit.MILLISECONDS);
+        assertThat(ended).as(() -> "still running after " + limit + ": " + output()).isTrue();
+        return process.exitValue();
+    }
+
+    /** All that was said so far, on both streams. */
+    public String output() {
+        try {
+            return Files.readString(output);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    @Override
+    public void close() {
+        process.descendants().forEach(ProcessHandle::destroyForcibly);
+        process.destroyForcibly();
+    }
+}

@@ -1,0 +1,125 @@
+package dev.penstock.systemtests.support;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.penstock.runtime.cli.Cli;
+import dev.penstock.runtime.cli.Trained;
+import dev.penstock.runtime.cli.Training;
+import dev.penstock.runtime.cli.command.ExitCode;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Stream;
+
+/**
+ * Seeds, workers and clients of a cluster, each in a Java machine of its own, and the one run that
+ * they work on.
+ *
+ * @param folder where all files are
+ * @param patience for whatever a test waits for
+ */
+public record ForkedCluster(Path folder, Duration patience) {
+    private static final String RUN = "tiny-1";
+
+    // ---- processes --------------------------------------------------------------------------
+
+    /** On a free port, unless the settings say another. */
+    public ForkedCli seed(String... settings) throws Exception {
+        return ForkedCli.start(
+                List.of(
+                        "node",
+                        "../sample-configs/cluster/seed.conf",
+                        "--set",
+                        "cluster.port=0",
+                        "--set",
+                        "cluster.runs=\"" + folder.resolve("runs") + "\""),
+                settings);
+    }
+
+    public static ForkedCli worker(ForkedCli seed, String... settings) throws Exception {
+        return worker(List.of(address(seed)), settings);
+    }
+
+    public static ForkedCli worker(List<String> seeds, String... settings) throws Exception {
+        return ForkedCli.start(
+                withSeeds(List.of("node", "../sample-configs/cluster/worker.conf"), seeds),
+                settings);
+    }
+
+    public static ForkedCli train(ForkedCli seed, Path configuration, String... settings)
+            throws Exception {
+        return ForkedCli.start(
+                withSeeds(List.of("train", configuration.toString()), List.of(address(seed))),
+                settings);
+    }
+
+    /** A training that goes on until it is stopped. */
+    public ForkedCli trainSteadily(List<String> seeds, String... settings) throws Exception {
+        Training training = SteadyTraining.on(folder.resolve("text"));
+        return ForkedCli.start(
+                withSeeds(List.of("train", training.configuration().toString()), seeds),
+                Stream.concat(training.settings().stream(), Stream.of(settings))
+                        .toArray(String[]::new));
+    }
+
+    public static List<String> withSeeds(List<String> command, List<String> seeds) {
+        List<String> all = new ArrayList<>(command);
+        seeds.forEach(seed -> all.addAll(List.of("--cluster", seed)));
+        return all;
+    }
+
+    public static String address(ForkedCli seed) {
+        return seed.awaitOutput("listens on (\\S+)");
+    }
+
+    public static int freePort() throws Exception {
+        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            return socket.getLocalPort();
+        }
+    }
+
+    // ---- the run ----------------------------------------------------------------------------
+
+    public static JsonNode runs(ForkedCli seed) throws Exception {
+        Cli runs = Cli.run("runs", "--json", "--cluster", address(seed));
+        assertThat(runs.exitCode()).as(runs.err()).isZero();
+        return new ObjectMapper().readTree(runs.out());
+    }
+
+    Path directory() {
+        return folder.resolve("runs").resolve(RUN);
+    }
+
+    public Trained run() {
+        return new Trained(directory(), 0, "", "");
+    }
+
+    public void awaitSteps(int steps) {
+        await().atMost(patience)
+                .pollInterval(Duration.ofMillis(20))
+                .until(() -> Trained.lossBits(directory()).size() >= steps);
+    }
+
+    public void awaitRecoveries(int recoveries) {
+        await().atMost(patience).until(() -> run().recoveries().size() >= recoveries);
+    }
+
+    /** The client has followed the run through it all. */
+    public void stopAfterMoreSteps(String seed, ForkedCli train) throws Exception {
+        awaitSteps(run().lossBits().size() + 5);
+        Cli stop = Cli.run("stop", RUN, "--cluster", seed);
+        assertThat(stop.exitCode()).as(stop.err()).isZero();
+        assertThat(train.awaitEnd(patience)).as(train.output()).isEqualTo(ExitCode.INTERRUPTED);
+    }
+
+    public void expectTheBitsOfACalmRun(String... settings) {
+        assertThat(run().lossBits())
+                .isEqualTo(SteadyTraining.calmBits(folder.resolve("calm"), run(), settings));
+    }
+}
