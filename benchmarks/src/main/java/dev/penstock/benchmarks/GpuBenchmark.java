@@ -1,5 +1,6 @@
 package dev.penstock.benchmarks;
 
+import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
@@ -8,7 +9,6 @@ import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.DeviceSettings.Kind;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
-import dev.penstock.cuda.gpu.GpuProbe;
 import dev.penstock.runtime.config.ConfigException;
 import java.io.PrintStream;
 import java.lang.foreign.MemorySegment;
@@ -102,12 +102,12 @@ public final class GpuBenchmark {
     }
 
     public static void main(String[] arguments) {
-        switch (GpuProbe.run()) {
-            case GpuProbe.None(String reason) -> {
+        switch (Devices.probeGpus()) {
+            case Gpus.None(String reason) -> {
                 System.err.println("no benchmark: " + reason);
                 System.exit(2);
             }
-            case GpuProbe.Found(var gpus) -> {
+            case Gpus.Found(var gpus) -> {
                 var benchmark = new GpuBenchmark(System.out, Arrays.asList(arguments));
                 if (!benchmark.run(gpus.getFirst())) {
                     System.exit(1);
@@ -117,7 +117,7 @@ public final class GpuBenchmark {
     }
 
     /** Returns whether any row ran. */
-    private boolean run(GpuProbe.Gpu gpu) {
+    private boolean run(Gpus.Gpu gpu) {
         boolean toy = rows.contains(TOY_ROW.name());
         double peak = productFlops(toy ? 128 : 8_192);
         print(

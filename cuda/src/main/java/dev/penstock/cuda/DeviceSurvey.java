@@ -1,9 +1,10 @@
 package dev.penstock.cuda;
 
+import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.cublas.Cublas;
-import dev.penstock.cuda.gpu.GpuProbe;
-import dev.penstock.cuda.nccl.Nccl;
+import dev.penstock.cuda.device.NativeLibrary;
 import dev.penstock.cuda.onednn.OneDnn;
+import java.nio.file.Path;
 
 /**
  * What devices this machine offers, for {@code doctor}.
@@ -16,18 +17,18 @@ import dev.penstock.cuda.onednn.OneDnn;
  */
 public record DeviceSurvey(
         String products,
-        GpuProbe gpus,
+        Gpus gpus,
         String gpuProducts,
         String gpuCollectives,
         String automatic) {
 
     static DeviceSurvey ofThisMachine() {
-        GpuProbe gpus = GpuProbe.run();
+        Gpus gpus = Devices.probeGpus();
         return new DeviceSurvey(
                 whoMultiplies(),
                 gpus,
                 whoMultipliesOn(gpus),
-                gpus instanceof GpuProbe.None ? "" : whatTheySumBy(),
+                gpus instanceof Gpus.None ? "" : whatTheySumBy(),
                 whatAutoOpens(gpus));
     }
 
@@ -44,8 +45,8 @@ public record DeviceSurvey(
         };
     }
 
-    private static String whoMultipliesOn(GpuProbe gpus) {
-        if (gpus instanceof GpuProbe.None) {
+    private static String whoMultipliesOn(Gpus gpus) {
+        if (gpus instanceof Gpus.None) {
             return "";
         }
         return switch (Cublas.probe()) {
@@ -57,19 +58,19 @@ public record DeviceSurvey(
     }
 
     private static String whatTheySumBy() {
-        return switch (Nccl.probe()) {
-            case Nccl.Probe.Found(Nccl library) ->
-                    "NCCL %s in %s".formatted(library.version(), library.file());
-            case Nccl.Probe.Missing(String reason) -> "no NCCL (" + reason + ")";
+        return switch (Devices.nccl()) {
+            case NativeLibrary.Found(String version, Path file) ->
+                    "NCCL %s in %s".formatted(version, file);
+            case NativeLibrary.Missing(String reason) -> "no NCCL (" + reason + ")";
         };
     }
 
-    private static String whatAutoOpens(GpuProbe gpus) {
+    private static String whatAutoOpens(Gpus gpus) {
         return switch (gpus) {
-            case GpuProbe.Found(var found) ->
+            case Gpus.Found(var found) ->
                     "cpu: %s is there, but our kernels have run on emulated GPUs only; ask for it with device.kind = cuda"
                             .formatted(found.getFirst().name());
-            case GpuProbe.None(String reason) -> "cpu: " + reason;
+            case Gpus.None(String reason) -> "cpu: " + reason;
         };
     }
 }

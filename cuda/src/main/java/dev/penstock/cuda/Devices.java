@@ -1,5 +1,6 @@
 package dev.penstock.cuda;
 
+import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.cpu.CpuDevice;
 import dev.penstock.cuda.cpu.CpuScope;
 import dev.penstock.cuda.cpu.CpuScratch;
@@ -7,11 +8,13 @@ import dev.penstock.cuda.device.CountedKernels;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.NativeLibrary;
 import dev.penstock.cuda.gpu.GpuDevice;
 import dev.penstock.cuda.gpu.GpuProbe;
 import dev.penstock.cuda.gpu.GpuScratch;
 import dev.penstock.cuda.kernels.ReferenceDevice;
 import dev.penstock.cuda.kernels.SilentKernels;
+import dev.penstock.cuda.nccl.Nccl;
 import java.util.List;
 
 /** Opens devices: the only class that sees every kind. */
@@ -54,11 +57,25 @@ public final class Devices {
         return DeviceSurvey.ofThisMachine();
     }
 
+    /** Asks the driver for GPUs; never throws for want of one. */
+    public static Gpus probeGpus() {
+        return GpuProbe.run();
+    }
+
+    /** Looks for the library by which GPUs sum and gather among themselves. */
+    public static NativeLibrary nccl() {
+        return switch (Nccl.probe()) {
+            case Nccl.Probe.Found(Nccl library) ->
+                    new NativeLibrary.Found(library.version(), library.file());
+            case Nccl.Probe.Missing(String reason) -> new NativeLibrary.Missing(reason);
+        };
+    }
+
     /** GPUs that the driver offers. */
-    public static List<GpuProbe.Gpu> gpus() {
-        return switch (GpuProbe.run()) {
-            case GpuProbe.Found(var gpus) -> gpus;
-            case GpuProbe.None _ -> List.of();
+    public static List<Gpus.Gpu> gpus() {
+        return switch (probeGpus()) {
+            case Gpus.Found(var gpus) -> gpus;
+            case Gpus.None _ -> List.of();
         };
     }
 }

@@ -1,5 +1,6 @@
 package dev.penstock.cuda;
 
+import dev.penstock.cuda.device.Gpus;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -34,8 +35,8 @@ class DevicesTest {
                                 assertThat(refusal.getMessage())
                                         .contains(
                                                 switch (GpuProbe.run()) {
-                                                    case GpuProbe.None(String reason) -> reason;
-                                                    case GpuProbe.Found(var gpus) ->
+                                                    case Gpus.None(String reason) -> reason;
+                                                    case Gpus.Found(var gpus) ->
                                                             "the %d GPUs".formatted(gpus.size());
                                                 }));
     }
@@ -93,8 +94,8 @@ class DevicesTest {
         assertThat(survey.products()).isNotBlank();
         assertThat(survey.automatic()).startsWith("cpu: ");
         switch (survey.gpus()) {
-            case GpuProbe.None(String reason) -> assertThat(reason).isNotBlank();
-            case GpuProbe.Found(var gpus) ->
+            case Gpus.None(String reason) -> assertThat(reason).isNotBlank();
+            case Gpus.Found(var gpus) ->
                     assertThat(gpus)
                             .allSatisfy(
                                     gpu -> {

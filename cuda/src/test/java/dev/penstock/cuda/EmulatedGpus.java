@@ -1,5 +1,6 @@
 package dev.penstock.cuda;
 
+import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.cublas.Cublas;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.DeviceSettings.Gemm;
@@ -37,8 +38,8 @@ public final class EmulatedGpus {
     /** Why there is no GPU; empty if there is one. */
     private static String noRealGpu() {
         return switch (GpuProbe.run()) {
-            case GpuProbe.Found _ -> "";
-            case GpuProbe.None(String reason) -> "no GPU: " + reason;
+            case Gpus.Found _ -> "";
+            case Gpus.None(String reason) -> "no GPU: " + reason;
         };
     }
 

@@ -1,5 +1,6 @@
 package dev.penstock.cuda.gpu;
 
+import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.cublas.Cublas;
 import dev.penstock.cuda.cublas.CublasMultiplier;
 import dev.penstock.cuda.device.DType;
@@ -46,7 +47,7 @@ final class CublasProducts implements GpuProducts {
      */
     static CublasProducts open(
             GpuContext gpu,
-            GpuProbe.Gpu description,
+            Gpus.Gpu description,
             Cublas library,
             GpuElements elements,
             DeviceScope parent) {

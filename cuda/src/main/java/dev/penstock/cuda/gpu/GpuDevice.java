@@ -1,5 +1,6 @@
 package dev.penstock.cuda.gpu;
 
+import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceCollectives;
@@ -22,7 +23,7 @@ public final class GpuDevice implements Device {
     /** What the shipped PTX is for. */
     private static final int LEAST_CAPABILITY = 8;
 
-    private final GpuProbe.Gpu gpu;
+    private final Gpus.Gpu gpu;
     private final GpuContext context;
     private final DeviceScope memory;
     private final GpuProducts products;
@@ -31,7 +32,7 @@ public final class GpuDevice implements Device {
     /** What gives everything back, the last that was opened first. */
     private final Deque<Runnable> closing = new ArrayDeque<>();
 
-    private GpuDevice(GpuProbe.Gpu gpu, DeviceSettings settings) {
+    private GpuDevice(Gpus.Gpu gpu, DeviceSettings settings) {
         this.gpu = gpu;
         try {
             context = new GpuContext(gpu.index());
@@ -98,13 +99,13 @@ public final class GpuDevice implements Device {
         return new GpuDevice(wanted(settings.gpu()), settings);
     }
 
-    private static GpuProbe.Gpu wanted(int index) {
+    private static Gpus.Gpu wanted(int index) {
         return switch (GpuProbe.run()) {
-            case GpuProbe.None(String reason) ->
+            case Gpus.None(String reason) ->
                     throw new DeviceException(
                             "opening device cuda:%d: expected an NVIDIA GPU, but %s; try device = cpu"
                                     .formatted(index, reason));
-            case GpuProbe.Found(var gpus) -> {
+            case Gpus.Found(var gpus) -> {
                 if (index >= gpus.size()) {
                     throw new DeviceException(
                             "opening device cuda:%d: expected one of the %d GPUs that the driver offers, cuda:0 to cuda:%d"
@@ -115,7 +116,7 @@ public final class GpuDevice implements Device {
         };
     }
 
-    private static GpuProbe.Gpu withOurKernels(GpuProbe.Gpu gpu) {
+    private static Gpus.Gpu withOurKernels(Gpus.Gpu gpu) {
         if (gpu.majorCapability() < LEAST_CAPABILITY) {
             throw new DeviceException(
                     "opening device cuda:%d: expected a GPU of compute capability %d.0 or later (Ampere), got %s of %s; try another GPU or device = cpu"

@@ -1,5 +1,6 @@
 package dev.penstock.cuda.gpu;
 
+import dev.penstock.cuda.device.Gpus;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.SymbolLookup;
@@ -14,71 +15,48 @@ import jcuda.driver.CUdevice_attribute;
 import jcuda.driver.CUuuid;
 import jcuda.driver.JCudaDriver;
 
-/** What came of looking for GPUs. */
-public sealed interface GpuProbe {
-    /** GPUs that the driver offers, at least one. */
-    record Found(List<Gpu> gpus) implements GpuProbe {
-        public Found {
-            gpus = List.copyOf(gpus);
-        }
-    }
-
-    /** None, and why: one sentence. */
-    record None(String reason) implements GpuProbe {}
-
-    /**
-     * A GPU.
-     *
-     * @param index as the driver counts
-     * @param name such as {@code NVIDIA H200}
-     * @param computeCapability such as {@code 9.0}
-     * @param uuid which no other GPU has, whatever the driver counts
-     */
-    record Gpu(int index, String name, long memoryBytes, String computeCapability, String uuid) {
-        /** The part of the compute capability before the point. */
-        int majorCapability() {
-            return Integer.parseInt(computeCapability.substring(0, computeCapability.indexOf('.')));
-        }
-    }
+/** Looks for GPUs. */
+public final class GpuProbe {
+    private GpuProbe() {}
 
     /**
      * Asks the driver. Costs a failed library lookup where there is none; never throws for want of
      * a GPU.
      */
-    static GpuProbe run() {
+    public static Gpus run() {
         // JCuda's first class loads its library, which links libcuda: look for that one first
         try {
             SymbolLookup.libraryLookup("libcuda.so.1", Arena.global());
         } catch (IllegalArgumentException e) {
-            return new None("there is no NVIDIA driver (libcuda.so.1 does not load)");
+            return new Gpus.None("there is no NVIDIA driver (libcuda.so.1 does not load)");
         }
         try {
             JcudaLibrary.load();
             return ask();
         } catch (IOException e) {
-            return new None("JCuda could not be unpacked: " + e.getMessage());
+            return new Gpus.None("JCuda could not be unpacked: " + e.getMessage());
         } catch (CudaException e) {
-            return new None("the NVIDIA driver offers no GPU: " + e.getMessage());
+            return new Gpus.None("the NVIDIA driver offers no GPU: " + e.getMessage());
         } catch (LinkageError e) {
-            return new None(
+            return new Gpus.None(
                     "JCuda could not be loaded: %s; if nothing may be run from that folder, name another with -Djava.io.tmpdir="
                             .formatted(e.getMessage()));
         }
     }
 
-    private static GpuProbe ask() {
+    private static Gpus ask() {
         JCudaDriver.setExceptionsEnabled(true);
         JCudaDriver.cuInit(0);
         int[] count = new int[1];
         JCudaDriver.cuDeviceGetCount(count);
-        List<Gpu> gpus = new ArrayList<>();
+        List<Gpus.Gpu> gpus = new ArrayList<>();
         for (int i = 0; i < count[0]; i++) {
             gpus.add(describe(i));
         }
-        return gpus.isEmpty() ? new None("the NVIDIA driver offers no GPU") : new Found(gpus);
+        return gpus.isEmpty() ? new Gpus.None("the NVIDIA driver offers no GPU") : new Gpus.Found(gpus);
     }
 
-    private static Gpu describe(int index) {
+    private static Gpus.Gpu describe(int index) {
         CUdevice device = new CUdevice();
         JCudaDriver.cuDeviceGet(device, index);
         byte[] name = new byte[256];
@@ -91,7 +69,7 @@ public sealed interface GpuProbe {
                 attribute(device, CUdevice_attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
         CUuuid uuid = new CUuuid();
         JCudaDriver.cuDeviceGetUuid(uuid, device);
-        return new Gpu(index, untilNul(name), memory[0], major + "." + minor, text(uuid.bytes));
+        return new Gpus.Gpu(index, untilNul(name), memory[0], major + "." + minor, text(uuid.bytes));
     }
 
     /** As nvidia-smi writes it. */

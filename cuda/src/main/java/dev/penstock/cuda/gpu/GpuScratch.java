@@ -1,5 +1,6 @@
 package dev.penstock.cuda.gpu;
 
+import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.cublas.Cublas;
 import dev.penstock.cuda.device.CountedKernels;
 import dev.penstock.cuda.device.DType;
@@ -34,8 +35,8 @@ public final class GpuScratch extends SilentKernels {
             return new GpuScratch(0);
         }
         return switch (GpuProbe.run()) {
-            case GpuProbe.None _ -> new GpuScratch(CublasProducts.workspaceBytes(NEWEST));
-            case GpuProbe.Found(var gpus) ->
+            case Gpus.None _ -> new GpuScratch(CublasProducts.workspaceBytes(NEWEST));
+            case Gpus.Found(var gpus) ->
                     switch (Cublas.probe()) {
                         case Cublas.Probe.Missing _ -> new GpuScratch(0);
                         case Cublas.Probe.Found _ -> {

@@ -1,5 +1,6 @@
 package dev.penstock.cuda.gpu;
 
+import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.cublas.Cublas;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceScope;
@@ -11,7 +12,7 @@ import java.util.Locale;
 /** Who multiplies matrices on a GPU: the first cuBLAS that serves it, or our kernels. */
 final class ProductChoice {
     private final GpuContext gpu;
-    private final GpuProbe.Gpu description;
+    private final Gpus.Gpu description;
     private final DeviceScope scope;
     private final GpuElements elements;
     private final GpuModule module;
@@ -22,7 +23,7 @@ final class ProductChoice {
      */
     ProductChoice(
             GpuContext gpu,
-            GpuProbe.Gpu description,
+            Gpus.Gpu description,
             DeviceScope scope,
             GpuElements elements,
             GpuModule module,

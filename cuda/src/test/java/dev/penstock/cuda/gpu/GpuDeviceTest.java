@@ -1,5 +1,6 @@
 package dev.penstock.cuda.gpu;
 
+import dev.penstock.cuda.device.Gpus;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -466,7 +467,7 @@ class GpuDeviceTest {
 
     private static long freeBytes(int gpu) {
         JCudaDriver.setExceptionsEnabled(true);
-        assertThat(GpuProbe.run()).isInstanceOf(GpuProbe.Found.class);
+        assertThat(GpuProbe.run()).isInstanceOf(Gpus.Found.class);
         CUdevice device = new CUdevice();
         CUcontext context = new CUcontext();
         JCudaDriver.cuDeviceGet(device, gpu);

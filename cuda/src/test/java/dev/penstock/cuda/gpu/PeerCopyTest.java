@@ -1,5 +1,6 @@
 package dev.penstock.cuda.gpu;
 
+import dev.penstock.cuda.device.Gpus;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -248,7 +249,7 @@ class PeerCopyTest {
     }
 
     private static GpuContext context(int gpu) {
-        assertThat(GpuProbe.run()).isInstanceOf(GpuProbe.Found.class);
+        assertThat(GpuProbe.run()).isInstanceOf(Gpus.Found.class);
         return new GpuContext(gpu);
     }
 

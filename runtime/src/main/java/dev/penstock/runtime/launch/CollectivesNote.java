@@ -1,7 +1,9 @@
 package dev.penstock.runtime.launch;
 
-import dev.penstock.cuda.nccl.Nccl;
+import dev.penstock.cuda.Devices;
+import dev.penstock.cuda.device.NativeLibrary;
 import dev.penstock.runtime.config.RunConfig;
+import java.nio.file.Path;
 import java.util.Optional;
 
 /** Who sums and gathers in a run, and why, as far as it shows before ranks meet. */
@@ -13,7 +15,7 @@ final class CollectivesNote {
         String who =
                 switch (config.parallel().collectives()) {
                     case ORDERED -> "";
-                    case NCCL -> found(Nccl.probe(), "no NCCL here: ");
+                    case NCCL -> found(Devices.nccl(), "no NCCL here: ");
                     case AUTO -> automatic(config);
                 };
         return who.isEmpty() ? Optional.empty() : Optional.of("collectives: " + who);
@@ -26,15 +28,15 @@ final class CollectivesNote {
         if (config.recovery().mirror()) {
             return "in rank order: mirrors need equal bits";
         }
-        return found(Nccl.probe(), "in rank order: ");
+        return found(Devices.nccl(), "in rank order: ");
     }
 
-    private static String found(Nccl.Probe probe, String otherwise) {
-        return switch (probe) {
-            case Nccl.Probe.Found(Nccl library) ->
+    private static String found(NativeLibrary library, String otherwise) {
+        return switch (library) {
+            case NativeLibrary.Found(String version, Path file) ->
                     "NCCL %s in %s, which adds in an order of its own"
-                            .formatted(library.version(), library.file());
-            case Nccl.Probe.Missing(String reason) -> otherwise + reason;
+                            .formatted(version, file);
+            case NativeLibrary.Missing(String reason) -> otherwise + reason;
         };
     }
 }

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.gpu;
 
+import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.gpu.GpuProbe;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -41,8 +42,8 @@ public final class EmulatedGpus {
     /** Why there is no GPU; empty if there is one. */
     private static String noRealGpu() {
         return switch (GpuProbe.run()) {
-            case GpuProbe.Found _ -> "";
-            case GpuProbe.None(String reason) -> "no GPU: " + reason;
+            case Gpus.Found _ -> "";
+            case Gpus.None(String reason) -> "no GPU: " + reason;
         };
     }
 

@@ -3,7 +3,7 @@ package dev.penstock.runtime.cli.about;
 import com.sun.management.OperatingSystemMXBean;
 import dev.penstock.cuda.DeviceSurvey;
 import dev.penstock.cuda.Devices;
-import dev.penstock.cuda.gpu.GpuProbe;
+import dev.penstock.cuda.device.Gpus;
 import dev.penstock.runtime.launch.BuiltVersion;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
@@ -25,7 +25,7 @@ record MachineReport(
         Java java,
         Cpu cpu,
         String products,
-        Gpus gpus,
+        GpuAnswer gpus,
         String device,
         Memory memory) {
     private static final Path SHARED_MEMORY = Path.of("/dev/shm");
@@ -46,7 +46,7 @@ record MachineReport(
      * @param products who multiplies matrices on them, and why
      * @param collectives by what they sum and gather among themselves
      */
-    record Gpus(List<GpuProbe.Gpu> found, String reason, String products, String collectives) {
+    record GpuAnswer(List<Gpus.Gpu> found, String reason, String products, String collectives) {
         String text() {
             return found.isEmpty()
                     ? "none: " + reason
@@ -114,11 +114,11 @@ record MachineReport(
         }
     }
 
-    private static Gpus gpusOf(DeviceSurvey survey) {
+    private static GpuAnswer gpusOf(DeviceSurvey survey) {
         return switch (survey.gpus()) {
-            case GpuProbe.Found(List<GpuProbe.Gpu> found) ->
-                    new Gpus(found, "", survey.gpuProducts(), survey.gpuCollectives());
-            case GpuProbe.None(String reason) -> new Gpus(List.of(), reason, "", "");
+            case Gpus.Found(List<Gpus.Gpu> found) ->
+                    new GpuAnswer(found, "", survey.gpuProducts(), survey.gpuCollectives());
+            case Gpus.None(String reason) -> new GpuAnswer(List.of(), reason, "", "");
         };
     }
 

@@ -3,7 +3,7 @@ package dev.penstock.runtime.launch.devices;
 import static java.nio.file.StandardOpenOption.APPEND;
 import static java.nio.file.StandardOpenOption.CREATE;
 
-import dev.penstock.cuda.gpu.GpuProbe;
+import dev.penstock.cuda.device.Gpus;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.channels.FileChannel;
@@ -35,7 +35,7 @@ public final class LostGpus {
     }
 
     /** When and why this GPU was lost, if it was since the machine started. */
-    Optional<String> find(GpuProbe.Gpu gpu) {
+    Optional<String> find(Gpus.Gpu gpu) {
         if (!Files.exists(file)) {
             return Optional.empty();
         }
@@ -51,7 +51,7 @@ public final class LostGpus {
     }
 
     /** Notes that a GPU is lost; on the disk on return. */
-    void add(GpuProbe.Gpu gpu, Instant when, String reason) {
+    void add(Gpus.Gpu gpu, Instant when, String reason) {
         String line = "%s%s %s%n".formatted(key(gpu), when, reason.lines().findFirst().orElse(""));
         try (FileChannel channel = FileChannel.open(file, CREATE, APPEND)) {
             channel.write(StandardCharsets.UTF_8.encode(line));
@@ -61,7 +61,7 @@ public final class LostGpus {
         }
     }
 
-    private static String key(GpuProbe.Gpu gpu) {
+    private static String key(Gpus.Gpu gpu) {
         return "%s %s ".formatted(boot(), gpu.uuid());
     }
 

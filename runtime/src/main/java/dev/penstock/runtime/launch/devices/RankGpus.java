@@ -7,7 +7,7 @@ import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceLostException;
 import dev.penstock.cuda.device.DeviceSettings;
-import dev.penstock.cuda.gpu.GpuProbe;
+import dev.penstock.cuda.device.Gpus;
 import dev.penstock.runtime.config.DeviceKind;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -30,7 +30,7 @@ public final class RankGpus implements DeviceFactory, DeviceFailureListener {
     private final DeviceSettings settings;
     private final int ranks;
     private final Optional<LostGpus> lost;
-    private final Map<Integer, GpuProbe.Gpu> given = new ConcurrentHashMap<>();
+    private final Map<Integer, Gpus.Gpu> given = new ConcurrentHashMap<>();
 
     /**
      * @param lost where losses are noted; empty where there is no run
@@ -44,8 +44,8 @@ public final class RankGpus implements DeviceFactory, DeviceFailureListener {
 
     @Override
     public Device open(int rank) {
-        List<GpuProbe.Gpu> all = Devices.gpus();
-        List<GpuProbe.Gpu> usable = new ArrayList<>(all);
+        List<Gpus.Gpu> all = Devices.gpus();
+        List<Gpus.Gpu> usable = new ArrayList<>(all);
         usable.removeIf(gpu -> !isWanted(gpu) || isLost(gpu));
         if (usable.isEmpty()) {
             requireNoneLost(all);
@@ -53,7 +53,7 @@ public final class RankGpus implements DeviceFactory, DeviceFailureListener {
             return Devices.open(settings.withGpu(kind.gpu().orElse(0)));
         }
         while (true) {
-            GpuProbe.Gpu gpu = choose(usable, all.size(), rank);
+            Gpus.Gpu gpu = choose(usable, all.size(), rank);
             try {
                 Device device = Devices.open(settings.withGpu(gpu.index()));
                 given.put(rank, gpu);
@@ -68,29 +68,29 @@ public final class RankGpus implements DeviceFactory, DeviceFailureListener {
         }
     }
 
-    private boolean isWanted(GpuProbe.Gpu gpu) {
+    private boolean isWanted(Gpus.Gpu gpu) {
         return kind.gpu().isEmpty() || kind.gpu().get() == gpu.index();
     }
 
-    private boolean isLost(GpuProbe.Gpu gpu) {
+    private boolean isLost(Gpus.Gpu gpu) {
         return lost.flatMap(record -> record.find(gpu)).isPresent();
     }
 
-    private GpuProbe.Gpu choose(List<GpuProbe.Gpu> usable, int all, int rank) {
-        List<GpuProbe.Gpu> turn =
+    private Gpus.Gpu choose(List<Gpus.Gpu> usable, int all, int rank) {
+        List<Gpus.Gpu> turn =
                 usable.stream()
                         .filter(gpu -> kind.gpu().isPresent() || gpu.index() == rank % all)
                         .toList();
-        List<GpuProbe.Gpu> idle = usable.stream().filter(gpu -> gpu.index() >= ranks).toList();
-        List<GpuProbe.Gpu> among = turn.isEmpty() ? idle.isEmpty() ? usable : idle : turn;
+        List<Gpus.Gpu> idle = usable.stream().filter(gpu -> gpu.index() >= ranks).toList();
+        List<Gpus.Gpu> among = turn.isEmpty() ? idle.isEmpty() ? usable : idle : turn;
         return among.get(rank % among.size());
     }
 
     /**
      * @throws DeviceException if GPUs that are wanted were lost, saying which and why
      */
-    private void requireNoneLost(List<GpuProbe.Gpu> all) {
-        for (GpuProbe.Gpu gpu : all) {
+    private void requireNoneLost(List<Gpus.Gpu> all) {
+        for (Gpus.Gpu gpu : all) {
             Optional<String> loss = lost.flatMap(record -> record.find(gpu));
             if (isWanted(gpu) && loss.isPresent()) {
                 throw new DeviceException(
@@ -107,7 +107,7 @@ public final class RankGpus implements DeviceFactory, DeviceFailureListener {
 
     @Override
     public void onLost(int rank, DeviceLostException loss, String reason) {
-        GpuProbe.Gpu gpu = given.get(rank);
+        Gpus.Gpu gpu = given.get(rank);
         if (loss.isGone() && gpu != null) {
             lost.ifPresent(record -> record.add(gpu, Instant.now(), reason));
         }

@@ -9,7 +9,7 @@ import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceLostException;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.DeviceSettings.Kind;
-import dev.penstock.cuda.gpu.GpuProbe;
+import dev.penstock.cuda.device.Gpus;
 import dev.penstock.runtime.config.DeviceKind;
 import dev.penstock.runtime.gpu.EmulatedGpus;
 import java.nio.file.Path;
@@ -72,7 +72,7 @@ class RankGpusTest {
 
     @Test
     void anotherRunHasThemAll() {
-        GpuProbe.Gpu gpu = Devices.gpus().get(1);
+        Gpus.Gpu gpu = Devices.gpus().get(1);
         new LostGpus(directory).add(gpu, Instant.now(), "two\nlines");
 
         assertThat(new LostGpus(directory).find(gpu))
