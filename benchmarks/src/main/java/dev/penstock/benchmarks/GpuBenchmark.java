@@ -1,12 +1,12 @@
 package dev.penstock.benchmarks;
 
-import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.DeviceSettings.Kind;
+import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.config.ConfigException;

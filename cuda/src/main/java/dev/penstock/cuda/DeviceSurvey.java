@@ -1,7 +1,7 @@
 package dev.penstock.cuda;
 
-import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.cublas.Cublas;
+import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.device.NativeLibrary;
 import dev.penstock.cuda.onednn.OneDnn;
 import java.nio.file.Path;
@@ -16,11 +16,7 @@ import java.nio.file.Path;
  * @param automatic what {@code kind = auto} opens, and why
  */
 public record DeviceSurvey(
-        String products,
-        Gpus gpus,
-        String gpuProducts,
-        String gpuCollectives,
-        String automatic) {
+        String products, Gpus gpus, String gpuProducts, String gpuCollectives, String automatic) {
 
     static DeviceSurvey ofThisMachine() {
         Gpus gpus = Devices.probeGpus();

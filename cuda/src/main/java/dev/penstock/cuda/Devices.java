@@ -1,6 +1,5 @@
 package dev.penstock.cuda;
 
-import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.cpu.CpuDevice;
 import dev.penstock.cuda.cpu.CpuScope;
 import dev.penstock.cuda.cpu.CpuScratch;
@@ -8,6 +7,7 @@ import dev.penstock.cuda.device.CountedKernels;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.device.NativeLibrary;
 import dev.penstock.cuda.gpu.GpuDevice;
 import dev.penstock.cuda.gpu.GpuProbe;

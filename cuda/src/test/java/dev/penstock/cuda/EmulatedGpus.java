@@ -1,10 +1,10 @@
 package dev.penstock.cuda;
 
-import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.cublas.Cublas;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.DeviceSettings.Gemm;
 import dev.penstock.cuda.device.DeviceSettings.Kind;
+import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.gpu.GpuProbe;
 import java.io.IOException;
 import java.io.UncheckedIOException;

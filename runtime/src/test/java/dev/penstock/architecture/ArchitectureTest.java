@@ -40,7 +40,26 @@ class ArchitectureTest {
                     Map.entry(
                             "onlyTheCommandLineWritesToTheTerminal",
                             HouseRules::onlyTheCommandLineWritesToTheTerminal),
-                    Map.entry("nothingStaticChanges", HouseRules::nothingStaticChanges));
+                    Map.entry("nothingStaticChanges", HouseRules::nothingStaticChanges),
+                    Map.entry("schedulesArePure", HouseRules::schedulesArePure),
+                    Map.entry(
+                            "actorsSeeOfSchedulesOnlyOps", HouseRules::actorsSeeOfSchedulesOnlyOps),
+                    Map.entry(
+                            "onlyTheFactoryOfDevicesSeesGpus",
+                            HouseRules::onlyTheFactoryOfDevicesSeesGpus),
+                    Map.entry("portsSeeContractsOnly", HouseRules::portsSeeContractsOnly),
+                    Map.entry(
+                            "theModelIsSeenByItsFrontDoors",
+                            HouseRules::theModelIsSeenByItsFrontDoors),
+                    Map.entry(
+                            "theCommandLineIsEnteredByItsMain",
+                            HouseRules::theCommandLineIsEnteredByItsMain),
+                    Map.entry(
+                            "packagesHaveAtMostFortyTypes",
+                            HouseRules::packagesHaveAtMostFortyTypes),
+                    Map.entry(
+                            "methodsHaveAtMostNineParameters",
+                            HouseRules::methodsHaveAtMostNineParameters));
 
     private JavaClasses house = new ClassFileImporter().importClasses();
     private JavaClasses brokenHouse = house;

@@ -6,10 +6,10 @@ import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.OpGrid;
 import dev.penstock.schedules.ir.OpPlace;
 import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.Schedule;
-import dev.penstock.schedules.render.FaultGrid;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -152,7 +152,7 @@ final class StallWatch {
                 AwaitedOp.by(schedule, op).ifPresent(awaited::add);
             }
         }
-        return standing.isEmpty() ? "" : FaultGrid.ofStandstill(schedule, standing, awaited);
+        return standing.isEmpty() ? "" : OpGrid.ofStandstill(schedule, standing, awaited);
     }
 
     /** The rank's order around its position: {@code ... 0F1 0SEND_F1 >0RECV_B0< 0B0 ...}. */

@@ -1,12 +1,12 @@
 package dev.penstock.cuda.gpu;
 
-import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceCollectives;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.kernels.CheckedKernels;
 import dev.penstock.cuda.memory.AccountedScope;

@@ -53,7 +53,9 @@ public final class GpuProbe {
         for (int i = 0; i < count[0]; i++) {
             gpus.add(describe(i));
         }
-        return gpus.isEmpty() ? new Gpus.None("the NVIDIA driver offers no GPU") : new Gpus.Found(gpus);
+        return gpus.isEmpty()
+                ? new Gpus.None("the NVIDIA driver offers no GPU")
+                : new Gpus.Found(gpus);
     }
 
     private static Gpus.Gpu describe(int index) {
@@ -69,7 +71,8 @@ public final class GpuProbe {
                 attribute(device, CUdevice_attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
         CUuuid uuid = new CUuuid();
         JCudaDriver.cuDeviceGetUuid(uuid, device);
-        return new Gpus.Gpu(index, untilNul(name), memory[0], major + "." + minor, text(uuid.bytes));
+        return new Gpus.Gpu(
+                index, untilNul(name), memory[0], major + "." + minor, text(uuid.bytes));
     }
 
     /** As nvidia-smi writes it. */

@@ -1,10 +1,10 @@
 package dev.penstock.cuda.gpu;
 
-import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.cublas.Cublas;
 import dev.penstock.cuda.device.CountedKernels;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.kernels.SilentKernels;

@@ -1,10 +1,10 @@
 package dev.penstock.cuda.gpu;
 
-import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.cublas.Cublas;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.DeviceSettings.Gemm;
+import dev.penstock.cuda.device.Gpus;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;

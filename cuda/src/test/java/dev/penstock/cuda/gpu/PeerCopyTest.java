@@ -1,6 +1,5 @@
 package dev.penstock.cuda.gpu;
 
-import dev.penstock.cuda.device.Gpus;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -13,6 +12,7 @@ import dev.penstock.cuda.device.DeviceLostException;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.DeviceSettings.Kind;
+import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.device.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

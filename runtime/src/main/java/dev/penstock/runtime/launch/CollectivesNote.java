@@ -34,8 +34,7 @@ final class CollectivesNote {
     private static String found(NativeLibrary library, String otherwise) {
         return switch (library) {
             case NativeLibrary.Found(String version, Path file) ->
-                    "NCCL %s in %s, which adds in an order of its own"
-                            .formatted(version, file);
+                    "NCCL %s in %s, which adds in an order of its own".formatted(version, file);
             case NativeLibrary.Missing(String reason) -> otherwise + reason;
         };
     }

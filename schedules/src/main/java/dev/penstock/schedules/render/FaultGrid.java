@@ -1,20 +1,11 @@
 package dev.penstock.schedules.render;
 
-import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.OpGrid;
 import dev.penstock.schedules.ir.OpPlace;
-import dev.penstock.schedules.ir.OpText;
-import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.BlockedOp;
 import dev.penstock.schedules.validate.ValidationReport;
 import dev.penstock.schedules.validate.Violation;
-import java.util.ArrayList;
-import java.util.Collection;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
-import java.util.NavigableSet;
-import java.util.TreeSet;
-import java.util.stream.IntStream;
 
 /**
  * What the judge objects to, cut out of the schedule with a little of what stands around it. Of a
@@ -30,44 +21,14 @@ import java.util.stream.IntStream;
  * </pre>
  */
 public final class FaultGrid {
-    private static final int AROUND = 2;
     private static final int MAX_VIOLATIONS = 20;
     private static final int MAX_CYCLE = 20;
-    private static final int MAX_WHOLE_RANKS = 8;
-    private static final String GAP = "..";
 
-    private final Schedule schedule;
-
-    /** Position to the sign before or around the op, by rank. */
-    private final Map<Integer, Map<Integer, String>> marks = new HashMap<>();
-
-    /** What is missing at the end of a rank's program. */
-    private final Map<Integer, Op> missing = new HashMap<>();
-
-    private final NavigableSet<Integer> ranks = new TreeSet<>();
-    private final NavigableSet<Integer> columns = new TreeSet<>();
+    private final OpGrid grid;
     private boolean deadlock;
 
-    private FaultGrid(Schedule schedule) {
-        this.schedule = schedule;
-        if (schedule.shape().ranks() <= MAX_WHOLE_RANKS) {
-            IntStream.range(0, schedule.shape().ranks()).forEach(ranks::add);
-        }
-    }
-
-    /**
-     * Ranks of a running pipeline that stand still.
-     *
-     * @param standing where they stand
-     * @param awaited ops that they wait for
-     */
-    public static String ofStandstill(
-            Schedule schedule, Collection<OpPlace> standing, Collection<OpPlace> awaited) {
-        var grid = new FaultGrid(schedule);
-        grid.deadlock = true;
-        standing.forEach(place -> grid.mark(place, "!"));
-        awaited.forEach(place -> grid.mark(place, "?"));
-        return grid.print();
+    private FaultGrid(OpGrid grid) {
+        this.grid = grid;
     }
 
     /** The part of the schedule that its faults are in; empty for a valid one. */
@@ -75,9 +36,9 @@ public final class FaultGrid {
         if (report.isValid()) {
             return "";
         }
-        var grid = new FaultGrid(report.schedule());
-        report.violations().stream().limit(MAX_VIOLATIONS).forEach(grid::mark);
-        return grid.print();
+        var faults = new FaultGrid(new OpGrid(report.schedule()));
+        report.violations().stream().limit(MAX_VIOLATIONS).forEach(faults::mark);
+        return faults.grid.print(faults.deadlock ? OpGrid.DEADLOCK : OpGrid.FAULT);
     }
 
     private void mark(Violation violation) {
@@ -85,14 +46,11 @@ public final class FaultGrid {
             case Violation.Deadlock(_, List<BlockedOp> cycle, _) -> {
                 deadlock = true;
                 for (BlockedOp wait : cycle.subList(0, Math.min(MAX_CYCLE, cycle.size()))) {
-                    mark(wait.place(), "!");
-                    wait.awaitedPlace().ifPresent(awaited -> mark(awaited, "?"));
+                    grid.mark(wait.place(), "!");
+                    wait.awaitedPlace().ifPresent(awaited -> grid.mark(awaited, "?"));
                 }
             }
-            case Violation.Missing(OpPlace place, _) -> {
-                missing.putIfAbsent(place.rank(), place.op());
-                show(place);
-            }
+            case Violation.Missing(OpPlace place, _) -> grid.markMissing(place);
             case Violation.OutOfOrder _,
                     Violation.SliceOrder _,
                     Violation.UnknownUnit _,
@@ -102,111 +60,7 @@ public final class FaultGrid {
                     Violation.NotResident _,
                     Violation.PeakExceeded _,
                     Violation.MemoryExceeded _ ->
-                    mark(violation.place(), "!");
+                    grid.mark(violation.place(), "!");
         }
-    }
-
-    private void mark(OpPlace place, String sign) {
-        marks.computeIfAbsent(place.rank(), _ -> new HashMap<>())
-                .merge(place.position(), sign, (a, b) -> a.equals("!") ? a : b);
-        show(place);
-    }
-
-    private void show(OpPlace place) {
-        ranks.add(place.rank());
-        for (int i = place.position() - AROUND; i <= place.position() + AROUND; i++) {
-            if (i >= 0) {
-                columns.add(i);
-            }
-        }
-    }
-
-    private String print() {
-        int end =
-                ranks.stream()
-                        .mapToInt(rank -> length(rank) + (missing.containsKey(rank) ? 1 : 0))
-                        .max()
-                        .orElse(0);
-        List<Integer> shown = withGaps(columns.headSet(end, false), end);
-        var rows = new ArrayList<List<String>>();
-        rows.add(shown.stream().map(column -> column < 0 ? GAP : String.valueOf(column)).toList());
-        for (int rank : ranks) {
-            rows.add(shown.stream().map(column -> cell(rank, column)).toList());
-        }
-        return aligned(rows) + legend();
-    }
-
-    /** With -1 wherever columns are left out. */
-    private static List<Integer> withGaps(NavigableSet<Integer> columns, int end) {
-        var shown = new ArrayList<Integer>();
-        int next = 0;
-        for (int column : columns) {
-            if (column > next) {
-                shown.add(-1);
-            }
-            shown.add(column);
-            next = column + 1;
-        }
-        if (next < end) {
-            shown.add(-1);
-        }
-        return shown;
-    }
-
-    private int length(int rank) {
-        return schedule.program(rank).ops().size();
-    }
-
-    private String cell(int rank, int column) {
-        if (column < 0) {
-            return GAP;
-        }
-        if (column < length(rank)) {
-            Op op = schedule.program(rank).ops().get(column);
-            return marks.getOrDefault(rank, Map.of()).getOrDefault(column, "")
-                    + OpText.print(op, schedule.shape());
-        }
-        return column == length(rank) && missing.containsKey(rank)
-                ? "(" + OpText.print(missing.get(rank), schedule.shape()) + ")"
-                : "";
-    }
-
-    private String aligned(List<List<String>> rows) {
-        var labels = new ArrayList<>(List.of("op"));
-        ranks.forEach(rank -> labels.add("rank " + rank));
-        int label = labels.stream().mapToInt(String::length).max().orElse(0);
-        int[] widths =
-                IntStream.range(0, rows.getFirst().size())
-                        .map(column -> width(rows, column))
-                        .toArray();
-        var text = new StringBuilder();
-        for (int i = 0; i < rows.size(); i++) {
-            var line = new StringBuilder(labels.get(i));
-            line.append(" ".repeat(label - line.length())).append(" | ");
-            for (int column = 0; column < widths.length; column++) {
-                String cell = rows.get(i).get(column);
-                line.append(cell).append(" ".repeat(widths[column] + 1 - cell.length()));
-            }
-            text.append(line.toString().stripTrailing()).append('\n');
-        }
-        return text.toString();
-    }
-
-    private static int width(List<List<String>> rows, int column) {
-        return rows.stream().mapToInt(row -> row.get(column).length()).max().orElse(0);
-    }
-
-    private String legend() {
-        var signs = new ArrayList<String>();
-        if (!marks.isEmpty()) {
-            signs.add(deadlock ? "! stands still" : "! is at fault");
-        }
-        if (deadlock) {
-            signs.add("? is waited for");
-        }
-        if (!missing.isEmpty()) {
-            signs.add("(..) is missing");
-        }
-        return String.join(", ", signs) + "\n";
     }
 }

@@ -3,6 +3,7 @@ package dev.penstock.schedules.render;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.ir.OpGrid;
 import dev.penstock.schedules.ir.OpPlace;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.RankProgram;
@@ -97,7 +98,7 @@ class FaultGridTest {
         var standing = new OpPlace(1, 2, schedule.program(1).ops().get(2));
         var awaited = new OpPlace(0, 3, schedule.program(0).ops().get(3));
 
-        assertThat(FaultGrid.ofStandstill(schedule, List.of(standing), List.of(awaited)))
+        assertThat(OpGrid.ofStandstill(schedule, List.of(standing), List.of(awaited)))
                 .isEqualTo(
                         """
                         op     | 0        1        2         3         4        5

@@ -36,7 +36,9 @@ class FailureHandlerTest {
         assertThat(failed.err().lines()).hasSize(1);
         assertThat(failed.err()).contains("unexpected ArithmeticException: by zero");
         Path trace = Path.of(failed.err().strip().replaceFirst(".* ", ""));
-        assertThat(trace).content().contains("at dev.penstock.runtime.cli.command.FailureHandlerTest");
+        assertThat(trace)
+                .content()
+                .contains("at dev.penstock.runtime.cli.command.FailureHandlerTest");
         Files.delete(trace);
     }
 
