@@ -9,7 +9,7 @@ import dev.penstock.cuda.device.DeviceSettings.Kind;
 import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
-import dev.penstock.runtime.config.ConfigException;
+import dev.penstock.runtime.config.reading.ConfigException;
 import java.io.PrintStream;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

@@ -1,8 +1,8 @@
 package dev.penstock.benchmarks;
 
 import dev.penstock.actors.spi.RunOutcome;
-import dev.penstock.runtime.config.ConfigLoader;
-import dev.penstock.runtime.config.LoadedConfig;
+import dev.penstock.runtime.config.run.ConfigLoader;
+import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.runtime.launch.PipelineRun;
 import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.launch.RunOptions;

@@ -1,10 +1,10 @@
 package dev.penstock.runtime.chaos;
 
-import dev.penstock.runtime.config.Bytes;
-import dev.penstock.runtime.config.FaultEntry;
-import dev.penstock.runtime.config.FaultEntry.Moment;
-import dev.penstock.runtime.config.FaultEntry.SavePoint;
-import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.runtime.config.reading.Bytes;
+import dev.penstock.runtime.config.run.FaultEntry;
+import dev.penstock.runtime.config.run.FaultEntry.Moment;
+import dev.penstock.runtime.config.run.FaultEntry.SavePoint;
+import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.Schedule;

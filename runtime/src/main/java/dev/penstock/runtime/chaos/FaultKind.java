@@ -1,7 +1,7 @@
 package dev.penstock.runtime.chaos;
 
-import dev.penstock.runtime.config.PipelineSection.Processes;
-import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.runtime.config.run.PipelineSection.Processes;
+import dev.penstock.runtime.config.run.RunConfig;
 import java.util.Arrays;
 import java.util.List;
 

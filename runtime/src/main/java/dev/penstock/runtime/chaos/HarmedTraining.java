@@ -2,7 +2,7 @@ package dev.penstock.runtime.chaos;
 
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
-import dev.penstock.runtime.config.LoadedConfig;
+import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.runtime.launch.AuditTrail;
 import dev.penstock.runtime.launch.ConfiguredFaults;
 import dev.penstock.runtime.launch.PipelineRun;

@@ -1,7 +1,7 @@
 package dev.penstock.runtime.cluster;
 
 import dev.penstock.actors.cluster.RunRefusedException;
-import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.runtime.config.run.RunConfig;
 import java.io.IOException;
 import java.io.StringReader;
 import java.io.StringWriter;

@@ -4,7 +4,7 @@ import dev.penstock.actors.cluster.ClusterRun;
 import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
-import dev.penstock.runtime.config.ConfigLoader;
+import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.launch.EarlierStarts;
 import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.launch.RunOptions;

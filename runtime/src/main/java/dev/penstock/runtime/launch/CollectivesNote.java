@@ -2,7 +2,7 @@ package dev.penstock.runtime.launch;
 
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.NativeLibrary;
-import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.runtime.config.run.RunConfig;
 import java.nio.file.Path;
 import java.util.Optional;
 

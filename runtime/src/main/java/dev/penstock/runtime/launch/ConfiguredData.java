@@ -1,11 +1,11 @@
 package dev.penstock.runtime.launch;
 
-import dev.penstock.runtime.config.BatchSection;
-import dev.penstock.runtime.config.ConfigException;
-import dev.penstock.runtime.config.DraftConfig;
-import dev.penstock.runtime.config.LoadedConfig;
-import dev.penstock.runtime.config.Problem;
-import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.config.reading.Problem;
+import dev.penstock.runtime.config.run.BatchSection;
+import dev.penstock.runtime.config.run.DraftConfig;
+import dev.penstock.runtime.config.run.LoadedConfig;
+import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.data.DataException;
 import dev.penstock.runtime.data.DataFormat;
 import dev.penstock.runtime.data.DataProblem;

@@ -11,7 +11,7 @@ import dev.penstock.actors.dataplane.aeron.AeronSettings;
 import dev.penstock.actors.dataplane.aeron.DriverSettings;
 import dev.penstock.actors.dataplane.aeron.PollerMode;
 import dev.penstock.actors.dataplane.aeron.UdpSettings;
-import dev.penstock.runtime.config.DataPlaneSection;
+import dev.penstock.runtime.config.run.DataPlaneSection;
 import java.nio.file.Path;
 import java.util.Optional;
 import javax.crypto.SecretKey;

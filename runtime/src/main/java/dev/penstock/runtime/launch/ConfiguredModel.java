@@ -1,9 +1,9 @@
 package dev.penstock.runtime.launch;
 
 import dev.penstock.runtime.checkpoint.Gpt2Config;
-import dev.penstock.runtime.config.DeviceSection;
-import dev.penstock.runtime.config.OptimizerSection;
-import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.runtime.config.run.DeviceSection;
+import dev.penstock.runtime.config.run.OptimizerSection;
+import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.model.shape.AdamWSettings;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;

@@ -1,9 +1,9 @@
 package dev.penstock.runtime.launch;
 
 import dev.penstock.actors.fault.RecoveryPolicy;
-import dev.penstock.runtime.config.PipelineSection;
-import dev.penstock.runtime.config.RecoverySection;
-import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.runtime.config.run.PipelineSection;
+import dev.penstock.runtime.config.run.RecoverySection;
+import dev.penstock.runtime.config.run.RunConfig;
 
 /** How a configuration wants deaths to be met. */
 final class ConfiguredRecovery {

@@ -1,12 +1,12 @@
 package dev.penstock.runtime.launch;
 
 import dev.penstock.actors.spi.RunPlan;
-import dev.penstock.runtime.config.ConfigException;
-import dev.penstock.runtime.config.DraftConfig;
-import dev.penstock.runtime.config.LoadedConfig;
-import dev.penstock.runtime.config.Problem;
-import dev.penstock.runtime.config.RunConfig;
-import dev.penstock.runtime.config.ScheduleFaults;
+import dev.penstock.runtime.config.order.ScheduleFaults;
+import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.config.reading.Problem;
+import dev.penstock.runtime.config.run.DraftConfig;
+import dev.penstock.runtime.config.run.LoadedConfig;
+import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.data.TrainingData;
 import dev.penstock.runtime.launch.RunOptions.DumpRequest;
 import dev.penstock.runtime.launch.devices.KernelMemory;

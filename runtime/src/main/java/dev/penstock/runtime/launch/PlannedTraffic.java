@@ -6,7 +6,7 @@ import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepTraffic;
-import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.stage.ActivationTraffic;
 import dev.penstock.runtime.model.stage.ShardTraffic;

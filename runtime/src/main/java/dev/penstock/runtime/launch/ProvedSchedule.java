@@ -1,10 +1,10 @@
 package dev.penstock.runtime.launch;
 
-import dev.penstock.runtime.config.ConfigException;
-import dev.penstock.runtime.config.ConfiguredSchedule;
-import dev.penstock.runtime.config.LoadedConfig;
-import dev.penstock.runtime.config.Problem;
-import dev.penstock.runtime.config.ScheduleFaults;
+import dev.penstock.runtime.config.order.ConfiguredSchedule;
+import dev.penstock.runtime.config.order.ScheduleFaults;
+import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.config.reading.Problem;
+import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.runtime.model.shape.StageBudget;
 import dev.penstock.schedules.ir.PassKind;
 import dev.penstock.schedules.ir.Schedule;

@@ -4,7 +4,7 @@ import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.StepTokens;
-import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.dashboard.DashboardServer;
 import dev.penstock.runtime.events.EventLog;
 import dev.penstock.runtime.events.RunEvent;

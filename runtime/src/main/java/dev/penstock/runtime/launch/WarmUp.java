@@ -3,7 +3,7 @@ package dev.penstock.runtime.launch;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.cuda.device.Device;
-import dev.penstock.runtime.config.DeviceSection;
+import dev.penstock.runtime.config.run.DeviceSection;
 import dev.penstock.runtime.launch.devices.ConfiguredDevices;
 import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.AdamWSettings;

@@ -1,10 +1,10 @@
 package dev.penstock.runtime.planning;
 
-import dev.penstock.runtime.config.BadInputException;
-import dev.penstock.runtime.config.ConfigException;
-import dev.penstock.runtime.config.HardwareConfig;
-import dev.penstock.runtime.config.HardwareLoader;
-import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.runtime.config.hardware.HardwareConfig;
+import dev.penstock.runtime.config.hardware.HardwareLoader;
+import dev.penstock.runtime.config.reading.BadInputException;
+import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.plan.slices.HardwareSliceCost;

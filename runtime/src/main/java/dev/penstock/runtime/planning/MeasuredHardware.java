@@ -1,11 +1,11 @@
 package dev.penstock.runtime.planning;
 
-import dev.penstock.runtime.config.BadInputException;
-import dev.penstock.runtime.config.ConfigException;
-import dev.penstock.runtime.config.ConfigLoader;
-import dev.penstock.runtime.config.ConfiguredSchedule;
-import dev.penstock.runtime.config.LoadedConfig;
-import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.runtime.config.order.ConfiguredSchedule;
+import dev.penstock.runtime.config.reading.BadInputException;
+import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.config.run.ConfigLoader;
+import dev.penstock.runtime.config.run.LoadedConfig;
+import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;

@@ -6,7 +6,7 @@ import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.RunSteps;
 import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.actors.spi.Timeouts;
-import dev.penstock.runtime.config.DeviceSection;
+import dev.penstock.runtime.config.run.DeviceSection;
 import dev.penstock.runtime.launch.ConfiguredModel;
 import dev.penstock.runtime.launch.PlannedTraffic;
 import dev.penstock.runtime.model.shape.BatchShape;

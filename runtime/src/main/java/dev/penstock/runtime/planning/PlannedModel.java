@@ -1,9 +1,9 @@
 package dev.penstock.runtime.planning;
 
-import dev.penstock.runtime.config.ConfigException;
-import dev.penstock.runtime.config.ConfigLoader;
-import dev.penstock.runtime.config.ModelSection;
-import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.config.run.ConfigLoader;
+import dev.penstock.runtime.config.run.ModelSection;
+import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.schedules.plan.work.ModelShape;
 import java.nio.file.Path;
 import java.util.ArrayList;

@@ -1,6 +1,5 @@
 package dev.penstock.runtime.planning;
 
-import dev.penstock.runtime.cli.plan.PlanAnswer;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.plan.slices.SlicePlan;
 import dev.penstock.schedules.plan.slices.SlicePlanner;
@@ -68,6 +67,6 @@ public record PlannedSlices(SlicePlan best, Optional<SlicePlan> equal, int micro
     }
 
     private String time(SlicePlan plan) {
-        return PlanAnswer.time(plan.makespanNanos(microBatches));
+        return PredictedTime.text(plan.makespanNanos(microBatches));
     }
 }

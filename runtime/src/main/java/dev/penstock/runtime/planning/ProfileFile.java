@@ -1,6 +1,6 @@
 package dev.penstock.runtime.planning;
 
-import dev.penstock.runtime.config.BadInputException;
+import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.schedules.simulate.InvalidCostsException;
 import dev.penstock.schedules.simulate.ProfileCosts;
 import dev.penstock.schedules.simulate.ProfileText;

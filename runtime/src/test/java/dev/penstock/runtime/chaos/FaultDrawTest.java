@@ -2,10 +2,10 @@ package dev.penstock.runtime.chaos;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.penstock.runtime.config.ConfigLoader;
-import dev.penstock.runtime.config.FaultEntry;
-import dev.penstock.runtime.config.LoadedConfig;
-import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.runtime.config.run.ConfigLoader;
+import dev.penstock.runtime.config.run.FaultEntry;
+import dev.penstock.runtime.config.run.LoadedConfig;
+import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.launch.RunParts;
 import dev.penstock.runtime.launch.RunStart;
 import dev.penstock.schedules.ir.Schedule;

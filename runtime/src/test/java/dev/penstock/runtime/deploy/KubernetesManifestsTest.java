@@ -4,10 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
-import dev.penstock.runtime.config.ClusterSection.Role;
-import dev.penstock.runtime.config.ManagementSection.Discovery;
-import dev.penstock.runtime.config.NodeConfig;
-import dev.penstock.runtime.config.NodeLoader;
+import dev.penstock.runtime.config.node.ClusterSection.Role;
+import dev.penstock.runtime.config.node.ManagementSection.Discovery;
+import dev.penstock.runtime.config.node.NodeConfig;
+import dev.penstock.runtime.config.node.NodeLoader;
 import io.fabric8.kubernetes.api.model.ConfigMap;
 import io.fabric8.kubernetes.api.model.Container;
 import io.fabric8.kubernetes.api.model.ContainerPort;

@@ -4,8 +4,8 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.penstock.runtime.config.ConfigException;
-import dev.penstock.runtime.config.ConfigLoader;
+import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.schedules.ir.ScheduleText;
 import dev.penstock.schedules.ir.ScheduleTextException;
 import dev.penstock.schedules.ir.TorchCsv;

@@ -2,8 +2,8 @@ package dev.penstock.runtime.launch;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.penstock.runtime.config.ConfigLoader;
-import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.runtime.config.run.ConfigLoader;
+import dev.penstock.runtime.config.run.RunConfig;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;

@@ -2,8 +2,8 @@ package dev.penstock.runtime.cli.about;
 
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
-import dev.penstock.runtime.config.ConfigPage;
-import dev.penstock.runtime.config.ConfigReference;
+import dev.penstock.runtime.config.page.ConfigPage;
+import dev.penstock.runtime.config.page.ConfigReference;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 

@@ -9,7 +9,7 @@ import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
 import dev.penstock.runtime.cli.command.TrainedModel;
-import dev.penstock.runtime.config.BadInputException;
+import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.runtime.model.shape.GptShape;
 import dev.penstock.runtime.model.shape.StagePartition;
 import java.nio.file.Files;

@@ -4,7 +4,7 @@ import dev.penstock.runtime.certificates.CertificateAuthority;
 import dev.penstock.runtime.certificates.CertificatesException;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
-import dev.penstock.runtime.config.BadInputException;
+import dev.penstock.runtime.config.reading.BadInputException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;

@@ -2,9 +2,9 @@ package dev.penstock.runtime.cli.cluster;
 
 import dev.penstock.runtime.certificates.NodeFiles;
 import dev.penstock.runtime.cluster.ClusterClient;
-import dev.penstock.runtime.config.ConfigException;
-import dev.penstock.runtime.config.NodeLoader;
-import dev.penstock.runtime.config.Problem;
+import dev.penstock.runtime.config.node.NodeLoader;
+import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.config.reading.Problem;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;

@@ -4,7 +4,7 @@ import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
 import dev.penstock.runtime.cli.command.RunFailedException;
 import dev.penstock.runtime.cluster.LocalCluster;
-import dev.penstock.runtime.config.BadInputException;
+import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.runtime.launch.Interrupts;
 import java.nio.file.Path;
 import java.util.concurrent.CompletableFuture;

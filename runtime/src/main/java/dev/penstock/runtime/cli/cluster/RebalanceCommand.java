@@ -4,7 +4,7 @@ import dev.penstock.actors.cluster.ClusterRuns;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
 import dev.penstock.runtime.cluster.ClusterClient;
-import dev.penstock.runtime.config.BadInputException;
+import dev.penstock.runtime.config.reading.BadInputException;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 

@@ -1,7 +1,7 @@
 package dev.penstock.runtime.cli.command;
 
-import dev.penstock.runtime.config.ConfigLoader;
-import dev.penstock.runtime.config.DraftConfig;
+import dev.penstock.runtime.config.run.ConfigLoader;
+import dev.penstock.runtime.config.run.DraftConfig;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;

@@ -1,7 +1,7 @@
 package dev.penstock.runtime.cli.command;
 
-import dev.penstock.runtime.config.ConfigException;
-import dev.penstock.runtime.config.Problem;
+import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.metrics.RunDirectory;
 import java.nio.file.Files;
 import java.nio.file.Path;

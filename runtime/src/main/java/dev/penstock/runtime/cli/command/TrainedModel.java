@@ -5,7 +5,7 @@ import dev.penstock.runtime.checkpoint.Gpt2Config;
 import dev.penstock.runtime.checkpoint.HuggingFaceWeights;
 import dev.penstock.runtime.checkpoint.ModelTensors;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
-import dev.penstock.runtime.config.ConfigLoader;
+import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.model.shape.GptShape;
 import dev.penstock.runtime.safetensors.StoredFileException;

@@ -94,12 +94,6 @@ public record PlanAnswer(
                 SentBytes.byUse(traffic));
     }
 
-    public static String time(long nanos) {
-        return nanos >= 1_000_000_000L
-                ? String.format(Locale.ROOT, "%.2f s", nanos / 1e9)
-                : String.format(Locale.ROOT, "%.1f ms", nanos / 1e6);
-    }
-
     public static String size(long bytes) {
         return String.format(Locale.ROOT, "%.2f GiB", bytes / (double) (1L << 30));
     }

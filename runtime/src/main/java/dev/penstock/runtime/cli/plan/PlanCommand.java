@@ -3,13 +3,14 @@ package dev.penstock.runtime.cli.plan;
 import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
-import dev.penstock.runtime.config.BadInputException;
-import dev.penstock.runtime.config.ConfigException;
-import dev.penstock.runtime.config.HardwareConfig;
-import dev.penstock.runtime.config.HardwareLoader;
+import dev.penstock.runtime.config.hardware.HardwareConfig;
+import dev.penstock.runtime.config.hardware.HardwareLoader;
+import dev.penstock.runtime.config.reading.BadInputException;
+import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.planning.MeasuredHardware;
 import dev.penstock.runtime.planning.PlanTraffic;
 import dev.penstock.runtime.planning.PlannedModel;
+import dev.penstock.runtime.planning.PredictedTime;
 import dev.penstock.runtime.planning.SentBytes;
 import dev.penstock.schedules.plan.Plan;
 import dev.penstock.schedules.plan.PlanExplanation;
@@ -185,7 +186,7 @@ public final class PlanCommand extends PenstockCommand {
             out().printf(
                             "%2d %9s %9.4g  %5.1f %%  %-10s  %s%n",
                             place++,
-                            PlanAnswer.time(plan.stepNanos()),
+                            PredictedTime.text(plan.stepNanos()),
                             plan.tokensPerSecond(request),
                             100 * plan.bubbleShare(),
                             PlanAnswer.size(plan.peakBytes()),

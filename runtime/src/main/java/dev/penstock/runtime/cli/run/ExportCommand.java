@@ -2,9 +2,9 @@ package dev.penstock.runtime.cli.run;
 
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
-import dev.penstock.runtime.config.BadInputException;
-import dev.penstock.runtime.config.ConfigException;
-import dev.penstock.runtime.config.Problem;
+import dev.penstock.runtime.config.reading.BadInputException;
+import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.export.CsvTable;
 import dev.penstock.runtime.export.TensorBoardEvents;
 import dev.penstock.runtime.metrics.RunDirectory;

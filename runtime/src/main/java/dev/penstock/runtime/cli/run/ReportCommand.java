@@ -2,11 +2,11 @@ package dev.penstock.runtime.cli.run;
 
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
-import dev.penstock.runtime.config.BadInputException;
-import dev.penstock.runtime.config.ConfigException;
-import dev.penstock.runtime.config.ConfigLoader;
-import dev.penstock.runtime.config.Problem;
-import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.runtime.config.reading.BadInputException;
+import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.config.reading.Problem;
+import dev.penstock.runtime.config.run.ConfigLoader;
+import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.launch.ConfiguredFaults;
 import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.metrics.RunDirectoryException;

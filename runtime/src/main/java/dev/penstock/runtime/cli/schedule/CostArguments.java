@@ -1,7 +1,7 @@
 package dev.penstock.runtime.cli.schedule;
 
-import dev.penstock.runtime.config.BadInputException;
-import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.runtime.config.reading.BadInputException;
+import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.planning.HardwareModel;
 import dev.penstock.runtime.planning.MeasuredSlices;
 import dev.penstock.runtime.planning.ProfileFile;

@@ -1,8 +1,8 @@
 package dev.penstock.runtime.cli.schedule;
 
-import dev.penstock.runtime.config.ConfiguredSchedule;
-import dev.penstock.runtime.config.LoadedConfig;
-import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.runtime.config.order.ConfiguredSchedule;
+import dev.penstock.runtime.config.run.LoadedConfig;
+import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.schedules.ir.ParsedSchedule;
 import dev.penstock.schedules.ir.Schedule;
 import java.util.List;

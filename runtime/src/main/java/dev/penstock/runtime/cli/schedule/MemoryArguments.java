@@ -1,7 +1,7 @@
 package dev.penstock.runtime.cli.schedule;
 
-import dev.penstock.runtime.config.BadInputException;
-import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.runtime.config.reading.BadInputException;
+import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.planning.PlannedModel;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;

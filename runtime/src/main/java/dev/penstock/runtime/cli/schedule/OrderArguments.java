@@ -1,9 +1,9 @@
 package dev.penstock.runtime.cli.schedule;
 
-import dev.penstock.runtime.config.BadInputException;
-import dev.penstock.runtime.config.ConfigLoader;
-import dev.penstock.runtime.config.ConfiguredSchedule;
-import dev.penstock.runtime.config.LoadedConfig;
+import dev.penstock.runtime.config.order.ConfiguredSchedule;
+import dev.penstock.runtime.config.reading.BadInputException;
+import dev.penstock.runtime.config.run.ConfigLoader;
+import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.ir.ParsedSchedule;
 import dev.penstock.schedules.ir.ScheduleFormat;

@@ -1,7 +1,7 @@
 package dev.penstock.runtime.cli.schedule;
 
-import dev.penstock.runtime.config.BadInputException;
-import dev.penstock.runtime.config.OrderProblems;
+import dev.penstock.runtime.config.order.OrderProblems;
+import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.schedules.ir.ParsedSchedule;
 import dev.penstock.schedules.ir.ScheduleFormat;
 import dev.penstock.schedules.ir.ScheduleTextException;

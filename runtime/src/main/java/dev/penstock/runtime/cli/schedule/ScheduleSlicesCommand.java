@@ -2,9 +2,9 @@ package dev.penstock.runtime.cli.schedule;
 
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
-import dev.penstock.runtime.cli.plan.PlanAnswer;
-import dev.penstock.runtime.config.BadInputException;
+import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.runtime.planning.HardwareModel;
+import dev.penstock.runtime.planning.PredictedTime;
 import dev.penstock.schedules.generate.base.SliceBalance;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.plan.slices.BatchSlicePlan;
@@ -169,7 +169,7 @@ final class ScheduleSlicesCommand extends PenstockCommand {
     private void print(BatchSlicePlan joint, Equal equal) {
         out().printf(
                         "predicted step of terapipe: %s on %d stages%n",
-                        PlanAnswer.time(joint.makespanNanos()), joint.stages());
+                        PredictedTime.text(joint.makespanNanos()), joint.stages());
         Map<BatchSlicePlan.Part, Integer> counts = new LinkedHashMap<>();
         joint.parts().forEach(part -> counts.merge(part, 1, Integer::sum));
         counts.forEach(
@@ -184,7 +184,7 @@ final class ScheduleSlicesCommand extends PenstockCommand {
                         "with equal micro-batches: %s; to run it:%n"
                                 + "batch { sequences = %d, micro-batches = %d }%n"
                                 + "schedule { kind = terapipe, slice-lengths = %s }%n",
-                        PlanAnswer.time(equal.stepNanos()),
+                        PredictedTime.text(equal.stepNanos()),
                         batch,
                         equal.microBatches(),
                         equal.slices().lengths());

@@ -2,7 +2,7 @@ package dev.penstock.runtime.cli.schedule;
 
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
-import dev.penstock.runtime.config.BadInputException;
+import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.ParsedSchedule;
 import dev.penstock.schedules.ir.Schedule;

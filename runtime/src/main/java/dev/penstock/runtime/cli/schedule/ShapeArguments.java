@@ -1,6 +1,6 @@
 package dev.penstock.runtime.cli.schedule;
 
-import dev.penstock.runtime.config.BadInputException;
+import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.generate.base.BackwardOrder;
 import dev.penstock.schedules.generate.base.GenerateOptions;

@@ -2,7 +2,7 @@ package dev.penstock.runtime.cli.schedule;
 
 import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.runtime.cli.plan.PlanAnswer;
-import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.planning.SentBytes;
 import dev.penstock.schedules.ir.PassKind;
 import dev.penstock.schedules.ir.Schedule;

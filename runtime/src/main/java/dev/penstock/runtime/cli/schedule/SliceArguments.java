@@ -1,6 +1,6 @@
 package dev.penstock.runtime.cli.schedule;
 
-import dev.penstock.runtime.config.BadInputException;
+import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.runtime.launch.SliceNote;
 import dev.penstock.runtime.planning.PlannedSlices;
 import dev.penstock.runtime.planning.SliceTimes;

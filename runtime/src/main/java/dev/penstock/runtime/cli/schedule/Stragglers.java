@@ -1,6 +1,6 @@
 package dev.penstock.runtime.cli.schedule;
 
-import dev.penstock.runtime.config.BadInputException;
+import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.Straggler;
 import java.util.ArrayList;

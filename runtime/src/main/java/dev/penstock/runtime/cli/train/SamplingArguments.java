@@ -1,6 +1,6 @@
 package dev.penstock.runtime.cli.train;
 
-import dev.penstock.runtime.config.Problem;
+import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.model.generation.Sampling;
 import java.util.ArrayList;
 import java.util.List;

@@ -4,7 +4,7 @@ import dev.penstock.runtime.cli.cluster.ClusterArguments;
 import dev.penstock.runtime.cli.cluster.ClusterTrain;
 import dev.penstock.runtime.cli.command.ConfigArguments;
 import dev.penstock.runtime.cli.command.PenstockCommand;
-import dev.penstock.runtime.config.Problem;
+import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.launch.RunOptions.DumpRequest;
 import java.nio.file.Files;
 import java.nio.file.Path;

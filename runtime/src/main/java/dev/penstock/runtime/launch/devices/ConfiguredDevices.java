@@ -3,9 +3,9 @@ package dev.penstock.runtime.launch.devices;
 import dev.penstock.actors.spi.DeviceFactory;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.DeviceSettings;
-import dev.penstock.runtime.config.Bytes;
-import dev.penstock.runtime.config.DeviceKind;
-import dev.penstock.runtime.config.DeviceSection;
+import dev.penstock.runtime.config.reading.Bytes;
+import dev.penstock.runtime.config.run.DeviceKind;
+import dev.penstock.runtime.config.run.DeviceSection;
 import java.util.Optional;
 
 /** The devices that a configuration asks for. */

@@ -5,7 +5,7 @@ import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.CountedKernels;
 import dev.penstock.cuda.device.DeviceSettings;
-import dev.penstock.runtime.config.RunConfig;
+import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.model.stage.GptStageFactory;
 import java.util.HashMap;
 import java.util.Map;

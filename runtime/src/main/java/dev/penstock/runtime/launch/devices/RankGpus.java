@@ -8,7 +8,7 @@ import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceLostException;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.Gpus;
-import dev.penstock.runtime.config.DeviceKind;
+import dev.penstock.runtime.config.run.DeviceKind;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;

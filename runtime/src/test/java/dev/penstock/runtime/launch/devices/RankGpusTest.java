@@ -10,7 +10,7 @@ import dev.penstock.cuda.device.DeviceLostException;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.DeviceSettings.Kind;
 import dev.penstock.cuda.device.Gpus;
-import dev.penstock.runtime.config.DeviceKind;
+import dev.penstock.runtime.config.run.DeviceKind;
 import dev.penstock.runtime.gpu.EmulatedGpus;
 import java.nio.file.Path;
 import java.time.Instant;

@@ -1,0 +1,242 @@
+package dev.penstock.runtime.config.order;
+
+import dev.penstock.actors.spi.RankGrid;
+import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.config.reading.Problem;
+import dev.penstock.runtime.config.run.LoadedConfig;
+import dev.penstock.runtime.config.run.RunConfig;
+import dev.penstock.runtime.config.run.ScheduleSection;
+import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.generate.base.BackwardOrder;
+import dev.penstock.schedules.generate.base.GenerateOptions;
+import dev.penstock.schedules.ir.ParsedSchedule;
+import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.ScheduleFormat;
+import dev.penstock.schedules.ir.ScheduleTextException;
+import dev.penstock.schedules.ir.TextProblem;
+import dev.penstock.schedules.lower.Lowering;
+import dev.penstock.schedules.lower.LoweringOptions;
+import dev.penstock.schedules.validate.Conditions;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * The order that a configuration asks for, generated or read from its file. Whether it can run is
+ * for the judge to say.
+ *
+ * @param order as generated or written; slice lengths are tokens
+ * @param file the order as read, where it comes from a file
+ * @param sharedGroups stages that hold the same parameters
+ */
+public record ConfiguredSchedule(
+        Schedule order, Optional<ParsedSchedule> file, List<List<Integer>> sharedGroups) {
+
+    /**
+     * Generates or reads the order.
+     *
+     * @throws ConfigException if the file is no order, or one of another shape
+     */
+    public static ConfiguredSchedule of(LoadedConfig loaded) {
+        RunConfig config = loaded.config();
+        Optional<ParsedSchedule> file = config.schedule().file().map(path -> read(loaded, path));
+        Schedule order = file.map(ParsedSchedule::schedule).orElseGet(() -> generated(loaded));
+        int stages = order.shape().stages();
+        return new ConfiguredSchedule(
+                file.isPresent() ? inTokens(order, config.model().context()) : order,
+                file,
+                config.model().tied() && stages > 1 ? List.of(List.of(0, stages - 1)) : List.of());
+    }
+
+    /**
+     * What a training step runs, for the number of tensors that the configuration lets under way.
+     */
+    public Schedule training(LoadedConfig loaded) {
+        return Lowering.lower(order, lowering(loaded));
+    }
+
+    /** The forwards of {@link #training} alone. */
+    public Schedule evaluation(LoadedConfig loaded) {
+        return Lowering.lowerForwardOnly(order, lowering(loaded));
+    }
+
+    private LoweringOptions lowering(LoadedConfig loaded) {
+        var whole = LoweringOptions.plain().withSharedGroups(sharedGroups);
+        var shared = loaded.config().parallel().zero().lowering(whole, holders(loaded));
+        var options =
+                loaded.config().schedule().recompute().units() ? shared.withRecompute() : shared;
+        return loaded.config().dataPlane().inFlight().map(options::withCapacity).orElse(options);
+    }
+
+    /** What the judge is told of a training step. */
+    public static Conditions conditions(LoadedConfig loaded) {
+        return holders(loaded) > 1 ? Conditions.training().withReplicas() : Conditions.training();
+    }
+
+    /** How many ranks hold the same parameters. */
+    private static int holders(LoadedConfig loaded) {
+        RankGrid grid = loaded.config().grid();
+        return grid.data() * grid.context();
+    }
+
+    private static Schedule generated(LoadedConfig loaded) {
+        RunConfig config = loaded.config();
+        ScheduleSection section = config.schedule();
+        BackwardOrder backward =
+                switch (section.backward()) {
+                    case FIFO -> BackwardOrder.FIFO;
+                    case REVERSE -> BackwardOrder.REVERSE;
+                };
+        String kind = section.kind().word();
+        try {
+            PipelineShape shape =
+                    new PipelineShape(
+                            config.pipeline().stages(),
+                            config.chunks(),
+                            config.microBatchesOfReplica(),
+                            section.tokensPerSlice(config.model(), config.parallel().context()));
+            return Generators.generate(
+                    kind, shape, GenerateOptions.defaults().withBackwardOrder(backward));
+        } catch (IllegalArgumentException e) {
+            throw new ConfigException(
+                    List.of(
+                            loaded.problem(
+                                    "schedule.kind",
+                                    "a kind that runs in this shape",
+                                    kind + " (" + e.getMessage() + ")",
+                                    "try another kind or shape")));
+        }
+    }
+
+    private static ParsedSchedule read(LoadedConfig loaded, Path file) {
+        ParsedSchedule parsed = parse(loaded, file);
+        requireShape(loaded, parsed.schedule().shape());
+        return parsed;
+    }
+
+    /** The order in a file, whatever its shape. */
+    static ParsedSchedule parse(LoadedConfig loaded, Path file) {
+        try {
+            return ScheduleFormat.ofFile(file.toString()).read(Files.readString(file));
+        } catch (IOException e) {
+            throw new ConfigException(
+                    List.of(
+                            loaded.problem(
+                                    "schedule.file",
+                                    "a readable text file",
+                                    file + " (" + e.getMessage() + ")",
+                                    "check the path")));
+        } catch (ScheduleTextException e) {
+            throw new ConfigException(
+                    OrderProblems.of(e).stream()
+                            .map(problem -> inFile(loaded, file, problem))
+                            .toList());
+        }
+    }
+
+    private static Problem inFile(LoadedConfig loaded, Path file, TextProblem problem) {
+        return new Problem(
+                loaded.nameOf(file),
+                problem.position().line(),
+                "",
+                "an order of work",
+                "column %d: %s".formatted(problem.position().column(), problem.message()),
+                "compare sample-configs/orders/hand-written.txt");
+    }
+
+    private static void requireShape(LoadedConfig loaded, PipelineShape shape) {
+        RunConfig config = loaded.config();
+        int context = config.model().context();
+        List<Problem> problems = new ArrayList<>();
+        if (shape.ranks() != config.pipeline().stages()) {
+            problems.add(
+                    misfit(
+                            loaded,
+                            "pipeline.stages = ",
+                            config.pipeline().stages(),
+                            shape.ranks()));
+        }
+        int wanted = config.microBatchesOfReplica();
+        if (shape.microBatches() != wanted) {
+            String what =
+                    config.parallel().data() == 1
+                            ? "batch.micro-batches = "
+                            : "batch.micro-batches / parallel.data = ";
+            problems.add(misfit(loaded, what, wanted, shape.microBatches()));
+        }
+        if (shape.chunks() != config.chunks()) {
+            problems.add(misfit(loaded, "pipeline.chunks = ", config.chunks(), shape.chunks()));
+        }
+        if (context % total(shape) != 0) {
+            problems.add(
+                    loaded.problem(
+                            "schedule.file",
+                            "slice lengths whose sum divides model.context = " + context,
+                            shape.sliceLengths() + ": sum " + total(shape),
+                            "write the lengths in tokens"));
+        } else {
+            requirePartsOfSlices(loaded, shape, problems);
+        }
+        if (!problems.isEmpty()) {
+            throw new ConfigException(problems);
+        }
+    }
+
+    private static void requirePartsOfSlices(
+            LoadedConfig loaded, PipelineShape shape, List<Problem> problems) {
+        int parts = loaded.config().parallel().context();
+        int tokens = loaded.config().model().context() / total(shape);
+        List<Integer> lengths = shape.sliceLengths().stream().map(l -> l * tokens).toList();
+        if (lengths.stream().anyMatch(length -> length % parts != 0)) {
+            problems.add(
+                    loaded.problem(
+                            "schedule.file",
+                            "slices of multiples of parallel.context = " + parts + " tokens",
+                            lengths.toString(),
+                            "change the lengths, or parallel.context"));
+        }
+        int shards = loaded.config().parallel().tensor();
+        List<Integer> rows = loaded.config().rowsOfUnits(lengths);
+        if (loaded.config().parallel().sequence()
+                && rows.stream().anyMatch(count -> count % shards != 0)) {
+            problems.add(
+                    loaded.problem(
+                            "schedule.file",
+                            RunConfig.ROWS_OF_SHARDS + shards,
+                            rows.toString(),
+                            "change the lengths, or parallel.sequence"));
+        }
+    }
+
+    private static Problem misfit(LoadedConfig loaded, String what, int wanted, int got) {
+        return loaded.problem(
+                "schedule.file",
+                "an order for " + what + wanted,
+                "one for " + got,
+                "change one of both");
+    }
+
+    /** Lengths in a file may be proportions, such as {@code 1 1} for two halves. */
+    private static Schedule inTokens(Schedule order, int context) {
+        PipelineShape shape = order.shape();
+        int tokens = context / total(shape);
+        return new Schedule(
+                order.name(),
+                new PipelineShape(
+                        shape.ranks(),
+                        shape.chunks(),
+                        shape.microBatches(),
+                        shape.sliceLengths().stream().map(length -> length * tokens).toList()),
+                order.placement(),
+                order.programs(),
+                order.sharedGroups());
+    }
+
+    private static int total(PipelineShape shape) {
+        return shape.sliceLengths().stream().mapToInt(Integer::intValue).sum();
+    }
+}

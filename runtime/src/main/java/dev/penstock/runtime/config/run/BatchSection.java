@@ -1,0 +1,42 @@
+package dev.penstock.runtime.config.run;
+
+import dev.penstock.runtime.config.reading.Setting;
+
+/**
+ * Section {@code batch}: how much one step reads.
+ *
+ * @param sequences sequences of a step, a multiple of {@code microBatches}
+ * @param microBatches parts that follow each other through the pipeline
+ * @param last what becomes of a step for which an epoch, or the data, has too few sequences left
+ */
+public record BatchSection(
+        @Setting(
+                        is = "8",
+                        range = "[1, )",
+                        doc = "sequences of a step, a multiple of batch.micro-batches")
+                int sequences,
+        @Setting(
+                        is = "8",
+                        range = "[1, )",
+                        doc = "parts of a step that follow each other through the pipeline")
+                int microBatches,
+        @Setting(
+                        is = "full",
+                        doc =
+                                "an epoch's last step: full goes on with the next epoch, smaller"
+                                        + " has the sequences that are left")
+                Last last) {
+
+    /** What becomes of a step for which an epoch has too few sequences left. */
+    public enum Last {
+        /** It takes what it lacks from the next epoch. */
+        FULL,
+        /** It has fewer; its loss and gradients are means over the tokens that are there. */
+        SMALLER
+    }
+
+    /** Sequences of one micro-batch. */
+    public int sequencesPerMicroBatch() {
+        return sequences / microBatches;
+    }
+}

@@ -1,0 +1,295 @@
+package dev.penstock.runtime.config.run;
+
+import com.typesafe.config.Config;
+import com.typesafe.config.ConfigObject;
+import com.typesafe.config.ConfigRenderOptions;
+import com.typesafe.config.ConfigValue;
+import com.typesafe.config.ConfigValueType;
+import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.config.reading.ConfigText;
+import dev.penstock.runtime.config.reading.Conflict;
+import dev.penstock.runtime.config.reading.Mismatch;
+import dev.penstock.runtime.config.reading.Places;
+import dev.penstock.runtime.config.reading.Problems;
+import dev.penstock.schedules.ir.ParsedSchedule;
+import dev.penstock.schedules.ir.ScheduleFormat;
+import dev.penstock.schedules.ir.ScheduleTextException;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.SortedMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Reads a configuration file (HOCON) and overrides into a {@link RunConfig}, or says everything
+ * that is wrong with them.
+ */
+public final class ConfigLoader {
+    private static final String CHUNKS = "pipeline.chunks";
+    private static final String STAGES = "pipeline.stages";
+
+    /** Another name of {@link #STAGES}, beside the other factors of the number of ranks. */
+    private static final String STAGES_IN_PARALLEL = "parallel.stages";
+
+    private final Places places;
+    private final Problems problems;
+    private final ConfigText text;
+    private final ConfigObject written;
+    private final Set<String> broken;
+
+    private ConfigLoader(Path file, List<String> overrides) {
+        this.places =
+                new Places(
+                        file.toAbsolutePath().normalize(),
+                        Path.of("").toAbsolutePath().normalize());
+        this.problems = new Problems(places);
+        this.text = new ConfigText(places.mainFile(), problems);
+        ConfigObject read = text.read(overrides);
+        this.broken = new HashSet<>(text.keysWithoutValue());
+        this.written = withStagesAtOnePlace(read);
+    }
+
+    /**
+     * Reads a file.
+     *
+     * @param overrides {@code key=value}, later ones win over earlier ones and over the file
+     * @throws ConfigException with all problems at once
+     */
+    public static RunConfig load(Path file, List<String> overrides) {
+        return loadWithOrigins(file, overrides).config();
+    }
+
+    /** As {@link #load}, keeping where each value came from. */
+    public static LoadedConfig loadWithOrigins(Path file, List<String> overrides) {
+        return draft(file, overrides).orThrow();
+    }
+
+    /** As {@link #loadWithOrigins}, with the problems as values: for checks beyond the text. */
+    public static DraftConfig draft(Path file, List<String> overrides) {
+        return new ConfigLoader(file, overrides).read();
+    }
+
+    private DraftConfig read() {
+        reportUnknownKeys();
+        Map<String, @Nullable Object> values = new HashMap<>();
+        Keys.all().forEach(key -> values.put(key.path(), valueOf(key)));
+        SortedMap<Integer, FaultEntry> faults = faults();
+        text.reportUnresolvedElsewhere();
+        chunksOfFile(values).ifPresent(chunks -> values.put(CHUNKS, Optional.of(chunks)));
+        RunConfig config = Keys.assemble(key -> values.get(key.path()), faults.values());
+        reportConflicts(config);
+        reportImpossible(config, faults);
+        return new DraftConfig(
+                new LoadedConfig(config, written, places), problems.sorted(), broken);
+    }
+
+    private SortedMap<Integer, FaultEntry> faults() {
+        ConfigValue list = written.get(FaultEntries.NAME);
+        if (list != null && !ConfigText.isResolved(list)) {
+            broken.add(FaultEntries.NAME);
+            text.reportUnresolved(FaultEntries.NAME, list);
+        }
+        int before = problems.count();
+        SortedMap<Integer, FaultEntry> sound = new FaultEntries(problems, places).read(written);
+        if (problems.count() > before) {
+            broken.add(FaultEntries.NAME);
+        }
+        return sound;
+    }
+
+    private ConfigObject withStagesAtOnePlace(ConfigObject read) {
+        ConfigValue other = ConfigText.valueAt(read, STAGES_IN_PARALLEL);
+        if (other == null || !ConfigText.isResolved(other)) {
+            return read;
+        }
+        ConfigValue stages = ConfigText.valueAt(read, STAGES);
+        Config rest = read.toConfig().withoutPath(STAGES_IN_PARALLEL);
+        if (stages == null) {
+            return rest.withValue(STAGES, other).root();
+        }
+        if (ConfigText.isResolved(stages) && !stages.unwrapped().equals(other.unwrapped())) {
+            broken.add(STAGES);
+            problems.at(
+                    other.origin(),
+                    STAGES_IN_PARALLEL,
+                    "%s as in %s, which is the same key".formatted(shown(stages), STAGES),
+                    shown(other),
+                    "leave one of the two out");
+        }
+        return rest.root();
+    }
+
+    /** What is wrong with a fault leaves all that it was compared with as it is. */
+    private void reportImpossible(RunConfig config, SortedMap<Integer, FaultEntry> faults) {
+        List<Conflict> conflicts =
+                FaultChecks.of(config, faults).stream()
+                        .filter(conflict -> conflict.keys().stream().noneMatch(this::isBroken))
+                        .toList();
+        conflicts.forEach(this::report);
+        if (!conflicts.isEmpty()) {
+            broken.add(FaultEntries.NAME);
+        }
+    }
+
+    private void report(Conflict conflict) {
+        problems.atKey(
+                written,
+                conflict.keys().getFirst(),
+                conflict.expected(),
+                conflict.got(),
+                conflict.advice());
+    }
+
+    /** An order says itself how many stages a rank has; a file that is none is told of later. */
+    private static Optional<Integer> chunksOfFile(Map<String, @Nullable Object> values) {
+        if (values.get("schedule.file") instanceof Optional<?> file
+                && file.orElse(null) instanceof Path path
+                && Optional.empty().equals(values.get(CHUNKS))) {
+            try {
+                ParsedSchedule order =
+                        ScheduleFormat.ofFile(path.toString()).read(Files.readString(path));
+                return Optional.of(order.schedule().shape().chunks());
+            } catch (IOException | ScheduleTextException e) {
+                return Optional.empty();
+            }
+        }
+        return Optional.empty();
+    }
+
+    private void reportUnknownKeys() {
+        Map<String, List<Key>> sections = Keys.bySection();
+        written.forEach(
+                (name, value) -> {
+                    List<Key> keys = sections.get(name);
+                    if (name.equals(FaultEntries.NAME)) {
+                        return; // a list, read by itself
+                    }
+                    if (keys == null) {
+                        String known = String.join(", ", sections.keySet());
+                        unknown(name, "one of the sections " + known, value);
+                    } else if (!ConfigText.isResolved(value)) {
+                        broken.add(name);
+                        text.reportUnresolved(name, value);
+                    } else if (value instanceof ConfigObject entries) {
+                        reportUnknownKeys(name, keys, entries);
+                    } else {
+                        broken.add(name);
+                        problems.at(
+                                value.origin(),
+                                name,
+                                "a section " + name + " { .. }",
+                                shown(value),
+                                "put its keys in braces");
+                    }
+                });
+    }
+
+    private void reportUnknownKeys(String section, List<Key> keys, ConfigObject entries) {
+        List<String> names = keys.stream().map(Key::name).toList();
+        entries.forEach((name, value) -> reportIfUnknown(section, names, name, value));
+    }
+
+    private void reportIfUnknown(
+            String section, List<String> names, String name, ConfigValue value) {
+        boolean part = names.stream().anyMatch(known -> known.startsWith(name + "."));
+        if (part && ConfigText.isResolved(value) && value instanceof ConfigObject entries) {
+            entries.forEach((inner, in) -> reportIfUnknown(section, names, name + "." + inner, in));
+        } else if (!names.contains(name)) {
+            unknown(section + "." + name, "a key of section " + section, value);
+        }
+    }
+
+    /** What it was probably meant to be has no value then, unless that is written as well. */
+    private void unknown(String path, String expected, ConfigValue value) {
+        Optional<String> meant = Suggestion.forKey(path);
+        meant.filter(key -> !isWritten(key)).ifPresent(broken::add);
+        problems.at(
+                value.origin(),
+                path,
+                expected,
+                "an unknown key",
+                meant.map(key -> "did you mean " + key + "?")
+                        .orElse("remove it, or see penstock config keys"));
+    }
+
+    private boolean isWritten(String keyOrSection) {
+        return keyOrSection.contains(".")
+                ? ConfigText.valueAt(written, keyOrSection) != null
+                : written.containsKey(keyOrSection);
+    }
+
+    /** The key's value; the default where there is none or where it cannot be read. */
+    private @Nullable Object valueOf(Key key) {
+        ConfigValue value = ConfigText.valueAt(written, key.path());
+        if (value != null && !ConfigText.isResolved(value)) {
+            broken.add(key.path());
+            text.reportUnresolved(key.path(), value);
+            return key.standard().isEmpty() ? null : standardOf(key);
+        }
+        if (value == null || value.valueType() == ConfigValueType.NULL) {
+            return standardOf(key);
+        }
+        try {
+            return key.type().read().apply(value, places);
+        } catch (Mismatch mismatch) {
+            broken.add(key.path());
+            problems.at(
+                    value.origin(),
+                    key.path(),
+                    key.takes(),
+                    mismatch.gotOr(shown(value)),
+                    mismatch.adviceOr(usual(key)));
+            return key.standard().isEmpty() ? null : standardOf(key);
+        }
+    }
+
+    private @Nullable Object standardOf(Key key) {
+        if (!text.fileWasRead()) {
+            broken.add(key.path());
+        }
+        if (!key.standard().isEmpty()) {
+            return key.type().parse(key.standard());
+        }
+        if (key.path().equals("run.name")) {
+            String file = String.valueOf(places.mainFile().getFileName());
+            return RunSection.fileName(file.replaceFirst("\\.[^.]+$", ""));
+        }
+        boolean known = broken.contains(key.path()) || broken.contains(key.sectionName());
+        if (!known) {
+            broken.add(key.path());
+            problems.inFile(key.path(), key.takes(), "nothing", "add it: " + key.doc());
+        }
+        return null;
+    }
+
+    private static String usual(Key key) {
+        return key.standard().isEmpty() ? "it is " + key.doc() : "the default is " + key.standard();
+    }
+
+    private void reportConflicts(RunConfig config) {
+        Set<String> inConflict = new HashSet<>();
+        Consistency.of(config).stream()
+                .filter(conflict -> conflict.keys().stream().noneMatch(this::isBroken))
+                .forEach(
+                        conflict -> {
+                            inConflict.addAll(conflict.keys());
+                            report(conflict);
+                        });
+        broken.addAll(inConflict);
+    }
+
+    private boolean isBroken(String key) {
+        int dot = key.indexOf('.');
+        return broken.contains(key) || (dot > 0 && broken.contains(key.substring(0, dot)));
+    }
+
+    private static String shown(ConfigValue value) {
+        return value.render(ConfigRenderOptions.concise());
+    }
+}

@@ -1,0 +1,462 @@
+package dev.penstock.runtime.config.run;
+
+import dev.penstock.runtime.config.reading.Bytes;
+import dev.penstock.runtime.config.reading.Conflict;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.stream.IntStream;
+
+/** Finds values that are each allowed by their key and do not fit together. */
+final class Consistency {
+    private final RunConfig config;
+    private final List<Conflict> conflicts = new ArrayList<>();
+
+    private Consistency(RunConfig config) {
+        this.config = config;
+    }
+
+    static List<Conflict> of(RunConfig config) {
+        Consistency consistency = new Consistency(config);
+        consistency.nameIsAFileName();
+        consistency.headsDivideTheWidth();
+        consistency.vocabularyHoldsTheTokens();
+        consistency.parametersOfAGroupCanBeCounted();
+        consistency.microBatchesDivideTheBatch();
+        consistency.replicasDivideTheMicroBatches();
+        consistency.shardsDivideTheHeads();
+        consistency.shardsDivideTheRows();
+        consistency.whatIsDividedIsShared();
+        consistency.partsDivideTheContext();
+        consistency.devicesAreTheProduct();
+        consistency.productsAreOfTheDevice();
+        consistency.gpusHaveTheirOwnMemory();
+        consistency.ncclIsForGpusWithoutMirrors();
+        consistency.everyStageHasWork();
+        consistency.partitionMatches();
+        consistency.slicesFillTheContext();
+        consistency.recomputedBlocksExist();
+        consistency.learningRateFalls();
+        consistency.framesFitTheLog();
+        return consistency.conflicts;
+    }
+
+    private void nameIsAFileName() {
+        require(
+                config.run().name().matches("[A-Za-z0-9][A-Za-z0-9._-]*"),
+                "letters, digits, dots, dashes and underscores: folders are named after it",
+                "\"" + config.run().name() + "\"",
+                "try " + RunSection.fileName(config.run().name()),
+                "run.name");
+    }
+
+    private void headsDivideTheWidth() {
+        int heads = config.model().heads();
+        int width = config.model().width();
+        require(
+                width % heads == 0,
+                "a multiple of model.heads = " + heads,
+                width,
+                "try " + around(width, heads),
+                "model.width",
+                "model.heads");
+    }
+
+    private void vocabularyHoldsTheTokens() {
+        DataSection data = config.data();
+        int tokens = data.tokenizer().vocabulary();
+        int rows = config.model().vocabularyOr(tokens);
+        require(
+                rows >= tokens || data.format() == DataSection.Format.TOKENS,
+                "at least the %d tokens of data.tokenizer".formatted(tokens),
+                rows,
+                "try model.vocabulary = tokenizer",
+                "model.vocabulary",
+                "data.tokenizer",
+                "data.format");
+    }
+
+    /**
+     * A shard's parameters of a block lie in one row, and so do those of a table, so that one
+     * collective moves them; the elements of a row are counted in 31 bits.
+     */
+    private void parametersOfAGroupCanBeCounted() {
+        int shards = config.parallel().tensor();
+        long width = config.model().width();
+        long vectors = 14 * width + 192; // biases, gains, and what fills lines up
+        long block = 12 * width * width / shards + vectors;
+        long rows = config.model().vocabularyOr(config.data().tokenizer().vocabulary());
+        countable(block, "of a block", "model.width", "parallel.tensor");
+        countable(
+                Math.ceilDiv(rows, shards) * width,
+                "of the token table",
+                "model.vocabulary",
+                "model.width",
+                "parallel.tensor");
+        countable(
+                config.model().context() * width,
+                "of the position table",
+                "model.context",
+                "model.width");
+    }
+
+    private void countable(long parameters, String whose, String... keys) {
+        require(
+                parameters <= Integer.MAX_VALUE,
+                "at most %,d parameters %s on a shard".formatted(Integer.MAX_VALUE, whose),
+                "about %,d".formatted(parameters),
+                List.of(keys).contains("parallel.tensor")
+                        ? "use more tensor shards: parallel.tensor"
+                        : "use a shorter context or a smaller width",
+                keys);
+    }
+
+    private void microBatchesDivideTheBatch() {
+        int sequences = config.batch().sequences();
+        int microBatches = config.batch().microBatches();
+        require(
+                sequences % microBatches == 0,
+                "a multiple of batch.micro-batches = " + microBatches,
+                sequences,
+                "try " + around(sequences, microBatches),
+                "batch.sequences",
+                "batch.micro-batches");
+    }
+
+    private void replicasDivideTheMicroBatches() {
+        int microBatches = config.batch().microBatches();
+        int replicas = config.parallel().data();
+        require(
+                microBatches % replicas == 0,
+                "a multiple of parallel.data = " + replicas,
+                microBatches,
+                "try " + around(microBatches, replicas),
+                "batch.micro-batches",
+                "parallel.data");
+    }
+
+    private void productsAreOfTheDevice() {
+        DeviceSection device = config.device();
+        boolean cuda = device.kind().isCuda();
+        require(
+                device.gemm().isOf(device.kind()),
+                "%s where device.kind = %s"
+                        .formatted(
+                                cuda ? "auto, cublas or kernels" : "auto, onednn or java",
+                                device.kind().word()),
+                device.gemm().name().toLowerCase(Locale.ROOT),
+                "try device.gemm = auto",
+                "device.gemm",
+                "device.kind");
+    }
+
+    /** It adds in an order of its own: what is there a second time would not be the same. */
+    private void ncclIsForGpusWithoutMirrors() {
+        boolean nccl = config.parallel().collectives() == ParallelSection.Collectives.NCCL;
+        require(
+                !nccl || config.device().kind().isCuda(),
+                "ordered or auto where device.kind = " + config.device().kind().word(),
+                "nccl",
+                "NCCL is for GPUs: try device.kind = cuda, or parallel.collectives = ordered",
+                "parallel.collectives",
+                "device.kind");
+        require(
+                !nccl || config.device().kind().gpu().isEmpty(),
+                "ordered or auto where all ranks share one GPU",
+                "nccl",
+                "NCCL wants a GPU for each rank: try device.kind = cuda",
+                "parallel.collectives",
+                "device.kind");
+        require(
+                !nccl || !config.recovery().mirror(),
+                "ordered where recovery.mirror = true",
+                "nccl",
+                "a rank that goes on from its mirror promises the bits of one that never died;"
+                        + " NCCL's sums depend on who lives where",
+                "parallel.collectives",
+                "recovery.mirror");
+    }
+
+    /** Files mapped into memory are the processor's alone. */
+    private void gpusHaveTheirOwnMemory() {
+        Optional<Path> offload = config.parallel().zeroOffload();
+        require(
+                offload.isEmpty() || !config.device().kind().isCuda(),
+                "none where device.kind = " + config.device().kind().word(),
+                offload.map(Path::toString).orElse("none"),
+                "divide the optimizer's state instead: parallel { data = 2, zero.stage = 1 }",
+                "parallel.zero.offload",
+                "device.kind");
+    }
+
+    private void shardsDivideTheHeads() {
+        int heads = config.model().heads();
+        int shards = config.parallel().tensor();
+        require(
+                heads % shards == 0,
+                "a multiple of parallel.tensor = " + shards,
+                heads,
+                "try " + around(heads, shards),
+                "model.heads",
+                "parallel.tensor");
+    }
+
+    private void shardsDivideTheRows() {
+        ParallelSection parallel = config.parallel();
+        if (!parallel.sequence()) {
+            return;
+        }
+        require(
+                parallel.tensor() > 1,
+                "2 or more where parallel.sequence = true: shards divide tokens among themselves",
+                parallel.tensor(),
+                "try parallel.tensor = 2, or leave parallel.sequence out",
+                "parallel.tensor",
+                "parallel.sequence");
+        int parts = parallel.context();
+        boolean cut =
+                config.schedule().file().isEmpty()
+                        && config.model().context() % parts == 0
+                        && config.schedule().sliceCount() <= config.model().context() / parts;
+        if (cut) {
+            List<Integer> rows =
+                    config.rowsOfUnits(config.schedule().tokensPerSlice(config.model(), parts));
+            require(
+                    rows.stream().allMatch(count -> count % parallel.tensor() == 0),
+                    RunConfig.ROWS_OF_SHARDS + parallel.tensor(),
+                    rows,
+                    "try other batch.sequences or slices, or parallel.sequence = false",
+                    "parallel.sequence",
+                    "parallel.tensor",
+                    "parallel.context",
+                    "batch.sequences",
+                    "batch.micro-batches",
+                    "schedule.slices",
+                    "schedule.slice-lengths",
+                    "model.context");
+        }
+    }
+
+    private void whatIsDividedIsShared() {
+        ParallelSection parallel = config.parallel();
+        int holders = parallel.data() * parallel.context();
+        require(
+                parallel.zeroStage() == 0 || holders > 1 || parallel.zeroOffload().isPresent(),
+                "0 where nobody else holds the same parameters (parallel.data x parallel.context ="
+                        + " 1)",
+                parallel.zeroStage(),
+                "use replicas, such as parallel.data = 2, or parallel.zero.offload",
+                "parallel.zero.stage",
+                "parallel.data",
+                "parallel.context",
+                "parallel.zero.offload");
+        require(
+                parallel.zeroReduce() == ParallelSection.Reduce.PER_STEP
+                        || parallel.zeroStage() >= 2,
+                "per-step unless gradients are divided (parallel.zero.stage = 2 or 3)",
+                "per-micro-batch",
+                "try parallel.zero.stage = 2",
+                "parallel.zero.reduce",
+                "parallel.zero.stage");
+    }
+
+    private void partsDivideTheContext() {
+        int context = config.model().context();
+        int parts = config.parallel().context();
+        require(
+                context % parts == 0,
+                "a multiple of parallel.context = " + parts,
+                context,
+                "try " + around(context, parts),
+                "model.context",
+                "parallel.context");
+    }
+
+    private void devicesAreTheProduct() {
+        ParallelSection parallel = config.parallel();
+        int product = config.grid().ranks();
+        require(
+                parallel.devices().orElse(product) == product,
+                "%d, one for each rank (pipeline.stages %d x tensor %d x context %d x data %d)"
+                        .formatted(
+                                product,
+                                config.pipeline().stages(),
+                                parallel.tensor(),
+                                parallel.context(),
+                                parallel.data()),
+                parallel.devices().orElse(product),
+                "change a factor, or try parallel.devices = auto",
+                "parallel.devices",
+                "pipeline.stages",
+                "parallel.tensor",
+                "parallel.context",
+                "parallel.data");
+    }
+
+    /** The embedding and the head can stand alone, in front and at the end. */
+    private void everyStageHasWork() {
+        int layers = config.model().layers();
+        require(
+                config.stages() <= layers + 2,
+                "at most %d: one stage per layer (model.layers = %d), one for the embedding, one for the head"
+                        .formatted(layers + 2, layers),
+                "%d (pipeline.stages = %d x pipeline.chunks = %d)"
+                        .formatted(config.stages(), config.pipeline().stages(), config.chunks()),
+                "try fewer stages, fewer chunks or more layers",
+                "pipeline.stages",
+                "pipeline.chunks",
+                "model.layers");
+    }
+
+    private void partitionMatches() {
+        if (config.pipeline().partition().isEmpty()) {
+            return;
+        }
+        List<Integer> partition = config.pipeline().partition().get();
+        int layers = config.model().layers();
+        int stages = config.stages();
+        require(
+                partition.size() == stages && sum(partition) == layers,
+                "%d entries (pipeline.stages x pipeline.chunks = %d x %d) that add up to %d (model.layers)"
+                        .formatted(stages, config.pipeline().stages(), config.chunks(), layers),
+                "%s: %d entries, sum %d".formatted(partition, partition.size(), sum(partition)),
+                "try flops, or " + evenly(layers, stages),
+                "pipeline.partition",
+                "pipeline.stages",
+                "pipeline.chunks",
+                "model.layers");
+        require(
+                partition.stream()
+                        .skip(1)
+                        .limit(Math.max(0, partition.size() - 2))
+                        .allMatch(n -> n > 0),
+                "no 0 but at the ends: the first stage has the embedding, the last the head",
+                partition,
+                "try flops, or " + evenly(layers, stages),
+                "pipeline.partition");
+    }
+
+    private void slicesFillTheContext() {
+        ScheduleSection schedule = config.schedule();
+        int context = config.model().context();
+        if (!schedule.kind().sliced() || schedule.file().isPresent()) {
+            return;
+        }
+        if (schedule.sliceLengths() instanceof SliceLengths.Given(List<Integer> lengths)) {
+            require(
+                    sum(lengths) == context,
+                    "lengths that add up to model.context = " + context,
+                    "%s: sum %d".formatted(lengths, sum(lengths)),
+                    "try schedule.slice-lengths = equal",
+                    "schedule.slice-lengths",
+                    "model.context");
+            int parts = config.parallel().context();
+            require(
+                    lengths.stream().allMatch(length -> length % parts == 0),
+                    "multiples of parallel.context = %d: every part holds as many tokens of a slice"
+                            .formatted(parts),
+                    lengths,
+                    "try schedule.slice-lengths = equal",
+                    "schedule.slice-lengths",
+                    "parallel.context");
+        } else {
+            int parts = config.parallel().context();
+            require(
+                    schedule.sliceCount() <= context / parts,
+                    parts == 1
+                            ? "at most one slice per token, and model.context = " + context
+                            : "at most %d: a token of every slice for each part (model.context = %d, parallel.context = %d)"
+                                    .formatted(context / parts, context, parts),
+                    schedule.sliceCount(),
+                    "try fewer slices",
+                    "schedule.slices",
+                    "model.context",
+                    "parallel.context");
+        }
+    }
+
+    private void recomputedBlocksExist() {
+        if (config.schedule().recompute() instanceof Recompute.Given(List<Integer> blocks)) {
+            int layers = config.model().layers();
+            require(
+                    blocks.stream().allMatch(block -> block < layers),
+                    "blocks from 0 to %d (model.layers = %d)".formatted(layers - 1, layers),
+                    blocks,
+                    "try schedule.recompute = blocks",
+                    "schedule.recompute",
+                    "model.layers");
+        }
+    }
+
+    private void learningRateFalls() {
+        OptimizerSection optimizer = config.optimizer();
+        require(
+                optimizer.finalLearningRate() <= optimizer.learningRate(),
+                "at most optimizer.learning-rate = " + optimizer.learningRate(),
+                optimizer.finalLearningRate(),
+                "try auto, a tenth of it",
+                "optimizer.min-learning-rate",
+                "optimizer.learning-rate");
+    }
+
+    private void framesFitTheLog() {
+        powerOfTwo(config.dataPlane().udpTermLength(), "data-plane.udp-term-length");
+        powerOfTwo(config.dataPlane().termLength(), "data-plane.term-length");
+        int datagram = config.dataPlane().udpMtu().orElse(0);
+        require(
+                datagram % 32 == 0,
+                "a multiple of 32",
+                datagram,
+                "try " + Math.max(512, datagram / 32 * 32),
+                "data-plane.udp-mtu");
+        long term = config.dataPlane().termLength().bytes();
+        int mtu = config.dataPlane().mtu();
+        require(
+                mtu % 32 == 0,
+                "a multiple of 32",
+                mtu,
+                "try " + Math.max(256, mtu / 32 * 32),
+                "data-plane.mtu");
+        require(
+                mtu <= term / 8,
+                "at most an eighth of data-plane.term-length = " + config.dataPlane().termLength(),
+                mtu,
+                "try a longer term or a smaller mtu",
+                "data-plane.mtu",
+                "data-plane.term-length");
+    }
+
+    private void powerOfTwo(Bytes term, String key) {
+        require(
+                Long.bitCount(term.bytes()) == 1,
+                "a power of two",
+                term,
+                "try " + new Bytes(Long.highestOneBit(term.bytes())),
+                key);
+    }
+
+    private void require(
+            boolean holds, String expected, Object got, String advice, String... keys) {
+        if (!holds) {
+            conflicts.add(new Conflict(List.of(keys), expected, got.toString(), advice));
+        }
+    }
+
+    /** The multiples of {@code unit} next to {@code size}. */
+    private static String around(int size, int unit) {
+        int below = size / unit * unit;
+        return below == 0 ? "" + unit : below + " or " + (below + unit);
+    }
+
+    private static List<Integer> evenly(int layers, int stages) {
+        return IntStream.range(0, stages)
+                .mapToObj(stage -> layers / stages + (stage < layers % stages ? 1 : 0))
+                .toList();
+    }
+
+    private static int sum(List<Integer> values) {
+        return values.stream().mapToInt(Integer::intValue).sum();
+    }
+}

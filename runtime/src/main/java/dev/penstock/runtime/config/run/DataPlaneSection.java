@@ -1,0 +1,138 @@
+package dev.penstock.runtime.config.run;
+
+import dev.penstock.runtime.config.reading.Bytes;
+import dev.penstock.runtime.config.reading.Setting;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
+import java.nio.file.Path;
+import java.util.Optional;
+
+/**
+ * Section {@code data-plane}: how tensors travel between stages.
+ *
+ * @param termLength a third of a channel's log buffer, a power of two
+ * @param mtu bytes of one frame of the log, a multiple of 32
+ * @param inFlight tensors that may be on their way per channel; empty: as many as the schedule
+ *     needs
+ * @param transport shared memory, UDP, or each where it fits
+ * @param host name or address that UDP endpoints listen on; empty: what the nodes of a cluster say,
+ *     loopback elsewhere
+ * @param port that it listens on; 0: any
+ * @param advertisedHost what other hosts reach it by; empty: {@code host}
+ * @param udpMtu bytes of a datagram; empty: as long as the network surely carries in one piece
+ * @param udpTermLength as termLength, over UDP
+ * @param receiverWindow bytes that a sender may have under way over UDP
+ * @param socketBuffer bytes wanted of the system for each UDP socket, both ways
+ * @param insecure allows a local run to listen where other machines reach it
+ * @param mediaDriver directory of a media driver that is already running; empty: the run starts its
+ *     own
+ * @param deviceCopies whether boundary tensors may go from device to device, past all of this
+ */
+public record DataPlaneSection(
+        @Setting(
+                        is = "8 MiB",
+                        range = "[64 KiB, 1 GiB]",
+                        doc = "a third of a channel's log buffer, a power of two")
+                Bytes termLength,
+        @Setting(is = "65504", range = "[256, 65504]", doc = "bytes of one frame, 32 by 32")
+                int mtu,
+        @Setting(
+                        is = "auto",
+                        word = "auto",
+                        range = "[1, )",
+                        doc = "tensors on their way per channel; auto: what the schedule needs")
+                Optional<Integer> inFlight,
+        @Setting(is = "adaptive", doc = "how the receiving thread and the media driver wait")
+                Poller poller,
+        @Setting(
+                        is = "false",
+                        doc = "check frames in shared memory by CRC-32C; over UDP all are checked")
+                boolean crc,
+        @Setting(is = "auto", doc = "shared memory, UDP, or auto: shared memory within a host")
+                Transport transport,
+        @Setting(
+                        is = "auto",
+                        word = "auto",
+                        doc =
+                                "name or address to listen on for UDP; auto: each node's"
+                                        + " cluster.data-host, 127.0.0.1 without a cluster")
+                Optional<String> host,
+        @Setting(is = "0", range = "[0, 65535]", doc = "its port; 0: any free one") int port,
+        @Setting(
+                        is = "auto",
+                        word = "auto",
+                        doc = "what other hosts reach this one by; auto: as the host")
+                Optional<String> advertisedHost,
+        @Setting(
+                        is = "auto",
+                        word = "auto",
+                        range = "[512, 65504]",
+                        doc =
+                                "bytes of a datagram, 32 by 32; auto: 1408 as Ethernet carries,"
+                                        + " 65504 on loopback")
+                Optional<Integer> udpMtu,
+        @Setting(
+                        is = "8 MiB",
+                        range = "[64 KiB, 1 GiB]",
+                        doc = "a third of a channel's log buffer over UDP, a power of two")
+                Bytes udpTermLength,
+        @Setting(
+                        is = "2 MiB",
+                        range = "[4 KiB, 512 MiB]",
+                        doc = "bytes under way to a receiver over UDP: bandwidth times round trip")
+                Bytes receiverWindow,
+        @Setting(
+                        is = "2 MiB",
+                        range = "[4 KiB, 512 MiB]",
+                        doc = "buffer of a UDP socket, as far as net.core.rmem_max allows")
+                Bytes socketBuffer,
+        @Setting(
+                        is = "false",
+                        doc =
+                                "listen without a key where other machines can reach it; no"
+                                        + " cluster's run")
+                boolean insecure,
+        @Setting(
+                        is = "own",
+                        word = "own",
+                        doc = "directory of a running media driver; own: the run starts one")
+                Optional<Path> mediaDriver,
+        @Setting(
+                        is = "true",
+                        doc =
+                                "GPUs of one process that see each other's memory hand tensors over"
+                                        + " without the host")
+                boolean deviceCopies) {
+
+    /** Whether a host was named that other machines can reach, for tensors to come in at. */
+    public boolean isExposed() {
+        return transport != Transport.IPC && host.isPresent() && !isLoopback(host.get());
+    }
+
+    /** Whether ranks may be on several hosts, if nodes say where they are reached. */
+    public boolean mayCrossHosts() {
+        return transport != Transport.IPC && (host.isEmpty() || !isLoopback(host.get()));
+    }
+
+    private static boolean isLoopback(String host) {
+        try {
+            return InetAddress.getByName(host).isLoopbackAddress();
+        } catch (UnknownHostException e) {
+            return false; // who can tell what it will mean
+        }
+    }
+
+    /** How tensors travel: {@code auto} takes shared memory within a host, UDP between hosts. */
+    public enum Transport {
+        AUTO,
+        IPC,
+        UDP
+    }
+
+    /** How the receiving thread waits: spin first, always sleep, or always spin. */
+    public enum Poller {
+        ADAPTIVE,
+        SLEEPING,
+        SPINNING
+    }
+}

@@ -1,0 +1,14 @@
+package dev.penstock.runtime.config.run;
+
+import dev.penstock.runtime.config.reading.Setting;
+
+/**
+ * Section {@code evaluation}: the loss on held-out text.
+ *
+ * @param every steps between two evaluations; 0: never
+ * @param batches batches of one evaluation
+ */
+public record EvaluationSection(
+        @Setting(is = "50", range = "[0, )", doc = "steps between two evaluations; 0: never")
+                int every,
+        @Setting(is = "8", range = "[1, )", doc = "batches of one evaluation") int batches) {}

@@ -1,0 +1,91 @@
+package dev.penstock.runtime.config.run;
+
+import com.typesafe.config.Config;
+import com.typesafe.config.ConfigFactory;
+import com.typesafe.config.ConfigRenderOptions;
+import com.typesafe.config.ConfigValue;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+
+/**
+ * What became of a run's configuration between two starts, as far as a resumed run cares: its work
+ * may be laid out anew, its tokens must mean the same.
+ */
+public final class LayoutChanges {
+    private static final List<String> LAYOUT = List.of("pipeline", "parallel", "schedule", "batch");
+    private static final String TOKENIZER = "data.tokenizer";
+    private static final String SEQUENCES = "batch.sequences";
+
+    private final Config before;
+    private final Config now;
+
+    /** Compares two resolved configurations; of another Penstock, the first may lack keys. */
+    public LayoutChanges(String before, String now) {
+        this.before = ConfigFactory.parseString(before);
+        this.now = ConfigFactory.parseString(now);
+    }
+
+    /** Each as {@code pipeline.stages 1 -> 2}. */
+    public List<String> layout() {
+        List<String> changes = new ArrayList<>();
+        for (String section : LAYOUT) {
+            Map<String, String> earlier = values(before, section);
+            values(now, section)
+                    .forEach(
+                            (key, value) -> {
+                                String old = earlier.getOrDefault(key, value);
+                                if (!old.equals(value)) {
+                                    changes.add("%s %s -> %s".formatted(key, old, value));
+                                }
+                            });
+        }
+        return changes;
+    }
+
+    /** The tokenizer of before, if it is another now. */
+    public Optional<String> otherTokenizer() {
+        boolean same =
+                !before.hasPath(TOKENIZER)
+                        || before.getString(TOKENIZER).equals(now.getString(TOKENIZER));
+        return same ? Optional.empty() : Optional.of(before.getString(TOKENIZER));
+    }
+
+    /**
+     * What becomes of the order of the data: a step's place in it follows from its number, as if
+     * all steps had been of the size that they have now.
+     *
+     * @param step up to which the run has come
+     * @return empty if steps are as large as before
+     */
+    public Optional<String> dataOrder(long step) {
+        int sequences = now.getInt(SEQUENCES);
+        int earlier = before.hasPath(SEQUENCES) ? before.getInt(SEQUENCES) : sequences;
+        if (step == 0 || sequences == earlier) {
+            return Optional.empty();
+        }
+        return Optional.of(
+                "the data goes on after %,d sequences (%d steps of batch.sequences = %d), where steps of %d would have come to %,d: what lies between is %s"
+                        .formatted(
+                                step * sequences,
+                                step,
+                                sequences,
+                                earlier,
+                                step * earlier,
+                                sequences > earlier ? "left out" : "read a second time"));
+    }
+
+    private static Map<String, String> values(Config config, String section) {
+        Map<String, String> values = new TreeMap<>();
+        if (config.hasPath(section)) {
+            for (Map.Entry<String, ConfigValue> entry : config.getConfig(section).entrySet()) {
+                values.put(
+                        section + "." + entry.getKey(),
+                        entry.getValue().render(ConfigRenderOptions.concise()).replace("\"", ""));
+            }
+        }
+        return values;
+    }
+}

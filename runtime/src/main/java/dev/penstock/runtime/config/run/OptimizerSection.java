@@ -1,0 +1,39 @@
+package dev.penstock.runtime.config.run;
+
+import dev.penstock.runtime.config.reading.Setting;
+import java.util.Optional;
+
+/**
+ * Section {@code optimizer}: AdamW with warm-up and cosine decay of the learning rate.
+ *
+ * @param minLearningRate where the cosine ends; empty: a tenth of {@code learningRate}
+ * @param warmupSteps steps of linear rise to {@code learningRate}
+ * @param decayAll weight decay also for biases, gains and embeddings of positions
+ * @param clipNorm largest global gradient norm; 0: no clipping
+ */
+public record OptimizerSection(
+        @Setting(is = "6e-4", range = "(0, )", doc = "the highest learning rate")
+                double learningRate,
+        @Setting(
+                        is = "auto",
+                        word = "auto",
+                        range = "[0, )",
+                        doc = "the learning rate at the end; auto: a tenth of the highest")
+                Optional<Double> minLearningRate,
+        @Setting(is = "50", range = "[0, )", doc = "steps of linear rise at the start")
+                int warmupSteps,
+        @Setting(is = "0.9", range = "[0, 1)", doc = "decay of the first moment") double beta1,
+        @Setting(is = "0.95", range = "[0, 1)", doc = "decay of the second moment") double beta2,
+        @Setting(is = "1e-8", range = "(0, )", doc = "keeps the update finite") double epsilon,
+        @Setting(is = "0.1", range = "[0, )", doc = "decoupled weight decay; 0: none")
+                double weightDecay,
+        @Setting(is = "false", doc = "decay biases and gains too, not only matrices")
+                boolean decayAll,
+        @Setting(is = "1.0", range = "[0, )", doc = "largest global gradient norm; 0: no limit")
+                double clipNorm) {
+
+    /** The learning rate at the end of the cosine. */
+    public double finalLearningRate() {
+        return minLearningRate.orElse(learningRate / 10);
+    }
+}

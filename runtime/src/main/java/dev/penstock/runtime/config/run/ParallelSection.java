@@ -1,0 +1,161 @@
+package dev.penstock.runtime.config.run;
+
+import dev.penstock.actors.collective.CollectiveForm;
+import dev.penstock.runtime.config.reading.Bytes;
+import dev.penstock.runtime.config.reading.Setting;
+import dev.penstock.runtime.model.shape.ZeroSettings;
+import java.nio.file.Path;
+import java.util.Optional;
+
+/**
+ * Section {@code parallel}: how many ranks share what a pipeline alone would do. A run has as many
+ * ranks as {@code pipeline.stages} x tensor x context x data.
+ *
+ * @param tensor shards of every stage's matrices (Shoeybi et al., Megatron-LM, section 3)
+ * @param sequence whether tensor shards divide among themselves the tokens of what lies between
+ *     matrices (Korthikanti et al., Reducing Activation Recomputation, section 4.2.2)
+ * @param context parts of every sequence
+ * @param data copies of the whole, which share the micro-batches of a step
+ * @param zeroStage what holders of the same parameters divide among themselves (Rajbhandari et al.,
+ *     ZeRO, section 5)
+ * @param zeroResidency how long gathered parameters stay
+ * @param zeroPrefetchLayers layers that are gathered ahead of the one at work
+ * @param zeroReduce when replicas sum their gradients
+ * @param zeroOffload a folder on disk for moments and own parts of parameters
+ * @param ringFrom the least size of what ranks in different processes sum and gather in a ring;
+ *     empty: they always send directly
+ * @param collectives who sums and gathers
+ * @param devices how many there are, one for each rank; empty: as many as the product says
+ */
+public record ParallelSection(
+        @Setting(
+                        is = "1",
+                        range = "[1, )",
+                        doc = "tensor shards of every stage, each on a rank of its own")
+                int tensor,
+        @Setting(
+                        is = "false",
+                        doc =
+                                "tensor shards divide the tokens of norms and the residual stream"
+                                        + " (must divide the rows of a micro-batch or slice)")
+                boolean sequence,
+        @Setting(
+                        is = "1",
+                        range = "[1, )",
+                        doc = "parts of every sequence, each on ranks of its own")
+                int context,
+        @Setting(
+                        is = "1",
+                        range = "[1, )",
+                        doc = "replicas of the pipeline, which share a step's micro-batches")
+                int data,
+        @Setting(
+                        name = "zero.stage",
+                        is = "0",
+                        range = "[0, 3]",
+                        doc =
+                                "what replicas divide: 1 the optimizer's state, 2 gradients too, 3"
+                                        + " parameters too")
+                int zeroStage,
+        @Setting(
+                        name = "zero.residency",
+                        is = "pass",
+                        doc = "how long gathered parameters stay (stage 3)")
+                Residency zeroResidency,
+        @Setting(
+                        name = "zero.prefetch-layers",
+                        is = "1",
+                        range = "[0, )",
+                        doc = "layers gathered ahead of the one at work (stage 3)")
+                int zeroPrefetchLayers,
+        @Setting(
+                        name = "zero.reduce",
+                        is = "per-step",
+                        doc = "when replicas sum their gradients (per-micro-batch: stages 2 and 3)")
+                Reduce zeroReduce,
+        @Setting(
+                        name = "zero.offload",
+                        is = "none",
+                        word = "none",
+                        output = true,
+                        doc =
+                                "a folder for optimizer state, with stage 3 parameters too, instead"
+                                        + " of device memory")
+                Optional<Path> zeroOffload,
+        @Setting(
+                        is = "none",
+                        word = "none",
+                        doc =
+                                "tensors of this size or more go round a ring where ranks of"
+                                        + " different processes sum and gather; none: directly"
+                                        + " from each to each")
+                Optional<Bytes> ringFrom,
+        @Setting(
+                        is = "ordered",
+                        doc =
+                                "who sums and gathers: ordered, in rank order with the same bits in"
+                                        + " every division; nccl on GPUs; auto: nccl where all of a"
+                                        + " group have it")
+                Collectives collectives,
+        @Setting(
+                        is = "auto",
+                        word = "auto",
+                        range = "[1, )",
+                        doc =
+                                "devices that there are, one for each rank; auto:"
+                                        + " pipeline.stages x tensor x context x data")
+                Optional<Integer> devices) {
+
+    /** How long gathered parameters stay. */
+    public enum Residency {
+        LAYER,
+        MICRO_BATCH,
+        PASS,
+        STEP
+    }
+
+    /** Who sums and gathers: ranks in their order, or GPUs by NCCL in an order of its own. */
+    public enum Collectives {
+        ORDERED,
+        NCCL,
+        AUTO
+    }
+
+    /** When gradients are summed. */
+    public enum Reduce {
+        PER_STEP,
+        PER_MICRO_BATCH
+    }
+
+    /** What holders of the same parameters divide, in the words of the model. */
+    public ZeroSettings zero() {
+        return new ZeroSettings(
+                zeroStage,
+                ZeroSettings.Residency.valueOf(zeroResidency.name()),
+                zeroPrefetchLayers,
+                ZeroSettings.Reduction.valueOf(zeroReduce.name()),
+                zeroOffload);
+    }
+
+    /** {@link #ringFrom} in bytes; {@link CollectiveForm#NEVER} for none. */
+    public long ringFromBytes() {
+        return ringFrom.map(Bytes::bytes).orElse(CollectiveForm.NEVER);
+    }
+
+    /** Nothing beside the pipeline. */
+    static ParallelSection none() {
+        return new ParallelSection(
+                1,
+                false,
+                1,
+                1,
+                0,
+                Residency.PASS,
+                1,
+                Reduce.PER_STEP,
+                Optional.empty(),
+                Optional.empty(),
+                Collectives.ORDERED,
+                Optional.empty());
+    }
+}

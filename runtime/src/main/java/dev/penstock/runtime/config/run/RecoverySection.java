@@ -1,0 +1,49 @@
+package dev.penstock.runtime.config.run;
+
+import dev.penstock.runtime.config.reading.Setting;
+import java.time.Duration;
+
+/**
+ * Section {@code recovery}: how a run goes on after the death of a part of it, or a step that is
+ * not finite. A run in a single process has no part that could die alone.
+ *
+ * @param enabled whether it goes on; otherwise a dead stage process ends the run
+ * @param maxRestarts so many recoveries within {@code window} are borne
+ * @param window see {@code maxRestarts}
+ * @param roomPatience so long a run of a cluster waits for room for ranks whose node is gone
+ * @param spares processes that wait, warm, to take a dead one's place
+ * @param nonFinite what becomes of a step with a NaN or an infinity
+ * @param mirror whether every rank's parameters and optimizer state are kept a second time by the
+ *     next rank, so that a death loses no committed step
+ */
+public record RecoverySection(
+        @Setting(is = "true", doc = "go on after the death of a stage's process") boolean enabled,
+        @Setting(
+                        is = "5",
+                        range = "[0, )",
+                        doc = "recoveries within the window; one more ends the run")
+                int maxRestarts,
+        @Setting(is = "10 minutes", range = "[1 s, 10 days]", doc = "for max-restarts")
+                Duration window,
+        @Setting(
+                        is = "10 minutes",
+                        range = "[0 s, 10 days]",
+                        doc = "in a cluster: wait for a node with room for a dead node's ranks")
+                Duration roomPatience,
+        @Setting(
+                        is = "0",
+                        range = "[0, 64]",
+                        doc = "warm processes that wait for a dead one's place")
+                int spares,
+        @Setting(is = "halt", doc = "after a NaN or infinity: end, leave the step out, go back")
+                NonFinite nonFinite,
+        @Setting(is = "false", doc = "keep every rank's state a second time on its neighbour")
+                boolean mirror) {
+
+    /** End the run, leave the step out, or go back to the last checkpoint. */
+    public enum NonFinite {
+        HALT,
+        SKIP,
+        ROLLBACK
+    }
+}

@@ -1,0 +1,150 @@
+package dev.penstock.runtime.config.run;
+
+import dev.penstock.runtime.config.reading.Setting;
+import dev.penstock.runtime.config.reading.Worded;
+import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.generate.base.SliceBalance;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.IntStream;
+
+/**
+ * Section {@code schedule}: the order in which ranks work.
+ *
+ * @param backward order of the backward passes (gpipe)
+ * @param slices how many token slices a sequence is cut into, for a kind that can; empty: 4 for a
+ *     kind that lives on them, else 1
+ * @param sliceLengths how long they are; given lengths also say how many
+ * @param recompute what backwards compute a second time instead of keeping it from the forward
+ * @param file an order written by hand; it takes the place of {@code kind} and its options
+ */
+public record ScheduleSection(
+        @Setting(is = "1f1b", doc = "the order's family") Kind kind,
+        @Setting(is = "fifo", doc = "order of gpipe's backward passes") Backward backward,
+        @Setting(
+                        is = "auto",
+                        word = "auto",
+                        range = "[1, )",
+                        doc = "token slices; auto: 4 where the kind lives on them, else 1")
+                Optional<Integer> slices,
+        @Setting(
+                        is = "equal",
+                        range = "[1, )",
+                        doc = "of equal tokens, balanced FLOPs, or tokens such as [96, 88, 72]")
+                SliceLengths sliceLengths,
+        @Setting(
+                        is = "none",
+                        range = "[0, )",
+                        doc =
+                                "activations computed again in the backward, of units (full),"
+                                        + " blocks, or blocks such as [0, 1]")
+                Recompute recompute,
+        @Setting(
+                        is = "none",
+                        word = "none",
+                        doc = "an order written by hand, in place of schedule.kind")
+                Optional<Path> file) {
+
+    /** A family of orders that is generated. */
+    public enum Kind implements Worded {
+        ONE_FORWARD_ONE_BACKWARD("1f1b"),
+        GPIPE("gpipe"),
+        INTERLEAVED("interleaved-1f1b"),
+        BREADTH_FIRST("breadth-first"),
+        ZB_H1("zb-h1"),
+        ZB_H2("zb-h2"),
+        ZB_1P("zb-1p"),
+        ZB_2P("zb-2p"),
+        INTERLEAVED_ZB("interleaved-zb"),
+        ZB_V("zb-v"),
+        V_HALF("v-half"),
+        V_MIN("v-min"),
+        DUALPIPE_V("dualpipe-v"),
+        SEQ1F1B("seq1f1b"),
+        SEQ1F1B_INTERLEAVED("seq1f1b-interleaved"),
+        TERAPIPE("terapipe"),
+        TERAPIPE_1F1B("terapipe-1f1b");
+
+        private final String word;
+
+        Kind(String word) {
+            this.word = word;
+        }
+
+        @Override
+        public String word() {
+            return word;
+        }
+
+        /** Whether the order can work on token slices. */
+        public boolean sliced() {
+            return Generators.kind(word).sliced();
+        }
+
+        /** Into how many slices sequences are cut unless the configuration says it. */
+        public int usualSlices() {
+            return switch (this) {
+                case TERAPIPE, TERAPIPE_1F1B, SEQ1F1B, SEQ1F1B_INTERLEAVED -> 4;
+                case ONE_FORWARD_ONE_BACKWARD,
+                        GPIPE,
+                        INTERLEAVED,
+                        BREADTH_FIRST,
+                        ZB_H1,
+                        ZB_H2,
+                        ZB_1P,
+                        ZB_2P,
+                        INTERLEAVED_ZB,
+                        ZB_V,
+                        V_HALF,
+                        V_MIN,
+                        DUALPIPE_V ->
+                        1;
+            };
+        }
+
+        /** How many stages a rank holds unless the configuration says it. */
+        int usualChunks() {
+            return switch (Generators.kind(word).chunks()) {
+                case ONE, ANY -> 1;
+                case TWO -> 2;
+            };
+        }
+    }
+
+    /** In which order GPipe runs its backward passes. */
+    public enum Backward {
+        FIFO,
+        REVERSE
+    }
+
+    /**
+     * Tokens of every slice of the model's sequences, first slice first: one entry for a kind that
+     * does not cut sequences. Lengths that are not given are multiples of the parts; equal ones
+     * differ by at most that.
+     *
+     * @param parts of every slice ({@code parallel.context}); divides the context
+     */
+    public List<Integer> tokensPerSlice(ModelSection model, int parts) {
+        int context = model.context();
+        if (!kind.sliced()) {
+            return List.of(context);
+        }
+        int count = sliceCount();
+        int each = context / parts;
+        return switch (sliceLengths) {
+            case SliceLengths.Given(List<Integer> tokens) -> tokens;
+            case SliceLengths.Rule.EQUAL ->
+                    IntStream.range(0, count)
+                            .mapToObj(i -> (each / count + (i < each % count ? 1 : 0)) * parts)
+                            .toList();
+            case SliceLengths.Rule.BALANCED ->
+                    SliceBalance.ofWidth(model.width()).lengthsInParts(context, count, parts);
+        };
+    }
+
+    /** How many slices a kind that can cut sequences cuts them into, unless they are given. */
+    int sliceCount() {
+        return slices.orElse(kind.usualSlices());
+    }
+}

@@ -1,0 +1,113 @@
+package dev.penstock.runtime.config.run;
+
+import com.typesafe.config.ConfigObject;
+import com.typesafe.config.ConfigOrigin;
+import com.typesafe.config.ConfigRenderOptions;
+import com.typesafe.config.ConfigValue;
+import dev.penstock.runtime.config.reading.Mismatch;
+import dev.penstock.runtime.config.reading.Places;
+import dev.penstock.runtime.config.reading.Problems;
+import dev.penstock.runtime.config.reading.Setting;
+import java.lang.reflect.RecordComponent;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/** Reads one record whose components are declared with {@link Setting}. */
+public final class SectionReader {
+    private final Problems problems;
+    private final Places places;
+
+    SectionReader(Problems problems, Places places) {
+        this.problems = problems;
+        this.places = places;
+    }
+
+    /**
+     * The record, or nothing if something is wrong, which is then among the problems.
+     *
+     * @param path of the section, for messages
+     * @param written empty where the section is not in the file
+     * @param origin where a missing key is missing
+     */
+    public <T extends Record> Optional<T> read(
+            Class<T> type, String path, Optional<ConfigObject> written, ConfigOrigin origin) {
+        RecordComponent[] components = type.getRecordComponents();
+        List<String> names = Arrays.stream(components).map(SectionReader::nameOf).toList();
+        written.ifPresent(
+                section -> section.forEach((key, value) -> known(path, names, key, value)));
+        var values = new @Nullable Object[components.length];
+        boolean complete = true;
+        for (int i = 0; i < components.length; i++) {
+            String name = names.get(i);
+            Optional<ConfigValue> value = written.map(section -> section.get(name));
+            values[i] = value(components[i], path + "." + name, value, origin);
+            complete &= values[i] != null;
+        }
+        return complete ? Optional.of(construct(type, components, values)) : Optional.empty();
+    }
+
+    private void known(String path, List<String> names, String key, ConfigValue value) {
+        if (!names.contains(key)) {
+            problems.at(
+                    value.origin(),
+                    path + "." + key,
+                    "one of " + String.join(", ", names),
+                    "an unknown key",
+                    Suggestion.among(names, key)
+                            .map(name -> "did you mean " + name + "?")
+                            .orElse("remove it"));
+        }
+    }
+
+    private @Nullable Object value(
+            RecordComponent component,
+            String path,
+            Optional<ConfigValue> written,
+            ConfigOrigin origin) {
+        Setting setting = component.getAnnotation(Setting.class);
+        ValueType<?> type = ValueType.of(component.getGenericType(), setting);
+        if (written.isEmpty() && setting.is().isEmpty()) {
+            problems.at(origin, path, type.noun(), "nothing", "add it: " + setting.doc());
+            return null;
+        }
+        if (written.isEmpty()) {
+            return type.parse(setting.is());
+        }
+        ConfigValue value = written.get();
+        try {
+            return type.read().apply(value, places);
+        } catch (Mismatch mismatch) {
+            problems.at(
+                    value.origin(),
+                    path,
+                    type.noun(),
+                    mismatch.gotOr(value.render(ConfigRenderOptions.concise())),
+                    mismatch.adviceOr("it is " + setting.doc()));
+            return null;
+        }
+    }
+
+    /** The key of a component. */
+    public static String nameOf(RecordComponent component) {
+        String given = component.getAnnotation(Setting.class).name();
+        return given.isEmpty() ? kebab(component) : given;
+    }
+
+    private static String kebab(RecordComponent component) {
+        return component.getName().replaceAll("([A-Z])", "-$1").toLowerCase(Locale.ROOT);
+    }
+
+    private static <T extends Record> T construct(
+            Class<T> type, RecordComponent[] components, @Nullable Object[] values) {
+        Class<?>[] types =
+                Arrays.stream(components).map(RecordComponent::getType).toArray(Class<?>[]::new);
+        try {
+            return type.getDeclaredConstructor(types).newInstance(values);
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException("cannot make a " + type.getSimpleName(), e);
+        }
+    }
+}

@@ -1,0 +1,277 @@
+package dev.penstock.runtime.config.run;
+
+import com.typesafe.config.ConfigFactory;
+import com.typesafe.config.ConfigUtil;
+import com.typesafe.config.ConfigValue;
+import com.typesafe.config.ConfigValueType;
+import dev.penstock.runtime.config.reading.Bytes;
+import dev.penstock.runtime.config.reading.Mismatch;
+import dev.penstock.runtime.config.reading.Places;
+import dev.penstock.runtime.config.reading.Range;
+import dev.penstock.runtime.config.reading.Setting;
+import dev.penstock.runtime.config.reading.Worded;
+import java.lang.reflect.ParameterizedType;
+import java.lang.reflect.Type;
+import java.math.BigDecimal;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.function.BiFunction;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How values of one Java type are written in a configuration.
+ *
+ * @param noun what a value is called in a message: {@code an integer, at least 1}
+ * @param read takes a value apart or throws a {@link Mismatch}
+ * @param write gives text that reads back to the same value
+ */
+public record ValueType<T>(
+        String noun, BiFunction<ConfigValue, Places, T> read, Function<T, String> write) {
+
+    /** The type of a record component that is declared with {@code setting}. */
+    public static ValueType<?> of(Type type, Setting setting) {
+        if (type instanceof ParameterizedType generic) {
+            ValueType<?> inner = of(generic.getActualTypeArguments()[0], setting);
+            return generic.getRawType() == Optional.class
+                    ? optional(inner, setting.word())
+                    : list(inner);
+        }
+        return of((Class<?>) type, setting);
+    }
+
+    private static ValueType<?> of(Class<?> type, Setting setting) {
+        if (type == int.class || type == Integer.class) {
+            return ranged(INTEGER, setting);
+        } else if (type == long.class) {
+            return ranged(LONG, setting);
+        } else if (type == double.class || type == Double.class) {
+            return ranged(NUMBER, setting);
+        } else if (type == boolean.class) {
+            return BOOLEAN;
+        } else if (type == String.class) {
+            return TEXT;
+        } else if (type == Duration.class) {
+            return ranged(DURATION, setting);
+        } else if (type == Bytes.class) {
+            return ranged(BYTES, setting);
+        } else if (type == DeviceKind.class) {
+            return DEVICE;
+        } else if (type == SliceLengths.class) {
+            return ruleOrList(
+                    SliceLengths.Rule.values(),
+                    SliceLengths.Given::new,
+                    given -> given instanceof SliceLengths.Given(var tokens) ? tokens : null,
+                    setting);
+        } else if (type == Recompute.class) {
+            return ruleOrList(
+                    Recompute.Rule.values(),
+                    Recompute.Given::new,
+                    given -> given instanceof Recompute.Given(var blocks) ? blocks : null,
+                    setting);
+        } else if (type == Path.class) {
+            return setting.output() ? OUTPUT_PATH : INPUT_PATH;
+        }
+        return choice(type.getEnumConstants());
+    }
+
+    /** Reads a default or a bound, which are written in the source. */
+    T parse(String text) {
+        ConfigValue value = ConfigFactory.parseString("v = " + text).getValue("v");
+        return read.apply(value, new Places(Path.of(""), Path.of("")));
+    }
+
+    @SuppressWarnings("unchecked") // a value of this type's own key
+    String written(Object value) {
+        return write.apply((T) value);
+    }
+
+    private static final ValueType<Integer> INTEGER =
+            new ValueType<>(
+                    "an integer", (v, p) -> number(v, BigDecimal::intValueExact), n -> n + "");
+    private static final ValueType<Long> LONG =
+            new ValueType<>(
+                    "an integer", (v, p) -> number(v, BigDecimal::longValueExact), n -> n + "");
+    private static final ValueType<Double> NUMBER =
+            new ValueType<>(
+                    "a number",
+                    (v, p) -> number(v, BigDecimal::doubleValue),
+                    n -> BigDecimal.valueOf(n).stripTrailingZeros().toString());
+    private static final ValueType<Boolean> BOOLEAN =
+            new ValueType<>(
+                    "true or false",
+                    (v, p) -> lenient(() -> v.atKey("v").getBoolean("v")),
+                    b -> b + "");
+    private static final ValueType<String> TEXT =
+            new ValueType<>(
+                    "text",
+                    (v, p) -> lenient(() -> v.atKey("v").getString("v")),
+                    ConfigUtil::quoteString);
+    private static final ValueType<Bytes> BYTES =
+            new ValueType<>(
+                    "a size such as 8 MiB",
+                    (v, p) -> lenient(() -> new Bytes(v.atKey("v").getBytes("v"))),
+                    Bytes::toString);
+    private static final ValueType<Duration> DURATION =
+            new ValueType<>("a duration such as 5 s", (v, p) -> duration(v), ValueType::seconds);
+    private static final ValueType<DeviceKind> DEVICE =
+            new ValueType<>(
+                    "one of auto, cpu, cuda, or a GPU such as \"cuda:1\"",
+                    (v, p) -> device(v.unwrapped().toString()),
+                    kind -> ConfigUtil.quoteString(kind.word()));
+    private static final ValueType<Path> OUTPUT_PATH =
+            new ValueType<>(
+                    "a path",
+                    (v, p) -> Places.path(lenient(() -> v.atKey("v").getString("v"))),
+                    path -> ConfigUtil.quoteString(path.toString()));
+    private static final ValueType<Path> INPUT_PATH =
+            new ValueType<>(
+                    "a path to something that exists",
+                    (v, p) -> {
+                        if (v.unwrapped() instanceof List
+                                || v.valueType() == ConfigValueType.OBJECT) {
+                            throw new Mismatch();
+                        }
+                        return p.existing(v);
+                    },
+                    path -> ConfigUtil.quoteString(path.toString()));
+
+    private static DeviceKind device(String word) {
+        if (!DeviceKind.isKind(word)) {
+            throw new Mismatch();
+        }
+        return new DeviceKind(word);
+    }
+
+    private static <T extends Comparable<T>> ValueType<T> ranged(
+            ValueType<T> type, Setting setting) {
+        Range<T> range = Range.parse(setting.range(), type::parse);
+        String limits = range.describe(type.write);
+        return new ValueType<>(
+                limits.isEmpty() ? type.noun : type.noun + ", " + limits,
+                (value, places) -> {
+                    T read = type.read.apply(value, places);
+                    if (!range.contains(read)) {
+                        throw new Mismatch();
+                    }
+                    return read;
+                },
+                type.write);
+    }
+
+    private static <T> ValueType<Optional<T>> optional(ValueType<T> inner, String word) {
+        return new ValueType<>(
+                word + ", or " + inner.noun,
+                (value, places) ->
+                        value.unwrapped().equals(word)
+                                ? Optional.empty()
+                                : Optional.of(inner.read.apply(value, places)),
+                value -> value.map(inner.write).orElse(word));
+    }
+
+    private static <T> ValueType<List<T>> list(ValueType<T> inner) {
+        return new ValueType<>(
+                "a list [..] of which each entry is " + inner.noun,
+                (value, places) -> {
+                    if (!(value instanceof com.typesafe.config.ConfigList entries)) {
+                        throw new Mismatch();
+                    }
+                    return entries.stream().map(e -> inner.read.apply(e, places)).toList();
+                },
+                values ->
+                        values.stream()
+                                .map(inner.write)
+                                .collect(Collectors.joining(", ", "[", "]")));
+    }
+
+    /**
+     * A word, or a list of integers.
+     *
+     * @param listOf the list in a value that is no word; null for a word
+     */
+    private static ValueType<Object> ruleOrList(
+            Object[] words,
+            Function<List<Integer>, Object> ofList,
+            Function<Object, @Nullable List<Integer>> listOf,
+            Setting setting) {
+        ValueType<Object> rule = choice(words);
+        ValueType<List<Integer>> given = list(ranged(INTEGER, setting));
+        return new ValueType<>(
+                rule.noun + ", or " + given.noun,
+                (value, places) ->
+                        value instanceof com.typesafe.config.ConfigList
+                                ? ofList.apply(given.read.apply(value, places))
+                                : rule.read.apply(value, places),
+                value -> {
+                    List<Integer> list = listOf.apply(value);
+                    return list == null ? rule.write.apply(value) : given.write.apply(list);
+                });
+    }
+
+    private static ValueType<Object> choice(Object[] constants) {
+        List<String> words = Arrays.stream(constants).map(ValueType::wordOf).toList();
+        return new ValueType<>(
+                "one of " + String.join(", ", words),
+                (value, places) -> {
+                    String got = value.unwrapped().toString();
+                    int index = words.indexOf(got);
+                    if (index < 0) {
+                        throw new Mismatch(
+                                "",
+                                Suggestion.among(words, got)
+                                        .map(word -> "did you mean " + word + "?")
+                                        .orElse(""));
+                    }
+                    return constants[index];
+                },
+                ValueType::wordOf);
+    }
+
+    private static String wordOf(Object constant) {
+        return constant instanceof Worded worded
+                ? worded.word()
+                : constant.toString().toLowerCase(Locale.ROOT).replace('_', '-');
+    }
+
+    /** Also takes a number in quotes: that is how an environment variable arrives. */
+    private static <T> T number(ConfigValue value, Function<BigDecimal, T> convert) {
+        try {
+            return convert.apply(new BigDecimal(value.unwrapped().toString().strip()));
+        } catch (ArithmeticException | NumberFormatException e) {
+            throw new Mismatch();
+        }
+    }
+
+    private static Duration duration(ConfigValue value) {
+        if (value.valueType() == ConfigValueType.NUMBER) {
+            throw new Mismatch(
+                    value.unwrapped() + " without a unit", "write ms, s or minutes after it");
+        }
+        return lenient(() -> value.atKey("v").getDuration("v"));
+    }
+
+    private static String seconds(Duration duration) {
+        return duration.getNano() == 0
+                ? duration.toSeconds() + " s"
+                : duration.getNano() % 1_000_000 == 0
+                        ? duration.toMillis() + " ms"
+                        : duration.toNanos() + " ns";
+    }
+
+    private interface Getter<T> {
+        T get();
+    }
+
+    private static <T> T lenient(Getter<T> getter) {
+        try {
+            return getter.get();
+        } catch (com.typesafe.config.ConfigException e) {
+            throw new Mismatch();
+        }
+    }
+}

@@ -1,0 +1,394 @@
+package dev.penstock.runtime.config.run;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import dev.penstock.runtime.config.reading.Bytes;
+import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.schedules.generate.base.SliceBalance;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class ConfigLoaderTest {
+    @TempDir Path folder;
+
+    @BeforeEach
+    void someText() throws IOException {
+        Files.writeString(folder.resolve("corpus.txt"), "to be or not to be");
+    }
+
+    @Test
+    void everyKeyButTheDataHasADefault() throws IOException {
+        RunConfig config = load("data.source = corpus.txt");
+
+        assertThat(config)
+                .isEqualTo(
+                        new RunConfig(
+                                new RunSection("my-run", 42, 1000, Path.of("runs")),
+                                new ModelSection(256, 256, 4, 4, true, Optional.empty()),
+                                new DataSection(
+                                        folder.resolve("corpus.txt"),
+                                        DataSection.Format.TEXT,
+                                        "text",
+                                        DataSection.Tokenizer.BYTES,
+                                        0.05),
+                                new BatchSection(8, 8, BatchSection.Last.FULL),
+                                new PipelineSection(
+                                        2,
+                                        Optional.empty(),
+                                        Optional.empty(),
+                                        PipelineSection.Processes.SINGLE,
+                                        Optional.empty()),
+                                ParallelSection.none(),
+                                new ScheduleSection(
+                                        ScheduleSection.Kind.ONE_FORWARD_ONE_BACKWARD,
+                                        ScheduleSection.Backward.FIFO,
+                                        Optional.empty(),
+                                        SliceLengths.Rule.EQUAL,
+                                        Recompute.Rule.NONE,
+                                        Optional.empty()),
+                                new OptimizerSection(
+                                        6e-4,
+                                        Optional.empty(),
+                                        50,
+                                        0.9,
+                                        0.95,
+                                        1e-8,
+                                        0.1,
+                                        false,
+                                        1.0),
+                                new DeviceSection(
+                                        DeviceKind.AUTO,
+                                        Optional.empty(),
+                                        DeviceSection.Gemm.AUTO,
+                                        DeviceSection.Precision.FLOAT32,
+                                        128,
+                                        DeviceSection.VectorBits.AUTO,
+                                        Optional.empty(),
+                                        false),
+                                new EvaluationSection(50, 8),
+                                new CheckpointSection(100, 2),
+                                new DataPlaneSection(
+                                        new Bytes(8 << 20),
+                                        65504,
+                                        Optional.empty(),
+                                        DataPlaneSection.Poller.ADAPTIVE,
+                                        false,
+                                        DataPlaneSection.Transport.AUTO,
+                                        Optional.empty(),
+                                        0,
+                                        Optional.empty(),
+                                        Optional.empty(),
+                                        new Bytes(8 << 20),
+                                        new Bytes(2 << 20),
+                                        new Bytes(2 << 20),
+                                        false,
+                                        Optional.empty(),
+                                        true),
+                                new TimeoutSection(
+                                        Duration.ofSeconds(3),
+                                        Duration.ofSeconds(5),
+                                        Duration.ofSeconds(60),
+                                        Duration.ofSeconds(30)),
+                                new RecoverySection(
+                                        true,
+                                        5,
+                                        Duration.ofMinutes(10),
+                                        Duration.ofMinutes(10),
+                                        0,
+                                        RecoverySection.NonFinite.HALT,
+                                        false),
+                                new ReportSection(List.of(5, 20, 50), 10, true, 0),
+                                List.of()));
+    }
+
+    private static final String EVERY_KEY =
+            """
+            run { name = other, seed = -7, steps = 20, directory = /tmp/elsewhere }
+            model { context = 96, width = 48, layers = 5, heads = 3, tied = false, vocabulary = 300 }
+            data {
+              source = "*.txt", format = jsonl, field = body, tokenizer = bytes
+              validation-fraction = 0.25
+            }
+            batch { sequences = 12, micro-batches = 4, last = smaller }
+            parallel { tensor = 3, sequence = true, context = 1, data = 2, zero {
+              stage = 3, residency = layer, prefetch-layers = 2, reduce = per-micro-batch, offload = spill
+            }, ring-from = 4 MiB, collectives = auto, devices = 18 }
+            pipeline { stages = 3, chunks = 1, partition = [2, 1, 2], processes = per-stage
+                       ranks-per-node = 2 }
+            schedule {
+              kind = seq1f1b, backward = reverse, slices = 3, slice-lengths = [40, 32, 24]
+              recompute = [0, 3], file = corpus.txt
+            }
+            optimizer {
+              learning-rate = 0.01, min-learning-rate = 1e-5, warmup-steps = 3
+              beta1 = 0.8, beta2 = 0.99, epsilon = 1e-6
+              weight-decay = 0, decay-all = true, clip-norm = 0
+            }
+            device {
+              kind = cpu, threads = 3, gemm = java, precision = bf16, reduction-block = 8
+              vector-bits = 256, memory-limit = 1.5 GiB, graphs = on
+            }
+            evaluation { every = 0, batches = 1 }
+            checkpoint { every = 7, retain = 5 }
+            data-plane {
+              term-length = 64 KiB, mtu = 8192, in-flight = 9, poller = spinning, crc = true
+              transport = udp, host = node-1, port = 4711, advertised-host = node-1.cluster
+              udp-mtu = 8192, udp-term-length = 1 MiB, receiver-window = 1 MiB
+              socket-buffer = 4 MiB, insecure = true, media-driver = .
+              device-copies = false
+            }
+            timeouts { lease = 500 ms, stall-report = 1 minute, start = 2 s, stop = 3 s }
+            recovery {
+              enabled = false, max-restarts = 2, window = 1 minute, room-patience = 5 s, spares = 1
+              non-finite = skip, mirror = on
+            }
+            report { trace-steps = [] }
+            """;
+
+    @Test
+    void everyKeyCanBeSet() throws IOException {
+        RunConfig config = load(EVERY_KEY);
+
+        assertThat(config)
+                .isEqualTo(
+                        new RunConfig(
+                                new RunSection("other", -7, 20, Path.of("/tmp/elsewhere")),
+                                new ModelSection(96, 48, 5, 3, false, Optional.of(300)),
+                                new DataSection(
+                                        folder.resolve("*.txt"),
+                                        DataSection.Format.JSONL,
+                                        "body",
+                                        DataSection.Tokenizer.BYTES,
+                                        0.25),
+                                new BatchSection(12, 4, BatchSection.Last.SMALLER),
+                                new PipelineSection(
+                                        3,
+                                        Optional.of(1),
+                                        Optional.of(List.of(2, 1, 2)),
+                                        PipelineSection.Processes.PER_STAGE,
+                                        Optional.of(2)),
+                                new ParallelSection(
+                                        3,
+                                        true,
+                                        1,
+                                        2,
+                                        3,
+                                        ParallelSection.Residency.LAYER,
+                                        2,
+                                        ParallelSection.Reduce.PER_MICRO_BATCH,
+                                        Optional.of(Path.of("spill")),
+                                        Optional.of(new Bytes(4 << 20)),
+                                        ParallelSection.Collectives.AUTO,
+                                        Optional.of(18)),
+                                new ScheduleSection(
+                                        ScheduleSection.Kind.SEQ1F1B,
+                                        ScheduleSection.Backward.REVERSE,
+                                        Optional.of(3),
+                                        new SliceLengths.Given(List.of(40, 32, 24)),
+                                        new Recompute.Given(List.of(0, 3)),
+                                        Optional.of(folder.resolve("corpus.txt"))),
+                                new OptimizerSection(
+                                        0.01, Optional.of(1e-5), 3, 0.8, 0.99, 1e-6, 0, true, 0),
+                                new DeviceSection(
+                                        DeviceKind.CPU,
+                                        Optional.of(3),
+                                        DeviceSection.Gemm.JAVA,
+                                        DeviceSection.Precision.BF16,
+                                        8,
+                                        DeviceSection.VectorBits.BITS_256,
+                                        Optional.of(new Bytes(3L << 29)),
+                                        true),
+                                new EvaluationSection(0, 1),
+                                new CheckpointSection(7, 5),
+                                new DataPlaneSection(
+                                        new Bytes(64 << 10),
+                                        8192,
+                                        Optional.of(9),
+                                        DataPlaneSection.Poller.SPINNING,
+                                        true,
+                                        DataPlaneSection.Transport.UDP,
+                                        Optional.of("node-1"),
+                                        4711,
+                                        Optional.of("node-1.cluster"),
+                                        Optional.of(8192),
+                                        new Bytes(1 << 20),
+                                        new Bytes(1 << 20),
+                                        new Bytes(4 << 20),
+                                        true,
+                                        Optional.of(folder),
+                                        false),
+                                new TimeoutSection(
+                                        Duration.ofMillis(500),
+                                        Duration.ofMinutes(1),
+                                        Duration.ofSeconds(2),
+                                        Duration.ofSeconds(3)),
+                                new RecoverySection(
+                                        false,
+                                        2,
+                                        Duration.ofMinutes(1),
+                                        Duration.ofSeconds(5),
+                                        1,
+                                        RecoverySection.NonFinite.SKIP,
+                                        true),
+                                new ReportSection(List.of(), 10, true, 0),
+                                List.of()));
+    }
+
+    @Test
+    void stagesMayStandBesideTheOtherFactorsOfTheRanks() throws IOException {
+        RunConfig config =
+                load("data.source = corpus.txt, parallel { stages = 3, data = 2, devices = 6 }");
+
+        assertThat(config.pipeline().stages()).isEqualTo(3);
+        assertThat(config)
+                .isEqualTo(
+                        load(
+                                "data.source = corpus.txt, pipeline.stages = 3,"
+                                        + " parallel { stages = 3, data = 2, devices = 6 }"));
+        assertThat(reloaded(config)).isEqualTo(config);
+    }
+
+    @Test
+    void resolvedTextOfDefaultsLoadsBackEqual() throws IOException {
+        RunConfig config = load("data.source = corpus.txt");
+
+        assertThat(reloaded(config)).isEqualTo(config);
+    }
+
+    @Test
+    void resolvedTextOfEveryKeyLoadsBackEqual() throws IOException {
+        RunConfig config = load(EVERY_KEY);
+
+        assertThat(reloaded(config)).isEqualTo(config);
+    }
+
+    @Test
+    void resolvedTextNamesEveryKey() throws IOException {
+        String resolved = load("data.source = corpus.txt").resolved();
+
+        assertThat(Keys.all()).hasSizeGreaterThan(50);
+        assertThat(Keys.all())
+                .allSatisfy(key -> assertThat(resolved).contains("\n  " + key.name() + " = "));
+    }
+
+    @Test
+    void laterOverridesWinOverEarlierOnesAndOverTheFile() throws IOException {
+        RunConfig config =
+                load(
+                        "data.source = corpus.txt, run.steps = 1",
+                        "run.steps=2",
+                        "run.steps=3",
+                        "schedule.kind=terapipe",
+                        "pipeline.partition=[3, 1]");
+
+        assertThat(config.run().steps()).isEqualTo(3);
+        assertThat(config.schedule().kind()).isEqualTo(ScheduleSection.Kind.TERAPIPE);
+        assertThat(config.pipeline().partition()).hasValue(List.of(3, 1));
+    }
+
+    @Test
+    void anOverrideThatIsNotHoconIsTakenAsText() throws IOException {
+        String glob = folder.resolve("*.txt").toString();
+
+        RunConfig config = load("", "data.source=" + glob);
+
+        assertThat(config.data().source()).isEqualTo(Path.of(glob));
+    }
+
+    @Test
+    void pathsOfAnIncludedFileLeadToTheFolderOfThatFile() throws IOException {
+        Path below = Files.createDirectory(folder.resolve("below"));
+        Files.writeString(below.resolve("deep.txt"), "deep");
+        Files.writeString(below.resolve("base.conf"), "data.source = deep.txt");
+
+        RunConfig config = load("include \"below/base.conf\"");
+
+        assertThat(config.data().source()).isEqualTo(below.resolve("deep.txt"));
+    }
+
+    @Test
+    void aRunIsNamedAfterItsFile() throws IOException {
+        Path file =
+                Files.writeString(folder.resolve("my first run.conf"), "data.source = corpus.txt");
+
+        assertThat(ConfigLoader.load(file, List.of()).run().name()).isEqualTo("my-first-run");
+    }
+
+    @Test
+    void valuesMayComeFromOtherKeys() throws IOException {
+        RunConfig config =
+                load("data.source = corpus.txt, model.width = 64, model.context = ${model.width}");
+
+        assertThat(config.model().context()).isEqualTo(64);
+    }
+
+    @Test
+    void equalSlicesDifferByAtMostOneToken() throws IOException {
+        RunConfig config =
+                load("data.source = corpus.txt", "schedule.kind=terapipe", "schedule.slices=3");
+
+        assertThat(config.schedule().tokensPerSlice(config.model(), 1)).containsExactly(86, 85, 85);
+        RunConfig whole = load("data.source = corpus.txt");
+        assertThat(whole.schedule().tokensPerSlice(whole.model(), 1)).containsExactly(256);
+    }
+
+    @Test
+    void slicesThatContextPartsShareAreMultiplesOfTheParts() throws IOException {
+        RunConfig config =
+                load(
+                        "data.source = corpus.txt, parallel.context = 4",
+                        "schedule.kind=terapipe",
+                        "schedule.slices=3");
+
+        assertThat(config.schedule().tokensPerSlice(config.model(), 4)).containsExactly(88, 84, 84);
+        RunConfig balanced =
+                load(
+                        "data.source = corpus.txt, parallel.context = 4, model.context = 1024",
+                        "schedule { kind = seq1f1b, slices = 3, slice-lengths = balanced }");
+        assertThat(balanced.schedule().tokensPerSlice(balanced.model(), 4))
+                .hasSize(3)
+                .allMatch(length -> length % 8 == 0)
+                .satisfies(l -> assertThat(l.stream().mapToInt(i -> i).sum()).isEqualTo(1024));
+    }
+
+    @Test
+    void balancedSlicesHaveTheWorkOfTheModelsWidth() throws IOException {
+        RunConfig config =
+                load(
+                        "data.source = corpus.txt, model { context = 1024, width = 64 }",
+                        "schedule { kind = seq1f1b, slices = 3, slice-lengths = balanced }");
+
+        List<Integer> lengths = config.schedule().tokensPerSlice(config.model(), 1);
+
+        assertThat(lengths).isEqualTo(SliceBalance.ofWidth(64).lengths(1024, 3, 8));
+        assertThat(lengths.getFirst()).isGreaterThan(lengths.getLast());
+        assertThat(reloaded(config)).isEqualTo(config);
+    }
+
+    @Test
+    void aWordThatIsNoRuleOfSlicesIsAnsweredWithTheRules() {
+        assertThatExceptionOfType(ConfigException.class)
+                .isThrownBy(
+                        () -> load("data.source = corpus.txt", "schedule.slice-lengths=balancd"))
+                .withMessageContaining("one of equal, balanced, or a list [..]")
+                .withMessageContaining("did you mean balanced?");
+    }
+
+    private RunConfig load(String text, String... overrides) throws IOException {
+        Path file = Files.writeString(folder.resolve("my-run.conf"), text);
+        return ConfigLoader.load(file, List.of(overrides));
+    }
+
+    private RunConfig reloaded(RunConfig config) throws IOException {
+        Path file = Files.writeString(folder.resolve("resolved.conf"), config.resolved());
+        return ConfigLoader.load(file, List.of());
+    }
+}

@@ -1,0 +1,62 @@
+package dev.penstock.runtime.config.run;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import org.junit.jupiter.api.Test;
+
+class LayoutChangesTest {
+    private static final String BEFORE =
+            """
+            run { steps = 5 }
+            data { tokenizer = bytes }
+            pipeline { stages = 1, partition = [2, 1] }
+            schedule { kind = 1f1b }
+            """;
+
+    @Test
+    void whatIsLaidOutAnewIsNamed() {
+        var changes =
+                new LayoutChanges(
+                        BEFORE,
+                        """
+                        run { steps = 9 }
+                        data { tokenizer = bytes }
+                        pipeline { stages = 2, partition = [1, 2] }
+                        parallel { data = 2 }
+                        schedule { kind = "zb-h1" }
+                        """);
+
+        assertThat(changes.layout())
+                .containsExactly(
+                        "pipeline.partition [2,1] -> [1,2]",
+                        "pipeline.stages 1 -> 2",
+                        "schedule.kind 1f1b -> zb-h1");
+        assertThat(changes.otherTokenizer()).isEmpty();
+    }
+
+    @Test
+    void stepsOfAnotherSizeReadAnotherPlaceOfTheData() {
+        String before = "batch { sequences = 8 }";
+
+        assertThat(new LayoutChanges(before, before).dataOrder(100)).isEmpty();
+        assertThat(new LayoutChanges(before, "batch { sequences = 12 }").dataOrder(0)).isEmpty();
+        assertThat(new LayoutChanges(before, "batch { sequences = 12 }").dataOrder(100))
+                .hasValue(
+                        "the data goes on after 1,200 sequences (100 steps of batch.sequences ="
+                                + " 12), where steps of 8 would have come to 800: what lies"
+                                + " between is left out");
+        assertThat(new LayoutChanges(before, "batch { sequences = 6 }").dataOrder(100))
+                .hasValue(
+                        "the data goes on after 600 sequences (100 steps of batch.sequences = 6),"
+                                + " where steps of 8 would have come to 800: what lies between is"
+                                + " read a second time");
+    }
+
+    @Test
+    void anotherTokenizerIsToldApart() {
+        var changes = new LayoutChanges(BEFORE, BEFORE.replace("bytes", "gpt2"));
+
+        assertThat(changes.layout()).isEmpty();
+        assertThat(changes.otherTokenizer()).hasValue("bytes");
+    }
+}
