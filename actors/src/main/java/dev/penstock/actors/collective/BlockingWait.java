@@ -52,8 +52,8 @@ public final class BlockingWait {
             long now = System.nanoTime();
             if (now - begun > limit.toNanos()) {
                 throw new DataPlaneException(
-                        "rank %d: %s since %.1f s"
-                                .formatted(rank, collective.describe(), (now - begun) / 1e9));
+                        "rank %d gave up after %.1f s: %s"
+                                .formatted(rank, (now - begun) / 1e9, collective.describe()));
             }
             if (now - told > WORTH_TELLING_NANOS) {
                 told = now;

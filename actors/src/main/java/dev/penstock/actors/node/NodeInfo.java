@@ -22,26 +22,6 @@ public record NodeInfo(
         boolean spare,
         Optional<PeerAddress> address)
         implements WireMessage {
-    /** A node that does not say what it runs. */
-    public NodeInfo(
-            String name,
-            long pid,
-            Optional<Integer> rank,
-            boolean spare,
-            Optional<PeerAddress> address) {
-        this(name, pid, "", rank, spare, address);
-    }
-
-    /** A node of a run whose processes all use one media driver. */
-    public NodeInfo(String name, long pid, Optional<Integer> rank, boolean spare) {
-        this(name, pid, rank, spare, Optional.empty());
-    }
-
-    /** As {@link #NodeInfo(String, long, Optional, boolean)}, no spare. */
-    public NodeInfo(String name, long pid, Optional<Integer> rank) {
-        this(name, pid, rank, false);
-    }
-
     /** Names the process: nodes with equal ones live and die together. */
     public String process() {
         return process(name, pid);

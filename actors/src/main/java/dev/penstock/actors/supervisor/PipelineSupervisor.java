@@ -3,6 +3,7 @@ package dev.penstock.actors.supervisor;
 import akka.actor.Address;
 import akka.actor.typed.ActorRef;
 import akka.actor.typed.Behavior;
+import akka.actor.typed.DispatcherSelector;
 import akka.actor.typed.javadsl.AbstractBehavior;
 import akka.actor.typed.javadsl.ActorContext;
 import akka.actor.typed.javadsl.Behaviors;
@@ -362,9 +363,11 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     }
 
     private void publish(Effect.Publish publish) {
+        var blocking = getContext().getSystem().dispatchers().lookup(DispatcherSelector.blocking());
         CompletionStage<Void> published =
                 CompletableFuture.runAsync(
-                        () -> services.checkpoints().publish(publish.step(), publish.files()));
+                        () -> services.checkpoints().publish(publish.step(), publish.files()),
+                        blocking);
         getContext()
                 .pipeToSelf(
                         published,

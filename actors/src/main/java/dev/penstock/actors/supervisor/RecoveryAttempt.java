@@ -1,146 +1,150 @@
 package dev.penstock.actors.supervisor;
 
-import dev.penstock.actors.mirror.MirrorLayout;
-import dev.penstock.actors.node.NodeInfo;
-import dev.penstock.actors.rank.RankEvent;
-import dev.penstock.actors.rank.StateSource;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RecoveryReport.Restart;
-import java.util.BitSet;
-import java.util.Map;
-import java.util.Objects;
-import java.util.Optional;
-import java.util.TreeMap;
-import org.jspecify.annotations.Nullable;
+import java.util.List;
+import java.util.OptionalLong;
 
-/** One recovery, from the first death to the last rank back, over one epoch or several. */
-final class RecoveryAttempt {
-    final String cause;
-    final long beganNanos;
-
-    /** Since when answers to Prepare are awaited; while the run parks, there is no hurry. */
-    long raisedNanos;
-
-    private final long committedBefore;
-
-    /** Ranks that died in any of the epochs. */
-    final BitSet dead = new BitSet();
-
-    /** Answers of this epoch, by rank. */
-    final Map<Integer, RankEvent.Prepared> prepared = new TreeMap<>();
-
-    /** Ranks that a process was asked for, in this epoch. */
-    final BitSet askedFor = new BitSet();
-
-    /** Where missing ranks would go to their mirrors' holders, and there is to be room. */
-    Map<Integer, NodeInfo> roomAskedFor = Map.of();
-
-    /** Whether there is room there; empty while that is asked. */
-    Optional<Boolean> hasRoom = Optional.empty();
-
-    /** Ranks that are open again in this epoch. */
-    final BitSet back = new BitSet();
-
-    /** What the run restarts from; null while ranks prepare. */
-    @Nullable Restart restart;
-
-    StateSource start = new StateSource.Kept();
-    MirrorLayout mirrors = MirrorLayout.none(0);
-    long decidedNanos;
-    long detectNanos;
-    long skippedStep = -1;
-    long parkedSinceNanos = -1;
-    long nextParkReportNanos = Long.MIN_VALUE;
-    int sparesUsed;
-
-    /** Since when ranks wait for room; -1 if none ever did. */
-    long noRoomSinceNanos = -1;
-
-    /** Whether all are to go back to the checkpoint although nobody died. */
-    boolean wantsBack;
-
-    /** Whether all did go back, in any of the epochs. */
-    boolean wentBack;
-
-    /** Whether this supervisor has not seen the run before. */
-    boolean takesUp;
-
-    /** Whether the run was not all open before. */
-    boolean opens;
-
-    /** Until then, nodes may say that they host ranks which nobody else has. */
-    long gathersUntilNanos;
-
+/**
+ * One recovery, from the first death to the last rank back, over one epoch or several. What holds
+ * for a single epoch is in its {@link RecoveryPhase}.
+ *
+ * @param dead ranks that died in any of the epochs
+ * @param detectNanos the longest time that it took to see one of them dead
+ * @param sparesUsed processes that waited as spares and host ranks now
+ * @param wentBack whether all ranks went back to a checkpoint, in any of the epochs
+ */
+record RecoveryAttempt(
+        Origin origin,
+        RankSet dead,
+        long detectNanos,
+        int sparesUsed,
+        boolean wentBack,
+        RecoveryWaits waits) {
     /**
+     * How it began.
+     *
      * @param committed newest step whose commit was told
      */
-    RecoveryAttempt(String cause, long now, long committed) {
-        this.cause = cause;
-        this.beganNanos = now;
-        this.committedBefore = committed;
+    record Origin(String cause, Reason reason, long beganNanos, long committed) {}
+
+    /** What a recovery is for, as far as that decides what it does. */
+    sealed interface Reason {
+        /** Ranks or links are gone. */
+        record Loss() implements Reason {}
+
+        /** The same, before all ranks were open for the first time. */
+        record LossInPlacing() implements Reason {}
+
+        /** This step was not finite, and is left out if nothing has to be done again. */
+        record LeaveOut(long step) implements Reason {}
+
+        /** All ranks are to go back to the checkpoint, although none died. */
+        record GoBack() implements Reason {}
+
+        /**
+         * This supervisor has not seen the run before.
+         *
+         * @param gathersUntilNanos until then, nodes may say that they host ranks which nobody else
+         *     has
+         */
+        record TakeUp(long gathersUntilNanos) implements Reason {}
     }
 
-    /** Whether ranks that another supervisor hosted are still taken in. */
-    boolean gathers() {
-        return takesUp && restart == null;
+    static RecoveryAttempt begin(Origin origin) {
+        return new RecoveryAttempt(origin, RankSet.NONE, 0, 0, false, RecoveryWaits.NONE);
     }
 
-    /** Forgets what was answered and decided: a higher epoch begins. */
-    void startOver() {
-        restart = null;
-        prepared.clear();
-        askedFor.clear();
-        roomAskedFor = Map.of();
-        hasRoom = Optional.empty();
-        back.clear();
+    // ---- what becomes of it ---------------------------------------------------------------------
+
+    RecoveryAttempt dead(RankSet ranks) {
+        return new RecoveryAttempt(origin, ranks, detectNanos, sparesUsed, wentBack, waits);
     }
 
-    /** Whether a rank did what it was asked last: to prepare, or to come back. */
-    boolean hasAnswered(int rank) {
-        return restart == null ? prepared.containsKey(rank) : back.get(rank);
+    /** More ranks are dead. */
+    RecoveryAttempt died(List<Integer> ranks) {
+        return dead(dead.with(ranks));
     }
 
-    /** The prepared rank that holds a mirror of this one which reaches the step. */
-    Optional<Integer> holder(int rank, long step) {
-        return prepared.values().stream()
-                .filter(answer -> holds(answer, rank, step))
-                .map(RankEvent.Prepared::rank)
-                .findFirst();
+    /** A rank is dead. */
+    RecoveryAttempt died(int rank) {
+        return dead(dead.with(rank));
     }
 
-    static boolean holds(RankEvent.Prepared answer, int rank, long step) {
-        return answer.mirrors().stream()
-                .anyMatch(mirror -> mirror.rank() == rank && mirror.reaches(step));
+    /** A rank that nobody had heard of lives. */
+    RecoveryAttempt lives(int rank) {
+        return dead(dead.without(rank));
     }
 
-    /** Whether every prepared rank has seen the step, or will when its commit is told again. */
-    boolean allReach(long step) {
-        return prepared.values().stream().allMatch(answer -> answer.state().reaches(step));
+    RecoveryAttempt detectedAfter(long nanos) {
+        return new RecoveryAttempt(
+                origin, dead, Math.max(detectNanos, nanos), sparesUsed, wentBack, waits);
     }
 
-    /** Whether a step that was not finite is left out, for nothing was done again. */
-    boolean leavesOut() {
-        return skippedStep > 0 && !wentBack;
+    RecoveryAttempt tookSpares(int more) {
+        return new RecoveryAttempt(origin, dead, detectNanos, sparesUsed + more, wentBack, waits);
     }
 
-    private Restart restart() {
-        Restart last = Objects.requireNonNull(restart);
+    RecoveryAttempt goneBack() {
+        return new RecoveryAttempt(origin, dead, detectNanos, sparesUsed, true, waits);
+    }
+
+    RecoveryAttempt waits(RecoveryWaits now) {
+        return new RecoveryAttempt(origin, dead, detectNanos, sparesUsed, wentBack, now);
+    }
+
+    // ---- questions ------------------------------------------------------------------------------
+
+    String cause() {
+        return origin.cause();
+    }
+
+    /** Whether ranks that nobody has heard of may still be found. */
+    boolean gathersAt(long now) {
+        return origin.reason() instanceof Reason.TakeUp(long until) && now < until;
+    }
+
+    boolean takesUp() {
+        return origin.reason() instanceof Reason.TakeUp;
+    }
+
+    boolean wantsBack() {
+        return origin.reason() instanceof Reason.GoBack;
+    }
+
+    /** Whether the listener has not heard yet that all ranks were open. */
+    boolean opens() {
+        return origin.reason() instanceof Reason.LossInPlacing || takesUp();
+    }
+
+    /** The step that was not finite and is left out; none if all is done again. */
+    OptionalLong leftOut() {
+        return origin.reason() instanceof Reason.LeaveOut(long step) && !wentBack
+                ? OptionalLong.of(step)
+                : OptionalLong.empty();
+    }
+
+    /**
+     * What is told when all ranks are back.
+     *
+     * @param last what the ranks restarted from in the last epoch
+     */
+    RecoveryReport report(Restart last, int epoch, long completed, long now) {
+        return new RecoveryReport(
+                cause(),
+                epoch,
+                dead.list(),
+                restart(last),
+                detectNanos,
+                now - origin.beganNanos(),
+                wentBack ? origin.committed() - completed : 0,
+                completed);
+    }
+
+    private Restart restart(Restart last) {
         if (wentBack) {
             return Restart.CHECKPOINT;
         }
-        return leavesOut() && last == Restart.MEMORY ? Restart.SKIPPED : last;
-    }
-
-    /** What is told when all ranks are back. */
-    RecoveryReport report(int epoch, long completed, long now) {
-        return new RecoveryReport(
-                cause,
-                epoch,
-                dead.stream().boxed().toList(),
-                restart(),
-                detectNanos,
-                now - beganNanos,
-                wentBack ? committedBefore - completed : 0,
-                completed);
+        return leftOut().isPresent() && last == Restart.MEMORY ? Restart.SKIPPED : last;
     }
 }

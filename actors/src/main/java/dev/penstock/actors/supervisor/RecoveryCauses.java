@@ -6,6 +6,7 @@ import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.supervisor.RecoveryAttempt.Reason;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -52,17 +53,20 @@ final class RecoveryCauses {
 
     /** Ranks are gone for good: their processes ended, or they did. */
     NextAction onDead(List<Integer> gone, String cause, long now) {
+        return onDead(recovery.after(cause, now), gone, cause, now);
+    }
+
+    private NextAction onDead(RecoveryAttempt before, List<Integer> gone, String cause, long now) {
         gone.forEach(ranks::vacate);
         Optional<String> refused = budget.spend(cause, now);
         if (refused.isPresent()) {
             return new NextAction.Broken(refused.get());
         }
-        RecoveryAttempt under = recovery.attempt(cause, now);
+        RecoveryAttempt attempt = before.died(gone);
         for (int rank : gone) {
-            under.detectNanos = Math.max(under.detectNanos, ranks.silentNanos(rank, now));
-            under.dead.set(rank);
+            attempt = attempt.detectedAfter(ranks.silentNanos(rank, now));
         }
-        return recovery.raise(under, cause, now);
+        return recovery.raise(attempt, cause, now);
     }
 
     /**
@@ -70,14 +74,17 @@ final class RecoveryCauses {
      * begin anew.
      */
     NextAction onLostInPlacing(List<Integer> gone, boolean withLink, String cause, long now) {
-        RecoveryAttempt under = recovery.attempt(cause, now);
-        under.opens = true;
+        RecoveryAttempt attempt = recovery.begin(new Reason.LossInPlacing(), cause, now);
         for (int rank = 0; rank < ranks.size(); rank++) {
             if (!ranks.hasNode(rank)) {
-                under.dead.set(rank); // nobody has had it yet
+                attempt = attempt.died(rank); // nobody has had it yet
             }
         }
-        return withLink ? onDeadWithLink(gone, cause, now) : onDead(gone, cause, now);
+        if (!withLink) {
+            return onDead(attempt, gone, cause, now);
+        }
+        links.died();
+        return withOtherDriver(onDead(attempt, gone, cause, now));
     }
 
     /** Ranks say nothing any more, which proves nothing. */
@@ -90,9 +97,8 @@ final class RecoveryCauses {
         if (refused.isPresent()) {
             return new NextAction.Broken(refused.get());
         }
-        RecoveryAttempt under = recovery.attempt(cause, now);
-        under.detectNanos = Math.max(under.detectNanos, ranks.silentNanos(silent.getFirst(), now));
-        return recovery.raise(under, cause, now);
+        long silentNanos = ranks.silentNanos(silent.getFirst(), now);
+        return recovery.raise(recovery.after(cause, now).detectedAfter(silentNanos), cause, now);
     }
 
     /** Links broke; all ranks live. */
@@ -100,7 +106,7 @@ final class RecoveryCauses {
         Optional<String> refused = budget.spend(cause, now);
         return refused.isPresent()
                 ? new NextAction.Broken(refused.get())
-                : recovery.raise(recovery.attempt(cause, now), cause, now);
+                : recovery.raise(recovery.after(cause, now), cause, now);
     }
 
     /** The media driver is gone, and with it every link. */
@@ -131,10 +137,13 @@ final class RecoveryCauses {
         if (refused.isPresent()) {
             return new NextAction.Broken(refused.get());
         }
-        RecoveryAttempt under = recovery.attempt(cause, now);
-        under.skippedStep = policy == RecoveryPolicy.NonFinite.SKIP ? step : -1;
-        under.wantsBack = policy == RecoveryPolicy.NonFinite.ROLLBACK;
-        return recovery.raise(under, cause, now);
+        Reason reason =
+                switch (policy) {
+                    case SKIP -> new Reason.LeaveOut(step);
+                    case ROLLBACK -> new Reason.GoBack();
+                    case HALT -> throw new IllegalArgumentException("the run is to end: " + cause);
+                };
+        return recovery.raise(recovery.begin(reason, cause, now), cause, now);
     }
 
     /**
@@ -148,8 +157,6 @@ final class RecoveryCauses {
         }
         String names = moving.stream().map(ranks::name).collect(Collectors.joining(" and "));
         String cause = "%s: on the way to other nodes".formatted(names);
-        RecoveryAttempt under = recovery.attempt(cause, now);
-        under.wantsBack = true;
         for (int rank : moving) {
             NodeInfo node = ranks.node(rank).orElseThrow();
             out.tell(rank, new RankCommand.Stop(ranks.epoch()));
@@ -158,9 +165,9 @@ final class RecoveryCauses {
                 out.add(new Effect.Leave(node));
             }
             ranks.vacate(rank);
-            under.dead.set(rank);
         }
-        return recovery.raise(under, cause, now);
+        RecoveryAttempt attempt = recovery.begin(new Reason.GoBack(), cause, now);
+        return recovery.raise(attempt.died(moving), cause, now);
     }
 
     private boolean mayLeave(int rank) {
@@ -178,11 +185,9 @@ final class RecoveryCauses {
     /** Another supervisor had the run: asks who hosts what, for a lease at most. */
     void takeUp(JournalledRun run, long now) {
         budget.takeUp(run.counted());
-        RecoveryAttempt under =
-                recovery.attempt("the supervisor was gone, another took the run up", now);
-        under.takesUp = true;
-        under.gathersUntilNanos = now + plan.timeouts().lease().toNanos();
-        recovery.raise(under, under.cause, now);
+        String cause = "the supervisor was gone, another took the run up";
+        var reason = new Reason.TakeUp(now + plan.timeouts().lease().toNanos());
+        recovery.raise(recovery.begin(reason, cause, now), cause, now);
     }
 
     /**
@@ -190,12 +195,11 @@ final class RecoveryCauses {
      * lives elsewhere too, or comes when all is decided, is sent away.
      */
     NextAction onHostedRanks(NodeInfo node, List<HostedRank> hosted, long now) {
-        Optional<RecoveryAttempt> gathering = recovery.underWay().filter(RecoveryAttempt::gathers);
         for (HostedRank each : hosted) {
             int rank = each.rank();
-            if (gathering.isPresent() && !ranks.hasNode(rank)) {
+            if (recovery.gathers() && !ranks.hasNode(rank)) {
                 ranks.found(each, node, now);
-                gathering.get().dead.clear(rank);
+                recovery.onFound(rank);
                 out.tell(rank, new RankCommand.Prepare(ranks.epoch()));
             } else if (!ranks.isTheOne(each, node)) {
                 LOG.warn("run {} has no use for {} of {}", plan.runId(), each, node);
@@ -204,13 +208,5 @@ final class RecoveryCauses {
         }
         List<Integer> gone = ranks.lostAgain(node, hosted);
         return gone.isEmpty() ? NextAction.GO_ON : onDead(gone, "a rank ended unheard", now);
-    }
-
-    /** Proof that a rank lives nowhere. */
-    NextAction onNowhere(int rank, long now) {
-        recovery.underWay()
-                .filter(_ -> !ranks.hasNode(rank))
-                .ifPresent(under -> under.dead.set(rank));
-        return recovery.retry(now);
     }
 }

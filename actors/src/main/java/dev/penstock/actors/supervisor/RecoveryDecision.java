@@ -4,10 +4,9 @@ import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankCommand;
-import dev.penstock.actors.rank.RankEvent;
-import dev.penstock.actors.rank.StateSource;
-import dev.penstock.actors.spi.RecoveryReport.Restart;
 import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.supervisor.RecoveryPhase.Preparing;
+import dev.penstock.actors.supervisor.RecoveryPhase.Resuming;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -43,100 +42,109 @@ final class RecoveryDecision {
     }
 
     /**
-     * Decides, unless that has to wait for room or nodes; then it is asked again when there is an
-     * answer, or more of them.
+     * Decides, unless that has to wait for room or nodes; then the ranks still prepare, and it is
+     * asked again when there is an answer, or more of them.
      */
-    void decide(RecoveryAttempt under, long now) {
+    RecoveryPhase decide(Preparing under, long now) {
         long commit = driver.lastCommit();
         List<Integer> missing = missing();
-        boolean even = !under.wantsBack && under.allReach(commit);
-        boolean mirrored =
-                even && missing.stream().allMatch(rank -> under.holder(rank, commit).isPresent());
-        under.decidedNanos = now;
-        if (mirrored && !missing.isEmpty() && waitsForRoom(under, missing)) {
-            return;
-        }
+        boolean even = !under.attempt().wantsBack() && under.allReach(commit);
         if (even && missing.isEmpty()) {
-            under.restart = Restart.MEMORY;
-            under.start = new StateSource.Kept();
-        } else if (mirrored && under.hasRoom.orElseThrow()) {
-            under.restart = Restart.MIRROR;
-            under.start = new StateSource.Kept();
-        } else if (homesMatter() && askForNodes(under, missing)) {
-            return; // nobody opens links before all are somewhere
-        } else {
-            under.restart = Restart.CHECKPOINT;
-            under.start = driver.rollBack();
-            under.wentBack = true;
+            return goOn(under, new RestartSource.Memory(), now);
         }
-        under.mirrors = mirrors(under);
-        missing.forEach(rank -> settle(under, rank, now));
-        resume(under);
-        missing.forEach(rank -> hostOrAskForNode(under, rank));
+        Optional<Map<Integer, Integer>> holders =
+                even ? under.holders(missing, commit) : Optional.empty();
+        if (holders.isPresent()) {
+            Map<Integer, NodeInfo> nodes = nodes(holders.get());
+            if (!under.room().isAbout(nodes)) {
+                out.add(new Effect.AskRoom(nodes));
+                return under.with(new HoldersRoom.Asked(nodes));
+            }
+            switch (under.room()) {
+                case HoldersRoom.Unasked _, HoldersRoom.Asked _ -> {
+                    return under;
+                }
+                case HoldersRoom.Answered(_, boolean granted) -> {
+                    if (granted) {
+                        return goOn(under, new RestartSource.Mirrors(commit, holders.get()), now);
+                    }
+                }
+            }
+        }
+        List<Integer> homeless = homesMatter() ? homeless(missing) : List.of();
+        return homeless.isEmpty()
+                ? goOn(under, new RestartSource.Checkpoint(driver.rollBack()), now)
+                : askForProcesses(under, homeless); // nobody opens links before all are somewhere
     }
 
     /**
      * A process takes long to start, and without mirrors each dead rank without a spare one needs
      * it, whatever will be decided: it is asked for while the living still prepare.
      */
-    void askAhead(RecoveryAttempt under) {
-        if (!plan.mirrors() && !under.gathers() && !links.areDown()) {
-            askForNodes(under, missing());
-        }
+    Preparing askAhead(Preparing under) {
+        return plan.mirrors() || under.attempt().takesUp() || links.areDown()
+                ? under
+                : askForProcesses(under, homeless(missing()));
     }
 
-    private void resume(RecoveryAttempt under) {
-        for (int rank : under.prepared.keySet()) {
+    private Resuming goOn(Preparing under, RestartSource source, long now) {
+        List<Integer> missing = missing();
+        MirrorLayout mirrors = mirrors(under, source);
+        int spares = 0;
+        for (int rank : missing) {
+            spares += settle(source, rank, now) ? 1 : 0;
+        }
+        resume(under, source, mirrors);
+        for (int rank : missing) {
+            if (ranks.hasNode(rank)) {
+                host(source, mirrors, rank);
+            } else {
+                askForProcess(under, rank);
+            }
+        }
+        RecoveryAttempt attempt = under.attempt().tookSpares(spares);
+        boolean back = source instanceof RestartSource.Checkpoint;
+        return under.resume(back ? attempt.goneBack() : attempt, source, mirrors, now);
+    }
+
+    private void resume(Preparing under, RestartSource source, MirrorLayout mirrors) {
+        for (int rank : under.prepared().keySet()) {
             out.tell(
                     rank,
                     new RankCommand.Resume(
                             ranks.epoch(),
-                            under.start,
-                            under.mirrors,
+                            source.ofLiving(),
+                            mirrors,
                             ranks.homes(),
                             links.of(ranks.node(rank).orElseThrow()),
                             links.now(ranks.addresses())));
         }
     }
 
-    private void hostOrAskForNode(RecoveryAttempt under, int rank) {
-        if (ranks.hasNode(rank)) {
-            host(under, rank);
-        } else {
-            askForNode(under, rank);
+    private Preparing askForProcesses(Preparing under, List<Integer> homeless) {
+        Preparing asked = under;
+        for (int rank : homeless) {
+            asked = askForProcess(asked, rank);
         }
+        return asked;
     }
 
     /** Once in an epoch. */
-    private void askForNode(RecoveryAttempt under, int rank) {
-        if (!under.askedFor.get(rank)) {
-            under.askedFor.set(rank);
-            out.add(new Effect.StartProcess(Optional.of(rank)));
+    private Preparing askForProcess(Preparing under, int rank) {
+        if (under.askedFor().contains(rank)) {
+            return under;
         }
+        out.add(new Effect.StartProcess(Optional.of(rank)));
+        return under.asksProcessFor(rank);
     }
 
     private boolean homesMatter() {
         return placer.addressesMatter() || !plan.grid().isPipelineAlone();
     }
 
-    /** Whether it is not known yet if the holders of mirrors have room for the ranks. */
-    private boolean waitsForRoom(RecoveryAttempt under, List<Integer> missing) {
-        Map<Integer, NodeInfo> holders = new TreeMap<>();
-        missing.forEach(rank -> holders.put(rank, holderNode(under, rank).orElseThrow()));
-        if (!holders.equals(under.roomAskedFor)) {
-            under.roomAskedFor = holders;
-            under.hasRoom = Optional.empty();
-            out.add(new Effect.AskRoom(holders));
-        }
-        return under.hasRoom.isEmpty();
-    }
-
-    /** Whether a rank has nowhere to go yet; a process is asked for. */
-    private boolean askForNodes(RecoveryAttempt under, List<Integer> missing) {
-        List<Integer> homeless =
-                missing.stream().filter(rank -> placer.replacementFor(rank).isEmpty()).toList();
-        homeless.forEach(rank -> askForNode(under, rank));
-        return !homeless.isEmpty();
+    /** Those that have nowhere to go yet. */
+    private List<Integer> homeless(List<Integer> missing) {
+        return missing.stream().filter(rank -> placer.replacementFor(rank).isEmpty()).toList();
     }
 
     private List<Integer> missing() {
@@ -149,26 +157,32 @@ final class RecoveryDecision {
         return missing;
     }
 
+    /** Where missing ranks would go to their mirrors. */
+    private Map<Integer, NodeInfo> nodes(Map<Integer, Integer> holders) {
+        Map<Integer, NodeInfo> nodes = new TreeMap<>();
+        holders.forEach((rank, holder) -> nodes.put(rank, ranks.node(holder).orElseThrow()));
+        return nodes;
+    }
+
     /**
      * Who holds whose mirror from now on, such that no death takes both; what its holder has not is
      * filled. From a checkpoint all mirrors start anew, as their ranks do.
      */
-    private MirrorLayout mirrors(RecoveryAttempt under) {
+    private MirrorLayout mirrors(Preparing under, RestartSource source) {
         if (!plan.mirrors()) {
             return MirrorLayout.none(ranks.size());
         }
         List<Object> places = new ArrayList<>();
         for (int rank = 0; rank < ranks.size(); rank++) {
-            places.add(place(under, rank));
+            places.add(place(source, rank));
         }
         MirrorLayout layout = MirrorLayout.across(plan, places);
-        if (under.restart == Restart.CHECKPOINT) {
+        if (source instanceof RestartSource.Checkpoint) {
             return layout;
         }
         List<Integer> fills = new ArrayList<>();
         for (int rank = 0; rank < ranks.size(); rank++) {
-            RankEvent.Prepared holder = under.prepared.get(layout.holderOf(rank));
-            if (holder == null || !RecoveryAttempt.holds(holder, rank, driver.lastCommit())) {
+            if (!under.holds(layout.holderOf(rank), rank, driver.lastCommit())) {
                 fills.add(rank);
             }
         }
@@ -176,45 +190,41 @@ final class RecoveryDecision {
     }
 
     /** The process of a rank; of one that has none yet, a process of its own. */
-    private Object place(RecoveryAttempt under, int rank) {
-        Optional<NodeInfo> node = ranks.node(rank);
-        if (node.isEmpty() && under.restart == Restart.MIRROR) {
-            node = holderNode(under, rank);
-        }
+    private Object place(RestartSource source, int rank) {
+        Optional<NodeInfo> node = ranks.node(rank).or(() -> holderNode(source, rank));
         return node.isPresent() ? node.get().process() : rank;
     }
 
-    private Optional<NodeInfo> holderNode(RecoveryAttempt under, int rank) {
-        return under.holder(rank, driver.lastCommit()).flatMap(ranks::node);
+    /** Where the mirror of a missing rank is, if it is restarted from there. */
+    private Optional<NodeInfo> holderNode(RestartSource source, int rank) {
+        return source instanceof RestartSource.Mirrors(_, var holders)
+                ? Optional.ofNullable(holders.get(rank)).flatMap(ranks::node)
+                : Optional.empty();
     }
 
-    /** Gives a missing rank a node, if there is one for it. */
-    private void settle(RecoveryAttempt under, int rank, long now) {
+    /**
+     * Gives a missing rank a node, if there is one for it.
+     *
+     * @return whether that node was a spare one
+     */
+    private boolean settle(RestartSource source, int rank, long now) {
         Optional<NodeInfo> node =
-                under.restart == Restart.MIRROR
-                        ? holderNode(under, rank)
+                source instanceof RestartSource.Mirrors
+                        ? holderNode(source, rank)
                         : placer.replacementFor(rank);
-        node.ifPresent(
-                chosen -> {
-                    under.sparesUsed += chosen.spare() ? 1 : 0;
-                    ranks.placed(rank, chosen, now);
-                });
+        node.ifPresent(chosen -> ranks.placed(rank, chosen, now));
+        return node.filter(NodeInfo::spare).isPresent();
     }
 
     /** Has a placed rank opened, from what the decision says. */
-    private void host(RecoveryAttempt under, int rank) {
-        StateSource start = under.start;
-        if (under.restart == Restart.MIRROR) {
-            int holder = under.holder(rank, driver.lastCommit()).orElseThrow();
-            start = new StateSource.FromMirror(holder, driver.lastCommit());
-        }
+    private void host(RestartSource source, MirrorLayout mirrors, int rank) {
         NodeInfo node = ranks.node(rank).orElseThrow();
         var birth =
                 new RankAssignment(
                         rank,
                         ranks.epoch(),
-                        start,
-                        under.mirrors,
+                        source.ofMissing(rank),
+                        mirrors,
                         ranks.homes(),
                         links.of(node),
                         links.now(ranks.addresses()));
@@ -222,12 +232,14 @@ final class RecoveryDecision {
     }
 
     /** A node is there that was not: whom it is for is hosted. */
-    void onNode(RecoveryAttempt under, long now) {
+    Resuming onNode(Resuming under, long now) {
+        int spares = 0;
         for (int rank : missing()) {
-            settle(under, rank, now);
+            spares += settle(under.source(), rank, now) ? 1 : 0;
             if (ranks.hasNode(rank)) {
-                host(under, rank);
+                host(under.source(), under.mirrors(), rank);
             }
         }
+        return under.with(under.attempt().tookSpares(spares));
     }
 }

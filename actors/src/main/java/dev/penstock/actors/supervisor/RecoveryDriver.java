@@ -6,17 +6,22 @@ import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.supervisor.RecoveryAttempt.Origin;
+import dev.penstock.actors.supervisor.RecoveryAttempt.Reason;
+import dev.penstock.actors.supervisor.RecoveryPhase.Preparing;
+import dev.penstock.actors.supervisor.RecoveryPhase.Resuming;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Brings a run back, in two phases. What happens meanwhile starts it over in a higher epoch, see
- * {@link RecoveryCauses}.
+ * Brings a run back, in two {@linkplain RecoveryPhase phases}. What happens meanwhile starts it
+ * over in a higher epoch, see {@link RecoveryCauses}.
  *
  * <pre>
  *   raise: epoch + 1, Prepare to all --every living rank prepared--> decide: from where?
@@ -39,7 +44,7 @@ final class RecoveryDriver {
     private final RecoveryPatience patience;
 
     /** The recovery under way; null between two. */
-    private @Nullable RecoveryAttempt attempt;
+    private @Nullable RecoveryPhase phase;
 
     RecoveryDriver(
             RunPlan plan,
@@ -61,14 +66,18 @@ final class RecoveryDriver {
 
     // ---- raising ------------------------------------------------------------------------------
 
-    /** The recovery under way, if there is one. */
-    Optional<RecoveryAttempt> underWay() {
-        return Optional.ofNullable(attempt);
+    boolean isUnderWay() {
+        return phase != null;
     }
 
     /** Whether ranks stop, and nothing is decided yet. */
     boolean isPreparing() {
-        return attempt != null && attempt.restart == null;
+        return phase instanceof Preparing;
+    }
+
+    /** Whether ranks that another supervisor hosted are still taken in. */
+    boolean gathers() {
+        return phase instanceof Preparing under && under.attempt().takesUp();
     }
 
     /**
@@ -76,41 +85,38 @@ final class RecoveryDriver {
      * it is in a checkpoint.
      */
     boolean hasNothingToSaveSoon() {
-        RecoveryAttempt under = attempt;
+        RecoveryPhase under = phase;
         return driver.lastCommit() == plan.steps().completed()
                 || (under != null
-                        && (under.wentBack
-                                || under.parkedSinceNanos >= 0
-                                || under.noRoomSinceNanos >= 0));
+                        && (under.attempt().wentBack() || under.attempt().waits().areOpenEnded()));
     }
 
-    /** The recovery under way, or another. */
-    RecoveryAttempt attempt(String cause, long now) {
-        RecoveryAttempt under = attempt;
-        if (under == null) {
-            under = new RecoveryAttempt(cause, now, driver.lastCommit());
-            attempt = under;
-        }
-        return under;
+    /** The recovery under way, which this loss starts over; or one that begins with it. */
+    RecoveryAttempt after(String cause, long now) {
+        RecoveryPhase under = phase;
+        return under == null ? begin(new Reason.Loss(), cause, now) : under.attempt();
+    }
+
+    /** A recovery of a run in which none is under way. */
+    RecoveryAttempt begin(Reason reason, String cause, long now) {
+        return RecoveryAttempt.begin(new Origin(cause, reason, now, driver.lastCommit()));
     }
 
     /** Another epoch, in which all ranks prepare. */
-    NextAction raise(RecoveryAttempt under, String cause, long now) {
+    NextAction raise(RecoveryAttempt attempt, String cause, long now) {
         int epoch = ranks.epoch() + 1;
         LOG.warn("run {}: {}; recovering in epoch {}", plan.runId(), cause, epoch);
         ranks.enter(epoch);
         out.add(new Effect.Journal(new JournalRecord.EpochRaised(epoch, cause)));
         out.notify(listener -> listener.onRecovering(epoch, cause));
         driver.halt();
-        under.startOver();
-        under.raisedNanos = now;
         for (int rank = 0; rank < ranks.size(); rank++) {
             if (!ranks.isSilent(rank)) {
                 out.tell(rank, new RankCommand.Prepare(epoch));
             }
         }
-        decision.askAhead(under);
-        decideIfReady(under, now);
+        Preparing under = decision.askAhead(Preparing.begin(attempt, now));
+        phase = decideIfReady(under, now);
         return NextAction.GO_ON;
     }
 
@@ -120,20 +126,36 @@ final class RecoveryDriver {
      * A rank spoke; one that was silent, or hosted for an earlier epoch, is told what it missed.
      */
     void onHeard(int rank, boolean wasSilent) {
-        RecoveryAttempt under = attempt;
-        if (under != null && under.restart == null && wasSilent) {
+        if (isPreparing() && wasSilent) {
             out.tell(rank, new RankCommand.Prepare(ranks.epoch()));
         }
     }
 
-    NextAction onPrepared(RankEvent.Prepared prepared, long now) {
-        RecoveryAttempt under = attempt;
-        if (under == null || under.restart != null) {
-            return NextAction.GO_ON;
+    /** A rank that another supervisor hosted lives. */
+    void onFound(int rank) {
+        know(attempt -> attempt.lives(rank));
+    }
+
+    /** Proof that a rank lives nowhere. */
+    NextAction onNowhere(int rank, long now) {
+        if (!ranks.hasNode(rank)) {
+            know(attempt -> attempt.died(rank));
         }
-        ranks.prepared(prepared.rank());
-        under.prepared.put(prepared.rank(), prepared);
-        decideIfReady(under, now);
+        return retry(now);
+    }
+
+    private void know(UnaryOperator<RecoveryAttempt> more) {
+        RecoveryPhase under = phase;
+        if (under != null) {
+            phase = under.with(more.apply(under.attempt()));
+        }
+    }
+
+    NextAction onPrepared(RankEvent.Prepared prepared, long now) {
+        if (phase instanceof Preparing under) {
+            ranks.prepared(prepared.rank());
+            phase = decideIfReady(under.answered(prepared), now);
+        }
         return NextAction.GO_ON;
     }
 
@@ -143,88 +165,86 @@ final class RecoveryDriver {
         return retry(now);
     }
 
+    /** Whether nodes have room for ranks whose mirrors they hold. */
+    NextAction onRoom(Map<Integer, NodeInfo> asked, boolean granted, long now) {
+        if (phase instanceof Preparing under) {
+            phase = under.onRoom(asked, granted);
+        }
+        return retry(now);
+    }
+
     /** Something that the decision may have waited for has happened. */
     NextAction retry(long now) {
-        RecoveryAttempt under = attempt;
-        if (under != null && under.restart == null) {
-            decideIfReady(under, now);
+        if (phase instanceof Preparing under) {
+            phase = decideIfReady(under, now);
         }
         return NextAction.GO_ON;
     }
 
-    private void decideIfReady(RecoveryAttempt under, long now) {
+    private RecoveryPhase decideIfReady(Preparing under, long now) {
         List<Integer> silent = new ArrayList<>();
         for (int rank = 0; rank < ranks.size(); rank++) {
-            boolean unheardOf = !ranks.hasNode(rank) && !under.dead.get(rank);
-            if (unheardOf && now < under.gathersUntilNanos) {
-                return; // somebody may still say that it has it
+            boolean unheardOf = !ranks.hasNode(rank) && !under.attempt().dead().contains(rank);
+            if (unheardOf && under.attempt().gathersAt(now)) {
+                return under; // somebody may still say that it has it
             }
             if (ranks.isSilent(rank) || unheardOf) {
                 silent.add(rank);
-            } else if (ranks.hasNode(rank) && !under.prepared.containsKey(rank)) {
-                return; // its answer, its death or its silence comes
+            } else if (ranks.hasNode(rank) && !under.hasAnswered(rank)) {
+                return under; // its answer, its death or its silence comes
             }
         }
         if (links.areDown() || driver.publishing()) {
-            return;
+            return under;
         }
-        boolean majority = 2 * under.prepared.size() > ranks.size();
+        boolean majority = 2 * under.prepared().size() > ranks.size();
         if (!silent.isEmpty() && !majority) {
-            patience.park(under, silent, now);
-            return;
+            return patience.park(under, silent, now);
         }
-        silent.forEach(rank -> exclude(under, rank));
-        decision.decide(under, now);
+        Preparing rest = under;
+        for (int rank : silent) {
+            rest = exclude(rest, rank);
+        }
+        return decision.decide(rest, now);
     }
 
-    private void exclude(RecoveryAttempt under, int rank) {
+    private Preparing exclude(Preparing under, int rank) {
         String reason =
                 "run %s goes on in epoch %d without %s, which was silent for too long"
                         .formatted(plan.runId(), ranks.epoch(), ranks.name(rank));
         out.tell(rank, new RankCommand.Fence(ranks.epoch(), reason));
         ranks.node(rank).ifPresent(placer::remove);
-        under.dead.set(rank);
-        under.prepared.remove(rank); // what it holds, mirrors too, is out of reach
         ranks.vacate(rank);
+        return under.excluding(rank);
     }
 
     // ---- resuming -------------------------------------------------------------------------------
 
     /** A node is there that was not. */
     NextAction onNode(long now) {
-        RecoveryAttempt under = attempt;
-        if (under == null || under.restart == null) {
-            return retry(now);
-        }
-        decision.onNode(under, now);
-        return NextAction.GO_ON;
-    }
-
-    /** What a rank's start waits for. */
-    NextAction onNoRoom(String line, long now) {
-        RecoveryAttempt under = attempt;
-        return under == null ? NextAction.GO_ON : patience.onNoRoom(under, line, now);
-    }
-
-    /** Whether nodes have room for ranks whose mirrors they hold. */
-    NextAction onRoom(Map<Integer, NodeInfo> asked, boolean granted, long now) {
-        RecoveryAttempt under = attempt;
-        if (under != null && under.roomAskedFor.equals(asked)) {
-            under.hasRoom = Optional.of(granted);
+        if (phase instanceof Resuming under) {
+            phase = decision.onNode(under, now);
         }
         return retry(now);
     }
 
-    /** A rank was hosted; if the epoch has moved on since it was asked for, it is told. */
-    NextAction onHosted(int rank, int birthEpoch, long now) {
-        RecoveryAttempt under = attempt;
+    /** What a rank's start waits for. */
+    NextAction onNoRoom(String line, long now) {
+        RecoveryPhase under = phase;
         if (under == null) {
             return NextAction.GO_ON;
         }
-        if (under.restart != null) {
+        RecoveryPhase waiting = patience.onNoRoom(under, now);
+        phase = waiting;
+        return patience.afterNoRoom(waiting, line, now);
+    }
+
+    /** A rank was hosted; if the epoch has moved on since it was asked for, it is told. */
+    NextAction onHosted(int rank, int birthEpoch, long now) {
+        if (phase instanceof Resuming under) {
             return finishIfBack(under, now);
         }
-        if (birthEpoch < ranks.epoch()) {
+        if (isPreparing() && birthEpoch < ranks.epoch()) {
             out.tell(rank, new RankCommand.Prepare(ranks.epoch()));
         }
         return NextAction.GO_ON;
@@ -232,52 +252,53 @@ final class RecoveryDriver {
 
     /** A rank is open again, with state and links. */
     NextAction onBack(int rank, long now) {
-        RecoveryAttempt under = attempt;
-        if (under == null || under.restart == null) {
-            return NextAction.GO_ON;
+        if (phase instanceof Resuming under) {
+            Resuming more = under.cameBack(rank);
+            phase = more;
+            return finishIfBack(more, now);
         }
-        under.back.set(rank);
-        return finishIfBack(under, now);
+        return NextAction.GO_ON;
     }
 
-    private NextAction finishIfBack(RecoveryAttempt under, long now) {
-        if (under.back.cardinality() < ranks.size() || !ranks.allOpen()) {
+    private NextAction finishIfBack(Resuming under, long now) {
+        if (under.back().size() < ranks.size() || !ranks.allOpen()) {
             return NextAction.GO_ON; // that a rank opened may be heard before its node says where
         }
         Optional<String> mixed = ranks.mixedFingerprints();
         if (mixed.isPresent()) {
             return new NextAction.Broken(mixed.get());
         }
-        attempt = null;
-        if (under.leavesOut()) {
-            driver.skip(under.skippedStep);
-        }
-        if (under.takesUp || under.opens) {
+        phase = null;
+        RecoveryAttempt attempt = under.attempt();
+        attempt.leftOut().ifPresent(driver::skip);
+        if (attempt.opens()) {
             List<String> devices = ranks.devices();
             String fingerprint = ranks.fingerprint();
             out.notify(listener -> listener.onOpened(devices, fingerprint));
         }
         List<Integer> homes = ranks.homes();
         out.notify(listener -> listener.onPlaced(homes));
-        var report = under.report(ranks.epoch(), driver.completed(), now);
+        var report =
+                attempt.report(under.source().reported(), ranks.epoch(), driver.completed(), now);
         LOG.info("run {}: {}", plan.runId(), report);
         out.notify(listener -> listener.onRecovery(report));
-        for (int i = 0; i < under.sparesUsed; i++) {
+        for (int i = 0; i < attempt.sparesUsed(); i++) {
             out.add(new Effect.StartProcess(Optional.empty()));
         }
         return driver.resume(now);
     }
 
     NextAction onTick(long now) {
-        RecoveryAttempt under = attempt;
+        RecoveryPhase under = phase;
         if (under == null) {
             return NextAction.GO_ON;
         }
-        patience.explain(under, now);
-        if (under.restart == null) {
-            decideIfReady(under, now);
+        under = patience.explain(under, now);
+        if (under instanceof Preparing preparing) {
+            under = decideIfReady(preparing, now);
         }
-        boolean waitsForFiles = under.restart == null && driver.publishing();
+        phase = under;
+        boolean waitsForFiles = under instanceof Preparing && driver.publishing();
         return waitsForFiles
                 ? NextAction.GO_ON
                 : patience.exhausted(under, now)

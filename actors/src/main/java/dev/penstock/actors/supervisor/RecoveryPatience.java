@@ -2,6 +2,8 @@ package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.supervisor.RecoveryPhase.Preparing;
+import dev.penstock.actors.supervisor.RecoveryPhase.Resuming;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -25,79 +27,91 @@ final class RecoveryPatience {
     }
 
     /** No majority is here: the run waits for these without a deadline, and says so. */
-    void park(RecoveryAttempt under, List<Integer> silent, long now) {
-        under.raisedNanos = now;
-        if (under.parkedSinceNanos < 0) {
-            under.parkedSinceNanos = now;
-            under.nextParkReportNanos = now;
+    Preparing park(Preparing under, List<Integer> silent, long now) {
+        RecoveryWaits waits = under.attempt().waits().parked(now);
+        Preparing parked = under.since(now).with(under.attempt().waits(waits));
+        if (!waits.mayReport(now)) {
+            return parked;
         }
-        if (now >= under.nextParkReportNanos) {
-            say(
-                    under,
-                    "parked for %.1f s in epoch %d: %d of %d ranks are here, which is no majority; waits for %s"
-                            .formatted(
-                                    (now - under.parkedSinceNanos) / 1e9,
-                                    ranks.epoch(),
-                                    under.prepared.size(),
-                                    ranks.size(),
-                                    silent.stream()
-                                            .map(ranks::name)
-                                            .collect(Collectors.joining(", "))),
-                    now);
-        }
+        String text =
+                "parked for %.1f s in epoch %d: %d of %d ranks are here, which is no majority; waits for %s"
+                        .formatted(
+                                (now - waits.parkedSinceNanos().orElse(now)) / 1e9,
+                                ranks.epoch(),
+                                under.prepared().size(),
+                                ranks.size(),
+                                silent.stream().map(ranks::name).collect(Collectors.joining(", ")));
+        return parked.with(say(parked.attempt(), text, now));
     }
 
     /** Says whom the recovery waits for, once that takes long. */
-    void explain(RecoveryAttempt under, long now) {
-        long waiting = now - (under.restart == null ? under.raisedNanos : under.decidedNanos);
-        if (waiting >= plan.timeouts().stallReport().toNanos()
-                && now >= under.nextParkReportNanos) {
-            say(
-                    under,
-                    "recovering in epoch %d: waits for %s since %.1f s"
-                            .formatted(ranks.epoch(), awaited(under), waiting / 1e9),
-                    now);
+    RecoveryPhase explain(RecoveryPhase under, long now) {
+        long waiting = now - under.sinceNanos();
+        if (waiting < plan.timeouts().stallReport().toNanos()
+                || !under.attempt().waits().mayReport(now)) {
+            return under;
         }
+        String text =
+                "recovering in epoch %d: has waited for %s for %.1f s"
+                        .formatted(ranks.epoch(), awaited(under), waiting / 1e9);
+        return under.with(say(under.attempt(), text, now));
     }
 
-    private void say(RecoveryAttempt under, String text, long now) {
-        under.nextParkReportNanos = now + plan.timeouts().stallReport().toNanos();
+    private RecoveryAttempt say(RecoveryAttempt attempt, String text, long now) {
         out.notify(listener -> listener.onStall(text));
+        return attempt.waits(
+                attempt.waits().saidUntil(now + plan.timeouts().stallReport().toNanos()));
     }
 
-    /** What a rank's start waits for; the time until it is back counts from when there is room. */
-    NextAction onNoRoom(RecoveryAttempt under, String line, long now) {
-        under.raisedNanos = now;
-        under.decidedNanos = now;
-        under.noRoomSinceNanos = under.noRoomSinceNanos < 0 ? now : under.noRoomSinceNanos;
+    /** Ranks cannot start yet; the time until they are back counts from when there is room. */
+    RecoveryPhase onNoRoom(RecoveryPhase under, long now) {
+        RecoveryAttempt attempt = under.attempt();
+        return under.since(now).with(attempt.waits(attempt.waits().withoutRoom(now)));
+    }
+
+    /** What becomes of the run while its ranks' start waits for what this line says. */
+    NextAction afterNoRoom(RecoveryPhase under, String line, long now) {
+        RecoveryAttempt attempt = under.attempt();
         Duration patience = policy.roomPatience();
-        return now - under.noRoomSinceNanos > patience.toNanos()
+        long since = attempt.waits().noRoomSinceNanos().orElse(now);
+        return now - since > patience.toNanos()
                 ? new NextAction.Broken(
                         "%s; for recovery.room-patience = %d s the run %s"
-                                .formatted(under.cause, patience.toSeconds(), line))
+                                .formatted(attempt.cause(), patience.toSeconds(), line))
                 : NextAction.GO_ON;
     }
 
     /** Why it is no use to wait any longer; a rank may renew its lease and yet hang. */
-    Optional<String> exhausted(RecoveryAttempt under, long now) {
+    Optional<String> exhausted(RecoveryPhase under, long now) {
+        long waiting = now - under.sinceNanos();
         Duration start = plan.timeouts().start();
-        if (under.restart != null) {
-            return now - under.decidedNanos <= start.toNanos()
-                    ? Optional.empty()
-                    : Optional.of(
-                            "%s; the run did not come back within %d s: %s"
-                                    .formatted(under.cause, start.toSeconds(), ranks.missing()));
-        }
-        Duration answers = plan.timeouts().stallLimit();
-        Duration limit = under.askedFor.isEmpty() ? answers : answers.plus(start);
-        return now - under.raisedNanos <= limit.toNanos()
-                ? Optional.empty()
-                : Optional.of(
-                        "%s; the run waits for more than %d s for %s"
-                                .formatted(under.cause, limit.toSeconds(), awaited(under)));
+        String cause = under.attempt().cause();
+        return switch (under) {
+            case Preparing preparing -> {
+                Duration answers = plan.timeouts().stallLimit();
+                Duration limit = preparing.askedFor().isEmpty() ? answers : answers.plus(start);
+                yield waiting <= limit.toNanos()
+                        ? Optional.empty()
+                        : Optional.of(
+                                "%s; the run waits for more than %d s for %s"
+                                        .formatted(cause, limit.toSeconds(), awaited(under)));
+            }
+            case Resuming _ ->
+                    waiting <= start.toNanos()
+                            ? Optional.empty()
+                            : Optional.of(
+                                    "%s; the run did not come back within %d s: %s"
+                                            .formatted(cause, start.toSeconds(), notBack(under)));
+        };
     }
 
-    private String awaited(RecoveryAttempt under) {
+    /** Ranks that are not open and why; where links alone broke all are, and who waits is named. */
+    private String notBack(RecoveryPhase under) {
+        String missing = ranks.missing();
+        return missing.isEmpty() ? awaited(under) : missing;
+    }
+
+    private String awaited(RecoveryPhase under) {
         if (links.areDown()) {
             return "another media driver";
         }

@@ -41,12 +41,6 @@ public final class RunCoordinator {
     private final Deadlines deadlines;
     private final Roster roster;
 
-    /** A run that has no nodes yet; the clock of the world is that of {@code now}. */
-    public RunCoordinator(RunPlan plan, RecoveryPolicy policy, long now) {
-        this(plan, policy, 1, 0, now);
-        begins();
-    }
-
     /**
      * A run as its supervisor comes to it.
      *
@@ -87,11 +81,6 @@ public final class RunCoordinator {
      * @param plan which must be the plan that the run began with
      * @throws IllegalArgumentException if it is not, or the run is over
      */
-    public static RunCoordinator resumeFrom(
-            JournalledRun run, RunPlan plan, RecoveryPolicy policy, long now) {
-        return resumeFrom(run, plan, policy, 0, now);
-    }
-
     private static RunCoordinator resumeFrom(
             JournalledRun run, RunPlan plan, RecoveryPolicy policy, long worldClockMs, long now) {
         var began = run.began();
@@ -172,7 +161,7 @@ public final class RunCoordinator {
     /** Proof that a rank lives nowhere; of use to a supervisor that took the run up. */
     public List<Effect> onNowhere(int rank, long now) {
         if (course.is(Phase.RECOVERING)) {
-            course.follow(causes.onNowhere(rank, now), now);
+            course.follow(recovery.onNowhere(rank, now), now);
         }
         return out.drain();
     }

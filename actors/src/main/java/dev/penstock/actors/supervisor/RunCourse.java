@@ -89,11 +89,11 @@ final class RunCourse {
 
     /** What comes of an event of the run. */
     void follow(NextAction turn, long now) {
-        if (phase == Phase.PLACING && recovery.underWay().isPresent()) {
+        if (phase == Phase.PLACING && recovery.isUnderWay()) {
             phase = Phase.RECOVERING;
         }
         if (phase == Phase.RUNNING || phase == Phase.RECOVERING) {
-            phase = recovery.underWay().isPresent() ? Phase.RECOVERING : Phase.RUNNING;
+            phase = recovery.isUnderWay() ? Phase.RECOVERING : Phase.RUNNING;
         }
         switch (turn) {
             case NextAction.GoOn _ -> {}

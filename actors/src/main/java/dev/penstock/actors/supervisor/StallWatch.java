@@ -122,7 +122,7 @@ final class StallWatch {
             RankActivity activity = row.activity();
             if (activity != null) {
                 text.append(
-                        "%n  rank %d: %s, since %.1f s; order: %s"
+                        "%n  rank %d: %s, for %.1f s now; order: %s"
                                 .formatted(
                                         row.rank(),
                                         activity.text(),

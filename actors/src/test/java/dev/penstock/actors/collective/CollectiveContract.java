@@ -346,7 +346,8 @@ public abstract class CollectiveContract {
                                         }))
                 .isInstanceOf(DataPlaneException.class)
                 .hasMessageMatching(
-                        "rank 3: pass 0 of ranks \\[2, 3, 4] waits for rank 2 since 0\\.\\d s");
+                        "rank 3 gave up after 0\\.\\d s: "
+                                + "pass 0 of ranks \\[2, 3, 4] waits for rank 2");
     }
 
     @Test
@@ -438,7 +439,8 @@ public abstract class CollectiveContract {
                                         }))
                 .isInstanceOf(DataPlaneException.class)
                 .hasMessageMatching(
-                        "rank 2: all-reduce 0 of ranks \\[2, 3] waits for rank 3 since 0\\.\\d s");
+                        "rank 2 gave up after 0\\.\\d s: "
+                                + "all-reduce 0 of ranks \\[2, 3] waits for rank 3");
         assertThat(waits.told).isEqualTo("all-reduce 0 of ranks [2, 3] waits for rank 3");
     }
 

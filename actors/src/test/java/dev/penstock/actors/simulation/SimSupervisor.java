@@ -3,6 +3,7 @@ package dev.penstock.actors.simulation;
 import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.node.TestNodes;
 import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
@@ -52,9 +53,7 @@ final class SimSupervisor {
         this.simulation = simulation;
         this.world = simulation.world;
         this.coordinator = coordinator;
-        this.process =
-                new SimProcess(
-                        world, new NodeInfo("supervisor", pid, Optional.empty()), Optional.empty());
+        this.process = new SimProcess(world, TestNodes.ofAny("supervisor", pid), Optional.empty());
         tick();
     }
 

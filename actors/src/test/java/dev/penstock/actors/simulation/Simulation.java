@@ -8,6 +8,7 @@ import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.actors.mirror.MirrorRegistry;
 import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.node.TestNodes;
 import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.rank.RankResources;
@@ -15,7 +16,7 @@ import dev.penstock.actors.spi.DeviceFailureListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.supervisor.Effect;
-import dev.penstock.actors.supervisor.RunCoordinator;
+import dev.penstock.actors.supervisor.TestCoordinators;
 import dev.penstock.cuda.kernels.ReferenceDevice;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -57,7 +58,7 @@ final class Simulation {
         this.checks = new RunChecks(this, truth);
         this.supervisor =
                 new SimSupervisor(
-                        this, 1, new RunCoordinator(plan, scenario.policy(), world.now()));
+                        this, 1, TestCoordinators.begin(plan, scenario.policy(), world.now()));
         for (int rank = 0; rank < plan.ranks(); rank++) {
             start(Optional.of(rank));
         }
@@ -162,7 +163,7 @@ final class Simulation {
                 new SimSupervisor(
                         this,
                         pids++,
-                        RunCoordinator.resumeFrom(run, plan, scenario.policy(), world.now()));
+                        TestCoordinators.takeUp(run, plan, scenario.policy(), world.now()));
         supervisor.introduceAll();
         if (wire.isDown()) {
             driverDied();
@@ -210,8 +211,10 @@ final class Simulation {
 
     void start(Optional<Integer> rank) {
         int pid = pids++;
-        String name = rank.map(r -> "node-" + r).orElse("spare");
-        var process = new SimProcess(world, new NodeInfo(name, pid, rank, rank.isEmpty()), rank);
+        NodeInfo node =
+                rank.map(own -> TestNodes.of("node-" + own, pid, own))
+                        .orElseGet(() -> TestNodes.spare("spare", pid));
+        var process = new SimProcess(world, node, rank);
         processes.add(process);
         mirrors.put(process, new MirrorRegistry());
         process.after(world.between(0, 300 * World.MILLISECOND), () -> supervisor.introduceAll());

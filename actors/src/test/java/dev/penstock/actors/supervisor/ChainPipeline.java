@@ -12,7 +12,7 @@ import dev.penstock.actors.dataplane.aeron.AeronSettings;
 import dev.penstock.actors.dataplane.aeron.DriverSettings;
 import dev.penstock.actors.dataplane.aeron.EmbeddedDriver;
 import dev.penstock.actors.node.NodeActor;
-import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.node.TestNodes;
 import dev.penstock.actors.rank.RankResources;
 import dev.penstock.actors.spi.CheckpointStore;
 import dev.penstock.actors.spi.NamedTensor;
@@ -37,7 +37,6 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
@@ -151,9 +150,7 @@ final class ChainPipeline implements RunListener, CheckpointStore {
                     Behaviors.setup(
                             context -> {
                                 context.spawn(
-                                        NodeActor.create(
-                                                new NodeInfo("test", 1, Optional.empty()),
-                                                resources),
+                                        NodeActor.create(TestNodes.ofAny("test", 1), resources),
                                         "node");
                                 return PipelineSupervisor.create(plan, this, this, outcome);
                             });

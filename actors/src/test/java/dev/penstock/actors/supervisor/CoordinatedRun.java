@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.node.TestNodes;
 import dev.penstock.actors.rank.RankActivity;
 import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankCommand;
@@ -63,7 +64,7 @@ final class CoordinatedRun implements RunListener {
         this.ranks = ranks;
         this.policy = policy;
         this.plan = plan();
-        this.coordinator = new RunCoordinator(plan, policy, now);
+        this.coordinator = TestCoordinators.begin(plan, policy, now);
     }
 
     private RunPlan plan() {
@@ -83,14 +84,14 @@ final class CoordinatedRun implements RunListener {
                         Duration.ofMinutes(1),
                         Duration.ofSeconds(10));
         plan = plan();
-        coordinator = new RunCoordinator(plan, policy, now);
+        coordinator = TestCoordinators.begin(plan, policy, now);
         return this;
     }
 
     CoordinatedRun saveEvery(int every) {
         steps = new RunSteps(0, 4, 0, 0, 0, every);
         plan = plan();
-        coordinator = new RunCoordinator(plan, policy, now);
+        coordinator = TestCoordinators.begin(plan, policy, now);
         return this;
     }
 
@@ -145,7 +146,7 @@ final class CoordinatedRun implements RunListener {
     CoordinatedRun joins(int rank) {
         long pid = nextPid++;
         pids.put(rank, pid);
-        take(coordinator.onNode(new NodeInfo("n" + pid, pid, Optional.of(rank)), now));
+        take(coordinator.onNode(TestNodes.of("n" + pid, pid, rank), now));
         return hosted(rank);
     }
 
@@ -153,8 +154,7 @@ final class CoordinatedRun implements RunListener {
     CoordinatedRun announces(int rank, PeerAddress address) {
         long pid = nextPid++;
         pids.put(rank, pid);
-        var node = new NodeInfo("n" + pid, pid, Optional.of(rank), false, Optional.of(address));
-        return take(coordinator.onNode(node, now));
+        return take(coordinator.onNode(TestNodes.of("n" + pid, pid, rank, address), now));
     }
 
     CoordinatedRun hosted(int rank) {

@@ -6,7 +6,7 @@ import akka.actor.typed.receptionist.Receptionist;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.journal.RunJournal;
 import dev.penstock.actors.node.NodeActor;
-import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.node.TestNodes;
 import dev.penstock.actors.spi.ProcessSupply;
 import java.util.List;
 import java.util.Optional;
@@ -51,8 +51,7 @@ class LastWordsTest {
     }
 
     private static NodeActor.Introduction introduction(long pid, ActorRef<NodeActor.Command> node) {
-        return new NodeActor.Introduction(
-                new NodeInfo("stage process 0", pid, Optional.of(0)), node, List.of());
+        return new NodeActor.Introduction(TestNodes.of("stage process 0", pid, 0), node, List.of());
     }
 
     private static final class Processes implements ProcessSupply {

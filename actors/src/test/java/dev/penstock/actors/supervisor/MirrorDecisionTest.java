@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.node.TestNodes;
 import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
@@ -28,7 +29,8 @@ class MirrorDecisionTest {
     private static final int RANKS = 4;
 
     private final RunPlan plan = plan();
-    private final RunCoordinator coordinator = new RunCoordinator(plan, RecoveryPolicy.DEFAULT, 0);
+    private final RunCoordinator coordinator =
+            TestCoordinators.begin(plan, RecoveryPolicy.DEFAULT, 0);
     private final List<Effect> effects = new ArrayList<>();
     private long now;
     private boolean holdersHaveRoom = true;
@@ -183,20 +185,45 @@ class MirrorDecisionTest {
         new TreeMap<>(answers)
                 .forEach(
                         (rank, state) ->
-                                effects.addAll(
-                                        coordinator.onRankEvent(
-                                                new RankEvent.Prepared(
-                                                        rank,
-                                                        2,
-                                                        state,
-                                                        List.of(state((rank + 3) % RANKS, 1, -1))),
-                                                ++now)));
+                                says(
+                                        new RankEvent.Prepared(
+                                                rank,
+                                                2,
+                                                state,
+                                                List.of(state((rank + 3) % RANKS, 1, -1)))));
 
         assertThat(resumes()).isEmpty();
         take(coordinator.onRoom(Map.of(1, node(3)), true, ++now));
         assertThat(resumes()).as("another question's answer").isEmpty();
         take(coordinator.onRoom(Map.of(1, node(2)), true, ++now));
         assertThat(resumes()).hasSize(3);
+    }
+
+    @Test
+    void aDeathWhileRoomIsAskedForMakesTheAnswerWorthless() {
+        passDone(1);
+        stepDone(1);
+        kill(1);
+        var ofOne = List.of(state(1, 1, -1));
+        says(new RankEvent.Prepared(0, 2, state(0, 1, -1), List.of()));
+        says(new RankEvent.Prepared(2, 2, state(2, 1, -1), ofOne));
+        says(new RankEvent.Prepared(3, 2, state(3, 1, -1), ofOne));
+        assertThat(effects).contains(new Effect.AskRoom(Map.of(1, node(2))));
+
+        kill(2);
+        says(new RankEvent.Prepared(0, 3, state(0, 1, -1), List.of(state(2, 1, -1))));
+        take(coordinator.onRoom(Map.of(1, node(2)), true, ++now));
+        says(new RankEvent.Prepared(3, 3, state(3, 1, -1), ofOne));
+
+        var both = Map.of(1, node(3), 2, node(0));
+        assertThat(effects).containsOnlyOnce(new Effect.AskRoom(both));
+        assertThat(resumes()).isEmpty();
+        take(coordinator.onRoom(both, true, ++now));
+        assertThat(resumes()).hasSize(2);
+        assertThat(births().subList(RANKS, births().size()))
+                .extracting(RankAssignment::start)
+                .containsExactly(
+                        new StateSource.FromMirror(3, 1), new StateSource.FromMirror(0, 1));
     }
 
     @Test
@@ -251,6 +278,11 @@ class MirrorDecisionTest {
         }
     }
 
+    /** For a test that answers questions itself. */
+    private void says(RankEvent event) {
+        effects.addAll(coordinator.onRankEvent(event, ++now));
+    }
+
     private void kill(int rank) {
         take(coordinator.onProcessDied(100 + rank, Optional.of(rank), "killed", ++now));
     }
@@ -288,7 +320,7 @@ class MirrorDecisionTest {
     }
 
     private static NodeInfo node(int rank) {
-        return new NodeInfo("node " + rank, 100 + rank, Optional.of(rank));
+        return TestNodes.of("node " + rank, 100 + rank, rank);
     }
 
     private void take(List<Effect> more) {

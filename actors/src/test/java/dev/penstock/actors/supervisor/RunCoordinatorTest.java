@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.journal.JournalRecord;
-import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.node.TestNodes;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.StateSource;
 import dev.penstock.actors.spi.RecoveryReport;
@@ -59,7 +59,7 @@ class RunCoordinatorTest {
         run.open().step().dies(2);
         assertThat(run.started()).containsExactly(Optional.of(2));
 
-        run.take(run.coordinator.onNode(new NodeInfo("new", 99, Optional.of(2)), run.now));
+        run.take(run.coordinator.onNode(TestNodes.of("new", 99, 2), run.now));
         assertThat(run.births()).as("nobody resumes yet").hasSize(4);
         run.prepared(0, 1, 3);
 
@@ -279,7 +279,7 @@ class RunCoordinatorTest {
     @Test
     void aSpareTakesThePlaceAndIsReplaced() {
         run.open().step();
-        run.take(run.coordinator.onNode(new NodeInfo("spare", 99, Optional.empty(), true), 0));
+        run.take(run.coordinator.onNode(TestNodes.spare("spare", 99), 0));
         run.dies(1).prepared(0, 2, 3);
         assertThat(run.started()).isEmpty();
 
@@ -400,8 +400,40 @@ class RunCoordinatorTest {
 
         assertThat(run.stalls())
                 .singleElement(InstanceOfAssertFactories.STRING)
-                .contains("recovering in epoch 2: waits for rank 1 (node")
+                .contains("recovering in epoch 2: has waited for rank 1 (node", ") for 6.0 s")
                 .doesNotContain("rank 0", "rank 2", "rank 3");
+    }
+
+    @Test
+    void aRecoveryInWhichARankDoesNotPrepareEndsTheRun() {
+        run.withLongLeases().open().step().linkLost(1).prepared(0, 2, 3);
+        run.now += Duration.ofHours(1).toNanos();
+        run.lease(0, 2).lease(1, 2).lease(2, 2).lease(3, 2);
+        run.take(run.coordinator.onTick(run.now)).stopped(0, 1, 2, 3);
+
+        assertThat(run.outcome())
+                .isInstanceOfSatisfying(
+                        RunOutcome.Failed.class,
+                        failed ->
+                                assertThat(failed.reason())
+                                        .contains("waits for more than", "rank 1 (node")
+                                        .doesNotContain("rank 0", "rank 2", "rank 3"));
+    }
+
+    @Test
+    void aRecoveryInWhichARankDoesNotComeBackEndsTheRun() {
+        run.withLongLeases().open().step().linkLost(1).prepared(0, 1, 2, 3).resumed(0, 1, 3);
+        run.now += Duration.ofHours(1).toNanos();
+        run.lease(0, 2).lease(1, 2).lease(2, 2).lease(3, 2);
+        run.take(run.coordinator.onTick(run.now)).stopped(0, 1, 2, 3);
+
+        assertThat(run.outcome())
+                .isInstanceOfSatisfying(
+                        RunOutcome.Failed.class,
+                        failed ->
+                                assertThat(failed.reason())
+                                        .contains("did not come back within 60 s: rank 2 (node")
+                                        .doesNotContain("rank 0", "rank 1", "rank 3"));
     }
 
     @Test

@@ -8,6 +8,7 @@ import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.node.TestNodes;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.rank.StateSource;
@@ -155,7 +156,7 @@ class TakenUpRunTest implements RunListener {
 
     private RunCoordinator takeUp(JournalRecord... journal) {
         JournalledRun run = JournalledRun.of(List.of(journal)).orElseThrow();
-        return RunCoordinator.resumeFrom(run, plan, RecoveryPolicy.DEFAULT, 0);
+        return TestCoordinators.takeUp(run, plan, RecoveryPolicy.DEFAULT, 0);
     }
 
     private JournalRecord began() {
@@ -173,7 +174,7 @@ class TakenUpRunTest implements RunListener {
     }
 
     private static NodeInfo node(int rank) {
-        return new NodeInfo("n" + rank, 100 + rank, Optional.of(rank));
+        return TestNodes.of("n" + rank, 100 + rank, rank);
     }
 
     private void take(List<Effect> some) {

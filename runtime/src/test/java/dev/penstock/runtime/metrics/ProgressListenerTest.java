@@ -127,13 +127,13 @@ class ProgressListenerTest {
     void troubleIsToldAtOnce() {
         try (ProgressListener progress = lines(10)) {
             progress.onCheckpointFailed(5, "No space left on device");
-            progress.onStall("rank 1 waits for 1RECV_F0 since 5 s");
+            progress.onStall("rank 1 has waited for 1RECV_F0 for 5 s");
         }
 
         assertThat(told())
                 .containsExactly(
                         "step 5: the checkpoint failed: No space left on device",
-                        "rank 1 waits for 1RECV_F0 since 5 s");
+                        "rank 1 has waited for 1RECV_F0 for 5 s");
     }
 
     @Test

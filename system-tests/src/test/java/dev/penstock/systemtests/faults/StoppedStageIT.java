@@ -52,7 +52,7 @@ class StoppedStageIT {
             ProcessHandle sleeper = run.ofRank(1);
             ForkedTraining.signal("STOP", sleeper);
             await().atMost(Duration.ofSeconds(40)) // 4 s until the links break, and then 5 s
-                    .until(() -> run.output().contains("waits for rank 1 (node"));
+                    .until(() -> run.output().contains("has waited for rank 1 (node"));
             ForkedTraining.signal("CONT", sleeper);
             run.awaitSteps(Trained.lossBits(training.directory()).size() + 5);
             run.signal("INT");

@@ -9,7 +9,6 @@ import static org.awaitility.Awaitility.await;
 import dev.penstock.actors.dataplane.FrameFaults;
 import dev.penstock.actors.dataplane.FrameFaults.Fate;
 import dev.penstock.actors.dataplane.FrameRefusal;
-import dev.penstock.actors.dataplane.SeededFrameFaults;
 import dev.penstock.actors.dataplane.Transport;
 import java.util.Map;
 import javax.crypto.spec.SecretKeySpec;
@@ -75,7 +74,7 @@ class FrameFaultsTest {
     void harmedFramesAreMadeGood(
             String way, double drop, double duplicate, double corrupt, double delay) {
         long seed = 7;
-        var faults = new SeededFrameFaults(seed, drop, duplicate, corrupt, delay, 300_000);
+        var faults = new RandomFrameFaults(seed, drop, duplicate, corrupt, delay, 300_000);
         LOG.warn("{} {}", way, faults);
         try (TwoRanks ranks =
                 new TwoRanks(
@@ -134,7 +133,7 @@ class FrameFaultsTest {
 
     @Test
     void aSeedRepeatsWhatItDid() {
-        var faults = new SeededFrameFaults(5, 0.1, 0.1, 0.1, 0.1, 1000);
+        var faults = new RandomFrameFaults(5, 0.1, 0.1, 0.1, 0.1, 1000);
         int dropped = 0;
         for (int frame = 0; frame < 100_000; frame++) {
             Fate fate = faults.of(forward(frame), frame);
@@ -142,7 +141,7 @@ class FrameFaultsTest {
             dropped += fate.equals(Fate.DROP) ? 1 : 0;
         }
         assertThat(dropped).isBetween(9_700, 10_300);
-        assertThatThrownBy(() -> new SeededFrameFaults(5, 0.5, 0.6, 0, 0, 0))
+        assertThatThrownBy(() -> new RandomFrameFaults(5, 0.5, 0.6, 0, 0, 0))
                 .hasMessageContaining("together at most 1");
     }
 }

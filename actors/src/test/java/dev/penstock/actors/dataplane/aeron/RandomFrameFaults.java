@@ -1,4 +1,8 @@
-package dev.penstock.actors.dataplane;
+package dev.penstock.actors.dataplane.aeron;
+
+import dev.penstock.actors.dataplane.ChannelKey;
+import dev.penstock.actors.dataplane.FrameFaults;
+import dev.penstock.actors.dataplane.FrameKey;
 
 /**
  * Harms a share of the frames. What becomes of a frame depends on the seed, the channel and the
@@ -11,10 +15,10 @@ package dev.penstock.actors.dataplane;
  * @param delay share that arrives late
  * @param delayNanos how late
  */
-public record SeededFrameFaults(
+record RandomFrameFaults(
         long seed, double drop, double duplicate, double corrupt, double delay, long delayNanos)
         implements FrameFaults {
-    public SeededFrameFaults {
+    RandomFrameFaults {
         double sum = drop + duplicate + corrupt + delay;
         if (Math.min(Math.min(drop, duplicate), Math.min(corrupt, delay)) < 0 || sum > 1) {
             throw new IllegalArgumentException(

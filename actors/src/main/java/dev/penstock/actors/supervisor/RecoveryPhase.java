@@ -1,0 +1,178 @@
+package dev.penstock.actors.supervisor;
+
+import dev.penstock.actors.mirror.MirrorLayout;
+import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.rank.RankEvent;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.SortedMap;
+import java.util.TreeMap;
+
+/**
+ * Where a recovery stands in an epoch.
+ *
+ * <pre>
+ *   Preparing --decided from where--> Resuming --all ranks back--> no recovery
+ *       ^                                |
+ *       '------------ next epoch --------'
+ * </pre>
+ *
+ * Whoever writes one answers with the next; what is done about it goes into the {@link Outbox}.
+ */
+sealed interface RecoveryPhase {
+    RecoveryAttempt attempt();
+
+    /** Since when answers are awaited; while the run parks or has no room, there is no hurry. */
+    long sinceNanos();
+
+    /** The same phase of an attempt about which more is known. */
+    RecoveryPhase with(RecoveryAttempt attempt);
+
+    /** The same phase, in which answers are awaited only from now on. */
+    RecoveryPhase since(long now);
+
+    /** Whether a rank did what it was asked last: to prepare, or to come back. */
+    boolean hasAnswered(int rank);
+
+    /**
+     * The living ranks stop and say what they hold; nothing is decided yet. Whether mirrors'
+     * holders have room is a question of this phase, not a phase of its own: while it is asked,
+     * answers, deaths and nodes still come, and may settle the matter.
+     *
+     * @param prepared answers, by rank
+     * @param askedFor ranks that a process was asked for
+     */
+    record Preparing(
+            RecoveryAttempt attempt,
+            long sinceNanos,
+            SortedMap<Integer, RankEvent.Prepared> prepared,
+            RankSet askedFor,
+            HoldersRoom room)
+            implements RecoveryPhase {
+        public Preparing {
+            prepared = Collections.unmodifiableSortedMap(new TreeMap<>(prepared));
+        }
+
+        /** An epoch begins: nothing was answered or decided in it. */
+        static Preparing begin(RecoveryAttempt attempt, long now) {
+            return new Preparing(attempt, now, new TreeMap<>(), RankSet.NONE, HoldersRoom.UNASKED);
+        }
+
+        @Override
+        public Preparing with(RecoveryAttempt known) {
+            return new Preparing(known, sinceNanos, prepared, askedFor, room);
+        }
+
+        @Override
+        public Preparing since(long now) {
+            return new Preparing(attempt, now, prepared, askedFor, room);
+        }
+
+        /** A rank answered. */
+        Preparing answered(RankEvent.Prepared answer) {
+            SortedMap<Integer, RankEvent.Prepared> more = new TreeMap<>(prepared);
+            more.put(answer.rank(), answer);
+            return new Preparing(attempt, sinceNanos, more, askedFor, room);
+        }
+
+        /** A rank is left behind; what it holds, mirrors too, is out of reach. */
+        Preparing excluding(int rank) {
+            SortedMap<Integer, RankEvent.Prepared> fewer = new TreeMap<>(prepared);
+            fewer.remove(rank);
+            return new Preparing(attempt.died(rank), sinceNanos, fewer, askedFor, room);
+        }
+
+        /** A process was asked for. */
+        Preparing asksProcessFor(int rank) {
+            return new Preparing(attempt, sinceNanos, prepared, askedFor.with(rank), room);
+        }
+
+        /** What is known of the holders' room. */
+        Preparing with(HoldersRoom known) {
+            return new Preparing(attempt, sinceNanos, prepared, askedFor, known);
+        }
+
+        /** It is decided from where the run restarts. */
+        Resuming resume(
+                RecoveryAttempt known, RestartSource source, MirrorLayout mirrors, long now) {
+            return new Resuming(known, now, source, mirrors, RankSet.NONE);
+        }
+
+        @Override
+        public boolean hasAnswered(int rank) {
+            return prepared.containsKey(rank);
+        }
+
+        /** Whether every prepared rank has seen the step, or will when its commit is told again. */
+        boolean allReach(long step) {
+            return prepared.values().stream().allMatch(answer -> answer.state().reaches(step));
+        }
+
+        /** Whether this rank is prepared and holds a mirror of the other that reaches the step. */
+        boolean holds(int holder, int rank, long step) {
+            RankEvent.Prepared answer = prepared.get(holder);
+            return answer != null && holds(answer, rank, step);
+        }
+
+        /**
+         * By missing rank, the first prepared one that holds a mirror of it which reaches the step;
+         * empty if there is not one of each.
+         */
+        Optional<Map<Integer, Integer>> holders(List<Integer> missing, long step) {
+            Map<Integer, Integer> holders = new TreeMap<>();
+            for (int rank : missing) {
+                prepared.values().stream()
+                        .filter(answer -> holds(answer, rank, step))
+                        .findFirst()
+                        .ifPresent(answer -> holders.put(rank, answer.rank()));
+            }
+            return holders.size() == missing.size() ? Optional.of(holders) : Optional.empty();
+        }
+
+        private static boolean holds(RankEvent.Prepared answer, int rank, long step) {
+            return answer.mirrors().stream()
+                    .anyMatch(mirror -> mirror.rank() == rank && mirror.reaches(step));
+        }
+
+        /** Nodes have said whether they have room. */
+        Preparing onRoom(Map<Integer, NodeInfo> asked, boolean granted) {
+            return with(room.answered(asked, granted));
+        }
+    }
+
+    /**
+     * It is decided from where all go on; ranks come back.
+     *
+     * @param mirrors who holds whose mirror from now on
+     * @param back ranks that are open again
+     */
+    record Resuming(
+            RecoveryAttempt attempt,
+            long sinceNanos,
+            RestartSource source,
+            MirrorLayout mirrors,
+            RankSet back)
+            implements RecoveryPhase {
+        @Override
+        public Resuming with(RecoveryAttempt known) {
+            return new Resuming(known, sinceNanos, source, mirrors, back);
+        }
+
+        @Override
+        public Resuming since(long now) {
+            return new Resuming(attempt, now, source, mirrors, back);
+        }
+
+        /** A rank is open again. */
+        Resuming cameBack(int rank) {
+            return new Resuming(attempt, sinceNanos, source, mirrors, back.with(rank));
+        }
+
+        @Override
+        public boolean hasAnswered(int rank) {
+            return back.contains(rank);
+        }
+    }
+}

@@ -1,0 +1,53 @@
+package dev.penstock.actors.supervisor;
+
+import dev.penstock.actors.rank.StateSource;
+import dev.penstock.actors.spi.RecoveryReport.Restart;
+import java.util.Map;
+import java.util.Objects;
+
+/** What the ranks of a run restart from in an epoch. */
+sealed interface RestartSource {
+    /** Nobody is missing: all hold the same step in memory. */
+    record Memory() implements RestartSource {}
+
+    /**
+     * The living hold the step in memory, and mirrors of the missing ones.
+     *
+     * @param holders which rank has the mirror, by the rank that is missing
+     */
+    record Mirrors(long step, Map<Integer, Integer> holders) implements RestartSource {
+        public Mirrors {
+            holders = Map.copyOf(holders);
+        }
+    }
+
+    /** All go back. */
+    record Checkpoint(StateSource start) implements RestartSource {}
+
+    /** Where a rank that lives takes its state from. */
+    default StateSource ofLiving() {
+        return switch (this) {
+            case Memory _, Mirrors _ -> new StateSource.Kept();
+            case Checkpoint(StateSource start) -> start;
+        };
+    }
+
+    /** Where a rank that is hosted anew takes its state from. */
+    default StateSource ofMissing(int rank) {
+        return switch (this) {
+            case Memory _ -> throw new IllegalStateException("rank " + rank + " is not missing");
+            case Mirrors(long step, var holders) ->
+                    new StateSource.FromMirror(Objects.requireNonNull(holders.get(rank)), step);
+            case Checkpoint(StateSource start) -> start;
+        };
+    }
+
+    /** As it is reported. */
+    default Restart reported() {
+        return switch (this) {
+            case Memory _ -> Restart.MEMORY;
+            case Mirrors _ -> Restart.MIRROR;
+            case Checkpoint _ -> Restart.CHECKPOINT;
+        };
+    }
+}

@@ -1,0 +1,21 @@
+package dev.penstock.actors.supervisor;
+
+import dev.penstock.actors.fault.RecoveryPolicy;
+import dev.penstock.actors.journal.JournalledRun;
+import dev.penstock.actors.spi.RunPlan;
+
+/** Coordinators on a clock that is the world's as well. */
+public final class TestCoordinators {
+    private TestCoordinators() {}
+
+    /** A run that nobody has begun, without nodes. */
+    public static RunCoordinator begin(RunPlan plan, RecoveryPolicy policy, long now) {
+        return RunCoordinator.of(RunBeginning.FIRST, plan, policy, 0, now);
+    }
+
+    /** A run whose supervisor is gone. */
+    public static RunCoordinator takeUp(
+            JournalledRun run, RunPlan plan, RecoveryPolicy policy, long now) {
+        return RunCoordinator.of(new RunBeginning.TakenUp(run), plan, policy, 0, now);
+    }
+}
