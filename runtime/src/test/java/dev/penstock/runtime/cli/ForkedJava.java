@@ -1,23 +1,35 @@
 package dev.penstock.runtime.cli;
 
+import static java.nio.file.StandardOpenOption.CREATE;
+import static java.nio.file.StandardOpenOption.WRITE;
+
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.Stream;
 
 /**
  * Commands that start the program in a Java machine of its own, with the flags of this one: what
  * the build packaged if it says so ({@code penstock.packaged}, a module's target directory), as the
- * launcher does, with the cache of classes that those flags name and the first use makes; otherwise
- * this class path.
+ * launcher does, with the archive of classes that those flags name and the first use in a build
+ * makes; otherwise this class path.
+ *
+ * <p>The archive is an older kind than the launcher's: it has the classes of lambdas as well, of
+ * which a process that lives for seconds makes thousands, and no profile that has hot methods
+ * compiled early.
  */
 public final class ForkedJava {
     private static final String PACKAGED = System.getProperty("penstock.packaged", "");
-    private static final String CACHE = "-XX:AOTCache";
+    private static final String JAR = "penstock-runtime.jar";
+    private static final String CACHE = "-XX:SharedArchiveFile=";
     private static final AtomicBoolean REHEARSED = new AtomicBoolean();
     private static final int REHEARSAL_MINUTES = 4;
 
@@ -55,20 +67,50 @@ public final class ForkedJava {
     private static String classPath() {
         return PACKAGED.isEmpty()
                 ? System.getProperty("java.class.path")
-                : PACKAGED + "/penstock-runtime.jar:" + PACKAGED + "/lib/*";
+                : PACKAGED + "/" + JAR + ":" + PACKAGED + "/lib/*";
     }
 
-    /** Without the cache, or with half of one, all is the same but slower. */
+    /**
+     * Makes the archive unless this build's is there: test machines that run side by side share it,
+     * and one makes it while the others wait. Without it, or with half of one, all is the same but
+     * slower.
+     */
     private static synchronized void rehearseOnce() throws IOException {
         if (PACKAGED.isEmpty() || REHEARSED.getAndSet(true)) {
             return;
         }
+        Path cache = Path.of(PACKAGED, "tests.jsa");
+        Path lock = Path.of(PACKAGED, "tests.jsa.lock");
+        try (FileChannel file = FileChannel.open(lock, CREATE, WRITE);
+                FileLock _ = file.lock()) {
+            if (!isOfThisBuild(cache)) {
+                rehearse(cache);
+            }
+        }
+    }
+
+    private static boolean isOfThisBuild(Path cache) throws IOException {
+        if (!Files.exists(cache)) {
+            return false;
+        }
+        FileTime made = Files.getLastModifiedTime(cache);
+        try (Stream<Path> lib = Files.list(Path.of(PACKAGED, "lib"))) {
+            Stream<Path> jars = Stream.concat(Stream.of(Path.of(PACKAGED, JAR)), lib);
+            for (Path jar : jars.toList()) {
+                if (Files.getLastModifiedTime(jar).compareTo(made) > 0) {
+                    return false;
+                }
+            }
+        }
+        return true;
+    }
+
+    private static void rehearse(Path cache) throws IOException {
         List<String> command = java();
         command.removeIf(argument -> argument.startsWith(CACHE));
-        Path cache = Path.of(PACKAGED, "tests.aot");
         Files.deleteIfExists(cache);
         Path folder = Files.createTempDirectory(Path.of(PACKAGED), "rehearsal-");
-        command.addAll(List.of(CACHE + "Output=" + cache, "-cp", classPath()));
+        command.addAll(List.of("-XX:ArchiveClassesAtExit=" + cache, "-cp", classPath()));
         command.addAll(List.of(Rehearsal.class.getName(), folder.toString()));
         Process rehearsal =
                 new ProcessBuilder(command)

@@ -11,6 +11,7 @@ import java.util.List;
 
 /** What a training run left behind. */
 public record Trained(Path directory, int exitCode, String out, String err) {
+    private static final String STEP = "{\"type\":\"step\",";
 
     /** Losses of all steps, in order. */
     public List<Double> losses() {
@@ -39,6 +40,11 @@ public record Trained(Path directory, int exitCode, String out, String err) {
         return lines(directory, "step").stream()
                 .map(line -> line.get("step").asLong() + " " + line.get("lossBits").asText())
                 .toList();
+    }
+
+    /** How many steps the run in this directory has committed so far. */
+    public static int steps(Path directory) {
+        return text(directory).lines().filter(line -> line.startsWith(STEP)).mapToInt(_ -> 1).sum();
     }
 
     /** Step and exact loss of every evaluation. */
@@ -87,21 +93,30 @@ public record Trained(Path directory, int exitCode, String out, String err) {
 
     /** The whole lines of a type; one that is still being written is left out. */
     private static List<JsonNode> lines(Path directory, String type) {
-        Path metrics = directory.resolve("metrics.jsonl");
-        if (!Files.exists(metrics)) {
-            return List.of();
-        }
         try {
-            String text = Files.readString(metrics);
             ObjectMapper json = new ObjectMapper();
             List<JsonNode> found = new ArrayList<>();
-            for (String line : text.substring(0, text.lastIndexOf('\n') + 1).lines().toList()) {
+            for (String line : text(directory).lines().toList()) {
                 JsonNode node = json.readTree(line);
                 if (node.get("type").asText().equals(type)) {
                     found.add(node);
                 }
             }
             return found;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** The metrics so far, up to the last whole line. */
+    private static String text(Path directory) {
+        Path metrics = directory.resolve("metrics.jsonl");
+        if (!Files.exists(metrics)) {
+            return "";
+        }
+        try {
+            String text = Files.readString(metrics);
+            return text.substring(0, text.lastIndexOf('\n') + 1);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

@@ -30,6 +30,14 @@ public final class Training {
         write(configuration, text);
     }
 
+    private Training(Training other) {
+        configuration = other.configuration;
+        directory = other.directory;
+        weights = other.weights;
+        settings.addAll(other.settings);
+        options.addAll(other.options);
+    }
+
     /**
      * The golden run in one stage, without clipping: prepared tokens, weights from a file, a
      * constant learning rate.
@@ -52,6 +60,7 @@ public final class Training {
                         device { threads = 1, reduction-block = 8 }
                         checkpoint.every = 0
                         data-plane.term-length = 1 MiB
+                        report { dashboard = false, sample = false }
                         """
                                 .formatted(tied, golden("tokens.safetensors")))
                 .init(golden(variant + ".init.safetensors"));
@@ -73,6 +82,7 @@ public final class Training {
                 evaluation { every = 3, batches = 2 }
                 checkpoint { every = 4, retain = 3 }
                 data-plane.term-length = 1 MiB
+                report { dashboard = false, sample = false }
                 """);
     }
 
@@ -95,6 +105,11 @@ public final class Training {
         } catch (URISyntaxException e) {
             throw new IllegalStateException(e);
         }
+    }
+
+    /** The same training, which can be changed without changing this one. */
+    public Training copy() {
+        return new Training(this);
     }
 
     /** Overrides a key, as {@code --set} does. */

@@ -11,6 +11,7 @@ import dev.penstock.runtime.cli.Cli;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.systemtests.support.CalmRuns;
 import dev.penstock.systemtests.support.ForkedCli;
 import dev.penstock.systemtests.support.ForkedCluster;
 import java.net.InetAddress;
@@ -33,8 +34,7 @@ class ClusterIT {
     /** Two shards on each node, which meet in its memory. */
     @Test
     void aClusterTrainsWithTheBitsOfOneProcess() throws Exception {
-        Trained alone =
-                Training.onText(folder.resolve("alone")).set("parallel.tensor=2").complete();
+        CalmRuns.CalmRun alone = CalmRuns.onText("parallel.tensor=2");
         Path configuration = Training.onText(folder.resolve("text")).configuration();
         try (ForkedCli seed = seed("cluster.cluster-id=bits");
                 ForkedCli first = worker(seed, "cluster.cluster-id=bits");

@@ -7,6 +7,7 @@ import dev.penstock.runtime.cli.Cli;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.systemtests.support.CalmRuns;
 import dev.penstock.systemtests.support.ForkedCli;
 import dev.penstock.systemtests.support.ForkedCluster;
 import java.nio.file.Path;
@@ -38,7 +39,7 @@ class HostsIT {
 
     @Test
     void twoHostsTrainWithTheBitsOfOneProcessInSealedFrames() throws Exception {
-        Trained alone = Training.onText(folder.resolve("alone")).complete();
+        CalmRuns.CalmRun alone = CalmRuns.onText();
         Path configuration = Training.onText(folder.resolve("text")).configuration();
         Path certs = folder.resolve("certs");
         assertThat(Cli.run("certs", "init", certs.toString(), "--nodes", "127.0.0.1").exitCode())

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.penstock.runtime.cli.Cli;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
+import dev.penstock.systemtests.support.CalmRuns;
 import dev.penstock.systemtests.support.ForkedCli;
 import dev.penstock.systemtests.support.ForkedCluster;
 import dev.penstock.systemtests.support.SteadyTraining;
@@ -72,7 +73,7 @@ class NamespacesIT {
 
     @Test
     void twoHostsTrainWithTheBitsOfOneProcess() throws Exception {
-        Trained alone = Training.onText(folder.resolve("alone")).complete();
+        CalmRuns.CalmRun alone = CalmRuns.onText();
         Path configuration = Training.onText(folder.resolve("text")).configuration();
         try (ForkedCli seed = seed();
                 ForkedCli _ = worker(TwoNamespaces.EAST, seed);

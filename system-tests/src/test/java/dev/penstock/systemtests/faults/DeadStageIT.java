@@ -43,10 +43,10 @@ class DeadStageIT {
 
         try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(20)) {
             List<ProcessHandle> family = run.family();
-            Set<Integer> ports = Leftovers.listeningPorts(family);
+            Set<Leftovers.Listening> sockets = Leftovers.listening(family);
             assertThat(family).as("the run, a media driver and two stages").hasSize(4);
             assertThat(Leftovers.sharedMemory(name)).isNotEmpty();
-            assertThat(ports).isNotEmpty();
+            assertThat(sockets).isNotEmpty();
 
             run.ofRank(rank).destroyForcibly();
             Trained ended = run.awaitEnd(LIMIT);
@@ -55,7 +55,7 @@ class DeadStageIT {
             assertThat(ended.out()).contains("rank " + rank, "signal 9").doesNotContain("\tat ");
             await().atMost(LIMIT).until(() -> family.stream().noneMatch(ProcessHandle::isAlive));
             assertThat(Leftovers.sharedMemory(name)).isEmpty();
-            Leftovers.expectFree(ports);
+            Leftovers.expectClosed(sockets);
         }
     }
 

@@ -5,15 +5,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.systemtests.support.CalmRuns;
 import dev.penstock.systemtests.support.ForkedTraining;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -28,18 +27,9 @@ class FourProcessesIT {
     private static final Pattern SENT_AGAIN =
             Pattern.compile("(\\d+) times what had been lost was sent again");
 
-    @TempDir static Path shared;
     @TempDir Path folder;
 
-    private static List<String> losses;
-    private static List<String> validation;
-
-    @BeforeAll
-    static void trainInOneProcess() {
-        Trained one = fourStages(shared).complete();
-        losses = one.lossBits();
-        validation = one.validationBits();
-    }
+    private static final String[] FOUR_STAGES = {"model.layers=4", "pipeline.stages=4"};
 
     @Test
     void overSharedMemory() throws Exception {
@@ -77,20 +67,17 @@ class FourProcessesIT {
         assertThat(sentAgain(ended)).isPositive();
     }
 
-    private static Training fourStages(Path folder) {
-        return Training.onText(folder).set("model.layers=4", "pipeline.stages=4");
-    }
-
     private Training processes() {
-        return fourStages(folder).set("pipeline.processes=per-stage");
+        return Training.onText(folder).set(FOUR_STAGES).set("pipeline.processes=per-stage");
     }
 
     private static Trained expectTheSame(Training training, String... flags) throws Exception {
         try (ForkedTraining run = ForkedTraining.start(training, flags)) {
             Trained ended = run.awaitEnd(LIMIT);
             assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.OK);
-            assertThat(ended.lossBits()).isEqualTo(losses);
-            assertThat(ended.validationBits()).isEqualTo(validation);
+            assertThat(ended.lossBits()).isEqualTo(CalmRuns.onText(FOUR_STAGES).lossBits());
+            assertThat(ended.validationBits())
+                    .isEqualTo(CalmRuns.onText(FOUR_STAGES).validationBits());
             return ended;
         }
     }

@@ -4,9 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
+import dev.penstock.systemtests.support.CalmRuns;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledOnOs;
@@ -41,7 +43,7 @@ class GridFaultsIT {
                 "tensor=2                      | off | op=\"0B1\"           | at=ready"
             })
     void deathsChangeNoBit(String parallel, String mirror, String first, String second) {
-        List<String> bits = training("calm", parallel).complete().lossBits();
+        List<String> bits = calmBits(parallel);
         boolean gathers = parallel.contains("zero.stage=3");
         String pause = gathers ? "{pause-rank=1, for=2 s, step=2, at=gathering}," : "";
 
@@ -72,8 +74,7 @@ class GridFaultsIT {
     @Test
     void stagesOfShardsSurviveTwoDeaths() {
         String parallel = "tensor=2";
-        List<String> bits =
-                training("calm", parallel).set("pipeline.stages=2").complete().lossBits();
+        List<String> bits = calmBits(parallel, "pipeline.stages=2");
 
         Trained ended =
                 training("harmed", parallel)
@@ -112,8 +113,7 @@ class GridFaultsIT {
     void aNanOfOneReplicaIsAppliedByNobody() {
         String parallel = "data=2, zero.stage=2";
         Training training = training("harmed", parallel).set("pipeline.stages=2");
-        List<String> bits =
-                training("calm", parallel).set("pipeline.stages=2").complete().lossBits();
+        List<String> bits = calmBits(parallel, "pipeline.stages=2");
 
         Trained ended =
                 training.set("pipeline.processes=per-stage", "recovery.non-finite=rollback")
@@ -135,9 +135,24 @@ class GridFaultsIT {
 
     /** Few tokens, for most of the time is that of processes that have just begun. */
     private Training training(String name, String parallel) {
-        return Training.onText(folder.resolve(name))
-                .set("run.steps=7", "evaluation.every=0", "checkpoint.every=2")
-                .set("model.context=8")
-                .set("pipeline.stages=1", "parallel={" + parallel + "}");
+        return Training.onText(folder.resolve(name)).set(settings(parallel));
+    }
+
+    private static List<String> calmBits(String parallel, String... more) {
+        return CalmRuns.onText(
+                        Stream.concat(Stream.of(settings(parallel)), Stream.of(more))
+                                .toArray(String[]::new))
+                .lossBits();
+    }
+
+    private static String[] settings(String parallel) {
+        return new String[] {
+            "run.steps=7",
+            "evaluation.every=0",
+            "checkpoint.every=2",
+            "model.context=8",
+            "pipeline.stages=1",
+            "parallel={" + parallel + "}"
+        };
     }
 }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.systemtests.support.CalmRuns;
 import dev.penstock.systemtests.support.ForkedTraining;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -48,7 +49,7 @@ class InjectedFaultsIT {
 
     @Test
     void aDiskThatIsFullLeavesThePreviousCheckpointAndEveryLossBit() {
-        List<String> bits = Training.onText(folder.resolve("calm")).complete().lossBits();
+        List<String> bits = CalmRuns.onText().lossBits();
 
         Trained trained =
                 Training.onText(folder.resolve("harmed"))
@@ -67,7 +68,7 @@ class InjectedFaultsIT {
     @ParameterizedTest
     @ValueSource(strings = {"ipc", "udp"})
     void harmedFramesChangeNoLossBit(String transport) {
-        List<String> bits = Training.onText(folder.resolve("calm")).complete().lossBits();
+        List<String> bits = CalmRuns.onText().lossBits();
 
         Trained trained =
                 Training.onText(folder.resolve("harmed"))
@@ -103,7 +104,7 @@ class InjectedFaultsIT {
     @Test
     @EnabledOnOs(OS.LINUX)
     void aStageProcessThatStandsStillForLessThanItsLeaseIsNoDeath() throws Exception {
-        List<String> bits = Training.onText(folder.resolve("calm")).complete().lossBits();
+        List<String> bits = CalmRuns.onText().lossBits();
         Training training =
                 Training.onText(folder.resolve("harmed"))
                         .set("pipeline.processes=per-stage", "timeouts.lease=6 s")

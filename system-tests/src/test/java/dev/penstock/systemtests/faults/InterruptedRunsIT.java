@@ -6,6 +6,7 @@ import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.systemtests.support.ForkedTraining;
+import java.io.IOException;
 import java.io.InputStream;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
@@ -26,7 +27,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Runs that are stopped on the way go on as if nothing had happened. */
 @EnabledOnOs(OS.LINUX)
 class InterruptedRunsIT {
-    private static final int STEPS = 1500;
+    private static final int STEPS = 300;
     private static final Duration SOON = Duration.ofSeconds(30);
 
     private static List<String> losses = List.of();
@@ -46,7 +47,7 @@ class InterruptedRunsIT {
     void aKilledRunGoesOnFromItsLastCheckpointWithTheSameBits() throws Exception {
         Training training = longRun(folder);
 
-        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(130)) {
+        try (ForkedTraining run = startSlowingDown(training, 130)) {
             run.signal("KILL");
             Trained killed = run.awaitEnd(SOON);
             assertThat(killed.lossBits()).hasSizeLessThan(STEPS);
@@ -62,7 +63,7 @@ class InterruptedRunsIT {
         Training training = longRun(folder);
         List<String> before;
 
-        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(30)) {
+        try (ForkedTraining run = startSlowingDown(training, 30)) {
             run.signal(signal);
             Trained stopped = run.awaitEnd(SOON);
             before = stopped.lossBits();
@@ -81,7 +82,7 @@ class InterruptedRunsIT {
     void aSecondSignalEndsTheProcessAtOnce() throws Exception {
         Training training = longRun(folder);
 
-        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(30)) {
+        try (ForkedTraining run = startSlowingDown(training, 30)) {
             run.signal("INT");
             run.signal("INT");
             Trained stopped = run.awaitEnd(SOON);
@@ -94,7 +95,7 @@ class InterruptedRunsIT {
         Training training = longRun(folder).set("pipeline.processes=per-stage");
         List<String> before;
 
-        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(30)) {
+        try (ForkedTraining run = startSlowingDown(training, 30)) {
             List<ProcessHandle> family = run.family();
             run.signal("INT");
             Trained stopped = run.awaitEnd(SOON);
@@ -126,7 +127,7 @@ class InterruptedRunsIT {
 
     @Test
     void whoWatchesHearsHowTheRunEnded() throws Exception {
-        Training training = longRun(folder).set("run.steps=200");
+        Training training = longRun(folder).set("run.steps=200", "report.dashboard=true");
 
         try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(30)) {
             Matcher page = Pattern.compile("dashboard: (\\S+)").matcher(run.output());
@@ -150,6 +151,20 @@ class InterruptedRunsIT {
 
     private static Path checkpointOf(Trained trained, int step) {
         return trained.directory().resolve("checkpoints/step-%06d".formatted(step));
+    }
+
+    /**
+     * Starts it and waits until it has done these steps; those that follow take longer than they
+     * must, such that it is far from its end when a signal arrives.
+     */
+    private static ForkedTraining startSlowingDown(Training training, int steps)
+            throws IOException {
+        Training slowed =
+                training.copy()
+                        .set(
+                                "fault=[{ delay-frames = 1, for = 10 ms, from-step = %d }]"
+                                        .formatted(steps + 1));
+        return ForkedTraining.start(slowed).awaitSteps(steps);
     }
 
     private static Training longRun(Path folder) {

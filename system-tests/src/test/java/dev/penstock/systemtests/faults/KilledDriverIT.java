@@ -49,8 +49,7 @@ class KilledDriverIT {
         }
 
         assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.INTERRUPTED);
-        assertThat(ended.lossBits())
-                .isEqualTo(SteadyTraining.calmBits(folder.resolve("calm"), ended));
+        assertThat(ended.lossBits()).isEqualTo(SteadyTraining.calmBits(ended));
         assertThat(ended.recoveries())
                 .hasSize(2)
                 .allSatisfy(

@@ -7,68 +7,72 @@ import dev.penstock.runtime.cli.Cli;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.systemtests.support.CalmRuns;
 import dev.penstock.systemtests.support.ForkedTraining;
 import dev.penstock.systemtests.support.SteadyTraining;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-import org.junit.jupiter.api.BeforeAll;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** A stage's process dies by kill -9: the run goes on, to the same losses, bit for bit. */
 @EnabledOnOs(OS.LINUX)
 class KilledStageIT {
     private static final Duration LIMIT = Duration.ofSeconds(120);
 
-    @TempDir static Path shared;
     @TempDir Path folder;
 
-    private static List<String> losses;
-    private static List<String> validation;
-
-    @BeforeAll
-    static void trainWithoutAnyDeath() {
-        Trained whole = Training.onText(shared).complete();
-        losses = whole.lossBits();
-        validation = whole.validationBits();
-    }
-
     /**
-     * Two deaths in every run. Steps 6 and 10 are two steps after a checkpoint, step 2 is before
+     * Four deaths in every run. Steps 6 and 10 are two steps after a checkpoint, step 2 is before
      * the first, step 8 saves one.
      */
-    @ParameterizedTest(name = "{0}")
-    @CsvSource(
-            delimiter = '|',
-            value = {
-                "cool-down, warm-up    | 1 | op=1B3, step=2       | 1 | op=1F0, step=6",
-                "steady, checkpoint    | 0 | op=0B1, step=6       | 0 | at=checkpoint, step=8",
-                "ready, saved          | 1 | at=ready, step=6     | 1 | at=saved, step=8",
-                "optimizer, updated    | 0 | at=optimizer, step=6 | 1 | at=updated, step=10"
-            })
-    void theLossesStayTheSame(String phases, int first, String at, int second, String later)
-            throws Exception {
-        Training training =
-                perStage()
-                        .set(
-                                "fault=[{kill-rank=%d, %s}, {kill-rank=%d, %s}]"
-                                        .formatted(first, at, second, later));
+    @ParameterizedTest
+    @MethodSource("phases")
+    void theLossesStayTheSame(List<Death> deaths) throws Exception {
+        Training training = perStage().set("fault=" + deaths.stream().map(Death::fault).toList());
 
         Trained ended = run(training);
 
-        assertThat(ended.exitCode()).as(phases + ended.out()).isEqualTo(ExitCode.OK);
-        assertThat(ended.lossBits()).isEqualTo(losses);
-        assertThat(ended.validationBits()).isEqualTo(validation);
+        assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.OK);
+        assertThat(ended.lossBits()).isEqualTo(CalmRuns.onText().lossBits());
+        assertThat(ended.validationBits()).isEqualTo(CalmRuns.onText().validationBits());
         assertThat(ended.recoveries())
                 .extracting(recovery -> recovery.get("cause").asText())
-                .satisfiesExactly(
-                        cause -> assertThat(cause).contains("rank " + first, "died"),
-                        cause -> assertThat(cause).contains("rank " + second, "died"));
+                .zipSatisfy(
+                        deaths,
+                        (cause, death) -> assertThat(cause).contains("rank " + death.rank, "died"));
+    }
+
+    /**
+     * A process is killed.
+     *
+     * @param rank that lives in it
+     * @param at where in the rank's program, or in the life of a step
+     */
+    record Death(int rank, int step, String at) {
+        String fault() {
+            return "{kill-rank=%d, step=%d, %s}".formatted(rank, step, at);
+        }
+    }
+
+    static Stream<List<Death>> phases() {
+        return Stream.of(
+                List.of(
+                        new Death(1, 2, "op=1B3"), // cool-down
+                        new Death(1, 6, "op=1F0"), // warm-up
+                        new Death(0, 6, "at=optimizer"),
+                        new Death(0, 10, "at=updated")),
+                List.of(
+                        new Death(0, 6, "op=0B1"), // steady
+                        new Death(1, 6, "at=ready"),
+                        new Death(0, 8, "at=checkpoint"),
+                        new Death(1, 8, "at=saved")));
     }
 
     @Test
@@ -83,7 +87,7 @@ class KilledStageIT {
         Trained ended = run(training);
 
         assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.OK);
-        assertThat(ended.lossBits()).isEqualTo(losses);
+        assertThat(ended.lossBits()).isEqualTo(CalmRuns.onText().lossBits());
     }
 
     @Test
@@ -105,7 +109,7 @@ class KilledStageIT {
     @Test
     void aResumedRunOutlivesTheCheckpointThatItBeganWith() throws Exception {
         String steady = "optimizer={learning-rate=5e-3, min-learning-rate=5e-3, warmup-steps=3}";
-        Trained whole = Training.onText(folder.resolve("whole")).set(steady).complete();
+        CalmRuns.CalmRun whole = CalmRuns.onText(steady);
         Training.onText(folder).set(steady, "run.steps=4").complete();
         Training training =
                 perStage()
@@ -140,8 +144,7 @@ class KilledStageIT {
         }
 
         assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.INTERRUPTED);
-        assertThat(ended.lossBits())
-                .isEqualTo(SteadyTraining.calmBits(folder.resolve("calm"), ended));
+        assertThat(ended.lossBits()).isEqualTo(SteadyTraining.calmBits(ended));
     }
 
     private Training perStage() {

@@ -38,15 +38,15 @@ class KilledSupervisorIT {
         Training training =
                 SteadyTraining.on(folder.resolve("killed"))
                         .set("run.name=" + name, "run.steps=90", "checkpoint.every=40")
-                        .set("pipeline.processes=per-stage")
+                        .set("pipeline.processes=per-stage", "report.dashboard=true")
                         // such that it is far from its end when it has been looked at
                         .set("fault=[{ delay-frames = 1, for = 40 ms, from-step = 30 }]");
 
         try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(45)) {
             List<ProcessHandle> family = run.family();
-            Set<Integer> ports = Leftovers.listeningPorts(family);
+            Set<Leftovers.Listening> sockets = Leftovers.listening(family);
             assertThat(family).as("the run, a media driver and two stages").hasSize(4);
-            assertThat(ports)
+            assertThat(sockets)
                     .as("of three members of the run's cluster, and of the dashboard")
                     .hasSize(4);
 
@@ -56,7 +56,7 @@ class KilledSupervisorIT {
 
             await().atMost(SOON).until(() -> family.stream().noneMatch(ProcessHandle::isAlive));
             assertThat(Leftovers.sharedMemory(name)).isEmpty();
-            Leftovers.expectFree(ports);
+            Leftovers.expectClosed(sockets);
             assertThat(Trained.lossBits(training.directory())).hasSizeBetween(45, 89);
             expectAReportFromItsLogs(training);
         }
@@ -69,9 +69,7 @@ class KilledSupervisorIT {
         assertThat(ended.out())
                 .containsPattern("had been committed; (it is|they are) done again from checkpoint");
         assertThat(epochsOfStarts(training.directory())).containsExactly(1, 2);
-        assertThat(ended.lossBits())
-                .hasSize(90)
-                .isEqualTo(SteadyTraining.calmBits(folder.resolve("calm"), ended));
+        assertThat(ended.lossBits()).hasSize(90).isEqualTo(SteadyTraining.calmBits(ended));
         assertThat(Leftovers.sharedMemory(name)).isEmpty();
     }
 

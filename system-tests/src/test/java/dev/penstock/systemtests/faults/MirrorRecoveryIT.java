@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.systemtests.support.CalmRuns;
 import dev.penstock.systemtests.support.ForkedTraining;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -24,6 +25,14 @@ import org.junit.jupiter.params.provider.CsvSource;
 class MirrorRecoveryIT {
     private static final Duration LIMIT = Duration.ofSeconds(90);
 
+    private static final String[] FOUR_STAGES = {
+        "model.layers=4", "pipeline.stages=4", "evaluation.every=0"
+    };
+
+    private static final String[] SIXTY_STEPS = {
+        "model.layers=4", "pipeline.stages=4", "evaluation.every=0", "run.steps=60"
+    };
+
     @TempDir Path folder;
 
     /** Two deaths in every run: the second when a process has two ranks already. */
@@ -35,7 +44,7 @@ class MirrorRecoveryIT {
         "at=checkpoint, at=saved"
     })
     void aDeathInAnyPhaseLosesNoCommittedStep(String first, String second) {
-        List<String> bits = training("plain").complete().lossBits();
+        List<String> bits = CalmRuns.onText(FOUR_STAGES).lossBits();
 
         Trained mirrored =
                 training("mirrored")
@@ -57,10 +66,11 @@ class MirrorRecoveryIT {
 
     @Test
     void twoNeighboursThatDieTogetherGoBackToTheCheckpoint() throws Exception {
-        List<String> bits = training("plain").set("run.steps=60").complete().lossBits();
+        List<String> bits = CalmRuns.onText(SIXTY_STEPS).lossBits();
         Training training =
                 training("killed")
-                        .set("run.steps=60", "pipeline.processes=per-stage", "recovery.mirror=on");
+                        .set(SIXTY_STEPS)
+                        .set("pipeline.processes=per-stage", "recovery.mirror=on");
 
         try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(15)) {
             ProcessHandle one = run.ofRank(1);
@@ -77,7 +87,6 @@ class MirrorRecoveryIT {
     }
 
     private Training training(String name) {
-        return Training.onText(folder.resolve(name))
-                .set("model.layers=4", "pipeline.stages=4", "evaluation.every=0");
+        return Training.onText(folder.resolve(name)).set(FOUR_STAGES);
     }
 }

@@ -7,6 +7,10 @@ import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.systemtests.support.CalmRuns;
+import dev.penstock.systemtests.support.ForkedTraining;
+import com.fasterxml.jackson.databind.JsonNode;
+import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.runtime.launch.AuditTrail;
 import dev.penstock.systemtests.support.ForkedTraining;
 import java.nio.file.Path;
@@ -24,7 +28,7 @@ class NotFiniteStepIT {
 
     @Test
     void aStepThatIsLeftOutIsAppliedNowhere() {
-        List<String> calm = Training.onText(folder.resolve("calm")).complete().lossBits();
+        List<String> calm = CalmRuns.onText().lossBits();
         Training training = skipping("harmed");
         AuditTrail books = AuditTrail.of(training.directory());
         books.begin();
@@ -64,7 +68,7 @@ class NotFiniteStepIT {
 
     @Test
     void anAccidentIsUndoneByGoingBack() {
-        Trained calm = Training.onText(folder.resolve("calm")).complete();
+        CalmRuns.CalmRun calm = CalmRuns.onText();
 
         Trained trained =
                 Training.onText(folder.resolve("harmed"))

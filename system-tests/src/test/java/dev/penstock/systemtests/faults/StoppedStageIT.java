@@ -54,7 +54,7 @@ class StoppedStageIT {
             await().atMost(Duration.ofSeconds(40)) // 4 s until the links break, and then 5 s
                     .until(() -> run.output().contains("has waited for rank 1 (node"));
             ForkedTraining.signal("CONT", sleeper);
-            run.awaitSteps(Trained.lossBits(training.directory()).size() + 5);
+            run.awaitSteps(Trained.steps(training.directory()) + 5);
             run.signal("INT");
             Trained ended = run.awaitEnd(LIMIT);
 
@@ -83,30 +83,35 @@ class StoppedStageIT {
         Training training = perStage(4).set("model.layers=4", "recovery.mirror=" + mirror);
         Trained ended;
 
-        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(45)) {
+        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(25)) {
             ProcessHandle zombie = run.ofRank(1);
             long began = System.nanoTime();
             ForkedTraining.signal("STOP", zombie);
-            awaitRecovery(training);
-            run.awaitSteps(Trained.lossBits(training.directory()).size() + 20);
+            await("a recovery that replaces it")
+                    .atMost(LIMIT)
+                    .until(() -> !replacing(Trained.recoveries(training.directory())).isEmpty());
+            run.awaitSteps(Trained.steps(training.directory()) + 5);
             await().atMost(LIMIT).until(() -> System.nanoTime() - began > pause.toNanos());
             ForkedTraining.signal("CONT", zombie);
             await("the zombie's end").atMost(LIMIT).until(() -> !zombie.isAlive());
-            run.awaitSteps(Trained.lossBits(training.directory()).size() + 20);
+            run.awaitSteps(Trained.steps(training.directory()) + 5);
             run.signal("INT");
             ended = run.awaitEnd(LIMIT);
 
             assertThat(run.log("log.txt"))
-                    .containsSubsequence(
-                            "process %d ended with exit code 4".formatted(zombie.pid()),
-                            "this process ends: ",
-                            "goes on in epoch 2 without rank 1");
+                    .containsPattern(
+                            "(?s)process %d ended with exit code 4.*this process ends: .*"
+                                            .formatted(zombie.pid())
+                                    + "goes on in epoch \\d+ without rank 1");
         }
 
         assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.INTERRUPTED);
-        JsonNode recovery = ended.recoveries().getFirst();
-        assertThat(ended.recoveries()).hasSize(1);
+        assertThat(replacing(ended.recoveries())).hasSize(1);
+        JsonNode recovery = replacing(ended.recoveries()).getFirst();
         assertThat(recovery.get("cause").asText()).contains("rank 1", "silent for");
+        assertThat(ended.recoveries())
+                .filteredOn(other -> other.get("replaced").isEmpty())
+                .allMatch(other -> other.get("stepsLost").asLong() == 0);
         assertThat(recovery.get("replaced")).hasSize(1);
         assertThat(recovery.get("restart").asText())
                 .isEqualTo(mirror.equals("on") ? "mirror" : "checkpoint");
@@ -117,17 +122,17 @@ class StoppedStageIT {
         Training training = perStage(2);
         Trained ended;
 
-        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(45)) {
+        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(25)) {
             List<ProcessHandle> family = run.family();
             ProcessHandle sleeper = run.ofRank(1);
             long began = System.nanoTime();
             ForkedTraining.signal("STOP", sleeper);
             await().atMost(LIMIT).until(() -> System.nanoTime() - began > pause.toNanos());
             assertThat(run.output()).contains("parked for", "1 of 2 ranks", "rank 1");
-            int before = Trained.lossBits(training.directory()).size();
+            int before = Trained.steps(training.directory());
             ForkedTraining.signal("CONT", sleeper);
             awaitRecovery(training);
-            run.awaitSteps(before + 20);
+            run.awaitSteps(before + 5);
             assertThat(family).as("nobody was replaced").allMatch(ProcessHandle::isAlive);
             run.signal("INT");
             ended = run.awaitEnd(LIMIT);
@@ -150,10 +155,12 @@ class StoppedStageIT {
 
     private List<String> calmBits(Trained harmed, int stages) {
         return SteadyTraining.calmBits(
-                folder.resolve("calm"),
-                harmed,
-                "model.layers=" + stages,
-                "pipeline.stages=" + stages);
+                harmed, "model.layers=" + stages, "pipeline.stages=" + stages);
+    }
+
+    /** Those that gave a rank another process; a starved machine may cost others, and no step. */
+    private static List<JsonNode> replacing(List<JsonNode> recoveries) {
+        return recoveries.stream().filter(one -> !one.get("replaced").isEmpty()).toList();
     }
 
     private static void awaitRecovery(Training training) {

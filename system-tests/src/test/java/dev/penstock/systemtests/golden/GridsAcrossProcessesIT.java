@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
+import dev.penstock.systemtests.support.CalmRuns;
 import dev.penstock.systemtests.support.ForkedCli;
 import dev.penstock.systemtests.support.ForkedCluster;
 import dev.penstock.systemtests.support.GoldenTruth;
@@ -65,7 +66,7 @@ class GridsAcrossProcessesIT {
     @Test
     void aClusterTrainsAGridWithTheBitsOfOneProcess() throws Exception {
         String[] grid = {"run.steps=4", "parallel={tensor=2, data=2, zero.stage=3}"};
-        Trained alone = Training.onText(folder.resolve("alone")).set(grid).complete();
+        CalmRuns.CalmRun alone = CalmRuns.onText(grid);
         Path configuration = Training.onText(folder.resolve("text")).configuration();
         var cluster = new ForkedCluster(folder, PATIENCE);
         try (ForkedCli seed = cluster.seed();

@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.within;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
+import dev.penstock.systemtests.support.CalmRuns;
+import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.generate.base.ScheduleKind;
 import java.io.IOException;
@@ -21,12 +23,16 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** What the same configuration and seed compute does not depend on how the run is laid out. */
 class SameBitsIT {
+    private static final String[] TWO_STAGES = {
+        "run.steps=10", "device.reduction-block=4", "pipeline.stages=2"
+    };
+
     @TempDir Path folder;
 
     @ParameterizedTest
     @ValueSource(strings = {"onednn", "java"})
     void ordersWithBackwardsInTheSameSequenceGiveTheSameLosses(String gemm) {
-        List<String> bits = losses("base", "device.gemm=" + gemm);
+        List<String> bits = bits("device.gemm=" + gemm);
 
         for (String layout :
                 List.of(
@@ -75,7 +81,7 @@ class SameBitsIT {
                         "schedule={kind=" + kind + ", slices=" + slices + "}",
                         "pipeline.chunks=" + chunks);
 
-        assertThat(family).isEqualTo(losses("base"));
+        assertThat(family).isEqualTo(bits());
     }
 
     /**
@@ -83,12 +89,12 @@ class SameBitsIT {
      */
     @Test
     void blocksThatRunAgainDoNotChangeABitWhereBackwardsAreSplit() {
-        List<String> bits = losses("base");
+        List<String> bits = bits();
 
         assertThat(losses("blocks", "schedule={kind=zb-v, recompute=blocks}", "pipeline.chunks=2"))
                 .isEqualTo(bits);
         assertThat(losses("one", "schedule={kind=zb-h1, recompute=[1]}", "parallel.data=2"))
-                .isEqualTo(losses("replicas", "parallel.data=2"));
+                .isEqualTo(bits("parallel.data=2"));
     }
 
     /** Every order there is, with one stage on a rank and with two where it can. */
@@ -102,10 +108,10 @@ class SameBitsIT {
             "schedule={kind=" + name + ", slices=" + slices + "}", "pipeline.chunks=" + chunks
         };
 
-        List<String> plain = losses("plain", order);
+        List<String> plain = bits(order);
         List<String> mirrored =
                 Training.golden(folder.resolve("mirrored"), true)
-                        .set("run.steps=10", "device.reduction-block=4", "pipeline.stages=2")
+                        .set(TWO_STAGES)
                         .set(order)
                         .set("recovery.mirror=on")
                         .complete()
@@ -121,7 +127,7 @@ class SameBitsIT {
     @ParameterizedTest
     @ValueSource(strings = {"onednn", "java"})
     void ordersWithBackwardsInReverseGiveTheSameLosses(String gemm) {
-        List<String> bits = losses("base", "device.gemm=" + gemm, "schedule.kind=terapipe");
+        List<String> bits = bits("device.gemm=" + gemm, "schedule.kind=terapipe");
 
         for (String layout :
                 List.of(
@@ -139,7 +145,7 @@ class SameBitsIT {
 
     @Test
     void untiedModelsHaveTheSameBitsToo() {
-        List<String> bits = Training.golden(folder.resolve("base"), false).complete().lossBits();
+        List<String> bits = CalmRuns.golden(false).lossBits();
 
         for (String layout :
                 List.of(
@@ -153,7 +159,7 @@ class SameBitsIT {
 
     @Test
     void inBf16LossesDoNotDependOnSlicesOrStages() {
-        List<String> bits = losses("base", "device.precision=bf16");
+        List<String> bits = bits("device.precision=bf16");
 
         for (String layout :
                 List.of(
@@ -166,7 +172,7 @@ class SameBitsIT {
 
     @Test
     void validationLossesHaveTheSameBitsInEveryLayout() {
-        Trained base = onText("base");
+        CalmRuns.CalmRun base = CalmRuns.onText();
 
         assertThat(base.validationBits()).hasSize(5);
         for (String layout :
@@ -223,7 +229,7 @@ class SameBitsIT {
 
     @Test
     void oneProcessPerStageGivesTheBitsOfOneProcess() {
-        Trained single = onText("single");
+        CalmRuns.CalmRun single = CalmRuns.onText();
 
         Trained many = onText("many", "pipeline.processes=per-stage");
 
@@ -255,7 +261,7 @@ class SameBitsIT {
 
     @Test
     void mirrorsInOtherProcessesDoNotChangeABit() {
-        Trained plain = onText("plain", "pipeline.stages=3");
+        CalmRuns.CalmRun plain = CalmRuns.onText("pipeline.stages=3");
 
         Trained mirrored =
                 onText(
@@ -270,7 +276,7 @@ class SameBitsIT {
     @ParameterizedTest
     @ValueSource(strings = {"pipeline.processes=single", "pipeline.processes=per-stage"})
     void tensorsOverUdpGiveTheBitsOfSharedMemory(String processes) {
-        List<String> bits = losses("ipc");
+        List<String> bits = bits();
 
         List<String> overUdp =
                 losses(
@@ -290,10 +296,15 @@ class SameBitsIT {
     /** Of the tied golden model on a grid of four tokens, in two stages unless told otherwise. */
     private List<String> losses(String name, String... settings) {
         return Training.golden(folder.resolve(name), true)
-                .set("run.steps=10", "device.reduction-block=4", "pipeline.stages=2")
+                .set(TWO_STAGES)
                 .set(settings)
                 .complete()
                 .lossBits();
+    }
+
+    /** As {@link #losses}; trained once for all that compare theirs with it. */
+    private static List<String> bits(String... settings) {
+        return CalmRuns.golden(true, with(TWO_STAGES, settings)).lossBits();
     }
 
     private Trained onText(String name, String... settings) {

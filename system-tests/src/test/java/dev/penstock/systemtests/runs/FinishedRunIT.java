@@ -14,19 +14,21 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
-import org.junit.jupiter.api.BeforeEach;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What can be done with a run when it is done. */
 class FinishedRunIT {
+    @TempDir private static Path shared;
+    private static Trained trained = new Trained(Path.of(""), 0, "", "");
+
     @TempDir Path folder;
 
-    private Trained trained = new Trained(Path.of(""), 0, "", "");
-
-    @BeforeEach
-    void train() {
-        trained = Training.onText(folder).complete();
+    @BeforeAll
+    static void train() {
+        trained = Training.onText(shared).set("report.sample=true").complete();
     }
 
     @Test
@@ -102,16 +104,19 @@ class FinishedRunIT {
 
     @Test
     void aFlippedBitIsFoundAndItsFileNamed() throws IOException {
-        Path file = trained.directory().resolve("checkpoints/step-000012/stage-1.safetensors");
+        Path checkpoint = Files.createDirectory(folder.resolve("step-000012"));
+        try (Stream<Path> files =
+                Files.list(trained.directory().resolve("checkpoints/step-000012"))) {
+            for (Path file : files.toList()) {
+                Files.copy(file, checkpoint.resolve(file.getFileName()));
+            }
+        }
+        Path file = checkpoint.resolve("stage-1.safetensors");
         byte[] bytes = Files.readAllBytes(file);
         bytes[bytes.length - 5] ^= 1;
         Files.write(file, bytes);
 
-        Cli verify =
-                Cli.run(
-                        "checkpoint",
-                        "verify",
-                        trained.directory().resolve("checkpoints/step-000012").toString());
+        Cli verify = Cli.run("checkpoint", "verify", checkpoint.toString());
 
         assertThat(verify.exitCode()).isNotZero();
         assertThat(verify.out() + verify.err()).contains("stage-1.safetensors");
@@ -140,7 +145,7 @@ class FinishedRunIT {
         assertThat(texts.get(2)).isNotEqualTo(texts.get(0));
     }
 
-    private String run() {
+    private static String run() {
         return trained.directory().toString();
     }
 

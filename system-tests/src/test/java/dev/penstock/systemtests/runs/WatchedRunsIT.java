@@ -30,7 +30,9 @@ class WatchedRunsIT {
         try (var taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             int port = taken.getLocalPort();
 
-            Trained trained = training.set("report.dashboard-port=" + port).complete();
+            Trained trained =
+                    training.set("report.dashboard=true", "report.dashboard-port=" + port)
+                            .complete();
 
             assertThat(trained.losses()).hasSize(12);
             assertThat(trained.out()).doesNotContain("dashboard:").contains("prediction  ");

@@ -64,11 +64,11 @@ public final class ForkedTraining implements AutoCloseable {
         boolean committed = false;
         try {
             await().atMost(START)
-                    .pollInterval(Duration.ofMillis(10))
+                    .pollInterval(Duration.ofMillis(50))
                     .until(
                             () -> {
                                 assertThat(process.isAlive()).as(this::output).isTrue();
-                                return Trained.lossBits(training.directory()).size() >= steps;
+                                return Trained.steps(training.directory()) >= steps;
                             });
             committed = true;
             return this;

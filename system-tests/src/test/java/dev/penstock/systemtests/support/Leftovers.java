@@ -1,8 +1,8 @@
 package dev.penstock.systemtests.support;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -24,35 +24,50 @@ public final class Leftovers {
         }
     }
 
-    /** Fails if somebody listens on one of these ports. */
-    public static void expectFree(Set<Integer> ports) throws IOException {
-        for (int port : ports) {
-            new ServerSocket(port, 1, InetAddress.getLoopbackAddress()).close();
-        }
+    /**
+     * A socket that waits for connections.
+     *
+     * @param port that it waits on
+     * @param inode the machine's own number for it, which no other socket has
+     */
+    public record Listening(int port, long inode) {}
+
+    /**
+     * Fails if one of these sockets still waits for connections. Whether the ports are free is
+     * another question: what runs beside this test may have got one of them.
+     */
+    public static void expectClosed(Set<Listening> sockets) throws IOException {
+        assertThat(listening()).doesNotContainAnyElementsOf(sockets);
     }
 
-    /** Ports on which these processes wait for connections. */
-    public static Set<Integer> listeningPorts(List<ProcessHandle> processes) throws IOException {
-        Set<String> sockets = new HashSet<>();
+    /** The sockets on which these processes wait for connections. */
+    public static Set<Listening> listening(List<ProcessHandle> processes) throws IOException {
+        Set<String> open = new HashSet<>();
         for (ProcessHandle process : processes) {
-            try (Stream<Path> open = Files.list(Path.of("/proc/" + process.pid() + "/fd"))) {
-                for (Path descriptor : open.toList()) {
+            try (Stream<Path> files = Files.list(Path.of("/proc/" + process.pid() + "/fd"))) {
+                for (Path descriptor : files.toList()) {
                     if (Files.isSymbolicLink(descriptor)) {
-                        sockets.add(Files.readSymbolicLink(descriptor).toString());
+                        open.add(Files.readSymbolicLink(descriptor).toString());
                     }
                 }
             }
         }
+        Set<Listening> theirs = new HashSet<>(listening());
+        theirs.removeIf(socket -> !open.contains("socket:[" + socket.inode() + "]"));
+        return theirs;
+    }
+
+    private static Set<Listening> listening() throws IOException {
         List<String> lines = new ArrayList<>(Files.readAllLines(Path.of("/proc/net/tcp")));
         lines.addAll(Files.readAllLines(Path.of("/proc/net/tcp6")));
-        Set<Integer> ports = new HashSet<>();
+        Set<Listening> all = new HashSet<>();
         for (String line : lines) {
             String[] words = line.strip().split("\\s+");
-            if (sockets.contains("socket:[" + words[9] + "]")
-                    && Integer.parseInt(words[3], 16) == LISTENING) {
-                ports.add(Integer.parseInt(words[1].substring(words[1].indexOf(':') + 1), 16));
+            if (!words[3].equals("st") && Integer.parseInt(words[3], 16) == LISTENING) {
+                int port = Integer.parseInt(words[1].substring(words[1].indexOf(':') + 1), 16);
+                all.add(new Listening(port, Long.parseLong(words[9])));
             }
         }
-        return ports;
+        return all;
     }
 }

@@ -78,7 +78,9 @@ final class TrainRun {
 
     private int finish(RunRecord record, RunOutcome outcome, Duration took) {
         Optional<String> sample =
-                outcome instanceof RunOutcome.Failed ? Optional.empty() : sample();
+                outcome instanceof RunOutcome.Failed || !assembly.config().report().sample()
+                        ? Optional.empty()
+                        : sample();
         sample.ifPresent(text -> out.printf("%nA sample of what it writes now:%n%s%n", text));
         out.printf("%n%s%n", record.report(outcome, took, sample));
         out.flush();

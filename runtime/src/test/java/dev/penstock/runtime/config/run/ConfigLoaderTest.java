@@ -105,7 +105,7 @@ class ConfigLoaderTest {
                                         0,
                                         RecoverySection.NonFinite.HALT,
                                         false),
-                                new ReportSection(List.of(5, 20, 50), 10, true, 0),
+                                new ReportSection(List.of(5, 20, 50), 10, true, true, 0),
                                 List.of()));
     }
 
@@ -150,7 +150,7 @@ class ConfigLoaderTest {
               enabled = false, max-restarts = 2, window = 1 minute, room-patience = 5 s, spares = 1
               non-finite = skip, mirror = on
             }
-            report { trace-steps = [] }
+            report { trace-steps = [], sample = false }
             """;
 
     @Test
@@ -238,7 +238,7 @@ class ConfigLoaderTest {
                                         1,
                                         RecoverySection.NonFinite.SKIP,
                                         true),
-                                new ReportSection(List.of(), 10, true, 0),
+                                new ReportSection(List.of(), 10, false, true, 0),
                                 List.of()));
     }
 
