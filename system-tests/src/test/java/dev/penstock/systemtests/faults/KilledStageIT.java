@@ -13,8 +13,10 @@ import dev.penstock.systemtests.support.SteadyTraining;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
@@ -23,6 +25,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /** A stage's process dies by kill -9: the run goes on, to the same losses, bit for bit. */
 @EnabledOnOs(OS.LINUX)
+@Timeout(value = 5, unit = TimeUnit.MINUTES)
 class KilledStageIT {
     private static final Duration LIMIT = Duration.ofSeconds(120);
 
@@ -37,9 +40,9 @@ class KilledStageIT {
     void theLossesStayTheSame(List<Death> deaths) throws Exception {
         Training training = perStage().set("fault=" + deaths.stream().map(Death::fault).toList());
 
-        Trained ended = run(training);
+        Trained ended = training.run();
 
-        assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.OK);
+        assertThat(ended.exitCode()).as(ended.err()).isEqualTo(ExitCode.OK);
         assertThat(ended.lossBits()).isEqualTo(CalmRuns.onText().lossBits());
         assertThat(ended.validationBits()).isEqualTo(CalmRuns.onText().validationBits());
         assertThat(ended.recoveries())
@@ -66,13 +69,13 @@ class KilledStageIT {
                 List.of(
                         new Death(1, 2, "op=1B3"), // cool-down
                         new Death(1, 6, "op=1F0"), // warm-up
-                        new Death(0, 6, "at=optimizer"),
-                        new Death(0, 10, "at=updated")),
+                        new Death(1, 6, "at=ready"),
+                        new Death(1, 8, "at=saved")),
                 List.of(
                         new Death(0, 6, "op=0B1"), // steady
-                        new Death(1, 6, "at=ready"),
+                        new Death(0, 6, "at=optimizer"),
                         new Death(0, 8, "at=checkpoint"),
-                        new Death(1, 8, "at=saved")));
+                        new Death(0, 10, "at=updated")));
     }
 
     @Test
@@ -84,9 +87,9 @@ class KilledStageIT {
                                 "fault=[{kill-rank=1, op=1F2, step=7}, {kill-rank=0, op=0F1,"
                                         + " step=11}]");
 
-        Trained ended = run(training);
+        Trained ended = training.run();
 
-        assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.OK);
+        assertThat(ended.exitCode()).as(ended.err()).isEqualTo(ExitCode.OK);
         assertThat(ended.lossBits()).isEqualTo(CalmRuns.onText().lossBits());
     }
 
@@ -99,10 +102,11 @@ class KilledStageIT {
                                 "fault=[{kill-rank=1, op=1F2, step=6}, {kill-rank=0, op=0F1,"
                                         + " step=7}]");
 
-        Trained ended = run(training);
+        Trained ended = training.run();
 
         assertThat(ended.exitCode()).isEqualTo(ExitCode.FAILURE);
-        assertThat(ended.out()).contains("rank 0", "rank 1", "recovery.max-restarts = 1");
+        assertThat(ended.out() + ended.err())
+                .contains("rank 0", "rank 1", "recovery.max-restarts = 1");
     }
 
     /** What it began with is gone by then: the new process has to do without. */
@@ -117,9 +121,9 @@ class KilledStageIT {
                         .set("fault=[{kill-rank=1, op=1F0, step=11}]")
                         .resume();
 
-        Trained ended = run(training);
+        Trained ended = training.run();
 
-        assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.OK);
+        assertThat(ended.exitCode()).as(ended.err()).isEqualTo(ExitCode.OK);
         assertThat(ended.lossBits()).isEqualTo(whole.lossBits());
     }
 
@@ -149,11 +153,5 @@ class KilledStageIT {
 
     private Training perStage() {
         return Training.onText(folder).set("pipeline.processes=per-stage");
-    }
-
-    private static Trained run(Training training) throws Exception {
-        try (ForkedTraining run = ForkedTraining.start(training)) {
-            return run.awaitEnd(LIMIT);
-        }
     }
 }
