@@ -12,7 +12,7 @@ import dev.penstock.cuda.device.Tensor;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.List;
-import java.util.Random;
+import java.util.SplittableRandom;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
@@ -43,6 +43,10 @@ public abstract class CollectiveContract {
                     Long.MAX_VALUE,
                     false,
                     false);
+
+    private static final float[] POWERS_OF_TEN = {
+        1e-9f, 1e-8f, 1e-7f, 1e-6f, 1e-5f, 1e-4f, 1e-3f, 1e-2f
+    };
 
     /** What a member does. */
     public interface Part {
@@ -108,10 +112,13 @@ public abstract class CollectiveContract {
                                 part.run(joined.group(), device);
                                 done.countDown();
                                 // who is done may still have to answer others
-                                boolean _ = done.await(2, TimeUnit.SECONDS);
+                                boolean _ = done.await(LONG.toSeconds(), TimeUnit.SECONDS);
                             } catch (Exception | AssertionError e) {
                                 failure.compareAndSet(null, e);
                                 waits.calledOff.set(true);
+                                while (done.getCount() > 0) {
+                                    done.countDown();
+                                }
                             }
                         });
             }
@@ -138,10 +145,11 @@ public abstract class CollectiveContract {
 
     /** Of very different sizes, so that the order of a sum matters. */
     private static float[] values(int elements, int member, int salt) {
-        var random = new Random(31L * member + salt);
+        var random = new SplittableRandom(31L * member + salt);
         float[] values = new float[elements];
         for (int i = 0; i < elements; i++) {
-            values[i] = (float) (random.nextGaussian() * Math.pow(10, random.nextInt(6)));
+            long bits = random.nextLong();
+            values[i] = (int) bits * POWERS_OF_TEN[(int) (bits >>> 32) & 7];
         }
         return values;
     }
@@ -340,8 +348,6 @@ public abstract class CollectiveContract {
                                             Tensor other = filled(device, 64, group.index(), 2);
                                             if (group.index() == 1) {
                                                 group.await(group.pass(here, other));
-                                            } else {
-                                                LockSupport.parkNanos(1_000_000_000);
                                             }
                                         }))
                 .isInstanceOf(DataPlaneException.class)
@@ -433,8 +439,6 @@ public abstract class CollectiveContract {
                                             Tensor whole = filled(device, 64, group.index(), 1);
                                             if (group.index() == 0) {
                                                 group.await(group.allReduce(whole));
-                                            } else {
-                                                LockSupport.parkNanos(1_000_000_000);
                                             }
                                         }))
                 .isInstanceOf(DataPlaneException.class)
@@ -461,7 +465,6 @@ public abstract class CollectiveContract {
                                             } else {
                                                 LockSupport.parkNanos(200_000_000);
                                                 waits.calledOff.set(true);
-                                                LockSupport.parkNanos(500_000_000);
                                             }
                                         }))
                 .isInstanceOf(DataPlaneException.class)

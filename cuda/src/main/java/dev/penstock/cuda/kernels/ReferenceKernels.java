@@ -23,21 +23,47 @@ public final class ReferenceKernels implements Kernels {
             Tensor b,
             Tensor c,
             boolean accumulate) {
-        HostMatrix left = HostMatrix.of(a);
-        HostMatrix right = HostMatrix.of(b);
+        float[][] left = factors(multiply, a, transposeA);
+        float[][] right = factors(multiply, b, transposeB);
         HostMatrix result = HostMatrix.of(c);
-        int inner = transposeA ? a.rows() : a.columns();
         for (int i = 0; i < c.rows(); i++) {
-            for (int j = 0; j < c.columns(); j++) {
-                float sum = accumulate ? result.get(i, j) : 0;
-                for (int p = 0; p < inner; p++) {
-                    float x = transposeA ? left.get(p, i) : left.get(i, p);
-                    float y = transposeB ? right.get(j, p) : right.get(p, j);
-                    sum = Math.fma(factor(multiply, x), factor(multiply, y), sum);
-                }
-                result.set(i, j, sum);
+            float[] sums = new float[c.columns()];
+            for (int j = 0; accumulate && j < sums.length; j++) {
+                sums[j] = result.get(i, j);
+            }
+            for (int p = 0; p < right.length; p++) {
+                addProducts(left[i][p], right[p], sums);
+            }
+            for (int j = 0; j < sums.length; j++) {
+                result.set(i, j, sums[j]);
             }
         }
+    }
+
+    private static void addProducts(float factor, float[] row, float[] sums) {
+        for (int j = 0; j < sums.length; j++) {
+            sums[j] = Math.fma(factor, row[j], sums[j]);
+        }
+    }
+
+    /** A matrix, or its transpose, as it is multiplied. */
+    private static float[][] factors(DType multiply, Tensor tensor, boolean transpose) {
+        HostMatrix matrix = HostMatrix.of(tensor);
+        float[][] factors =
+                transpose
+                        ? new float[tensor.columns()][tensor.rows()]
+                        : new float[tensor.rows()][tensor.columns()];
+        for (int i = 0; i < tensor.rows(); i++) {
+            for (int j = 0; j < tensor.columns(); j++) {
+                float factor = factor(multiply, matrix.get(i, j));
+                if (transpose) {
+                    factors[j][i] = factor;
+                } else {
+                    factors[i][j] = factor;
+                }
+            }
+        }
+        return factors;
     }
 
     private static float factor(DType multiply, float value) {

@@ -31,8 +31,11 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /** Nodes of one process that meet over real connections: who may join, and what others hear. */
+@Execution(ExecutionMode.CONCURRENT) // nodes mostly wait for each other
 @Timeout(value = 240, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class JoiningTest {
     @TempDir Path folder;

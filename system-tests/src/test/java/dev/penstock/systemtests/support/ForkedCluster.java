@@ -9,8 +9,6 @@ import dev.penstock.runtime.cli.Cli;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import java.net.BindException;
 import java.net.InetAddress;
 import java.net.ServerSocket;

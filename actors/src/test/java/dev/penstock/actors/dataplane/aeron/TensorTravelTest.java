@@ -199,15 +199,16 @@ class TensorTravelTest {
         }
     }
 
+    /** Round the log some hundred times; a tensor over UDP costs ten of those in shared memory. */
     @ParameterizedTest
-    @ValueSource(strings = {"ipc", "ipc with crc", "udp", "sealed"})
-    void thousandsOfTensorsArriveInOrderOfSending(String way) {
+    @CsvSource({"ipc, 5000", "ipc with crc, 5000", "udp, 2000", "sealed, 2000"})
+    void thousandsOfTensorsArriveInOrderOfSending(String way, int tensors) {
         try (TwoRanks ranks = new TwoRanks(over(way), 3, 4, 70_000)) {
             MemorySegment tensor = ranks.tensor(70_000, 9);
             int sent = 0;
             int taken = 0;
             long deadline = System.nanoTime() + DEADLINE.toNanos();
-            while (taken < 5_000) {
+            while (taken < tensors) {
                 if (System.nanoTime() > deadline) {
                     fail(
                             "%d sent, %d taken%n%s%n%s"
@@ -217,7 +218,8 @@ class TensorTravelTest {
                                             ranks.sender.describe(),
                                             ranks.receiver.describe()));
                 }
-                if (sent < 5_000
+                int before = sent + taken;
+                if (sent < tensors
                         && ranks.sender.offer(forward(sent), tensor).equals(OfferResult.SENT)) {
                     sent++;
                 }
@@ -226,10 +228,13 @@ class TensorTravelTest {
                     ranks.receiver.release(FORWARD, slot);
                     taken++;
                 }
+                if (sent + taken == before) {
+                    Thread.yield(); // to those who carry them
+                }
             }
 
             assertThat(ranks.plane.refusals()).isEmpty();
-            assertThat(ranks.heardByReceiver.frames).hasSize(5_000);
+            assertThat(ranks.heardByReceiver.frames).hasSize(tensors);
         }
     }
 

@@ -98,8 +98,12 @@ final class TwoRanks implements AutoCloseable {
     MemorySegment tensor(long bytes, long seed) {
         MemorySegment tensor = arena.allocate(bytes, 64);
         SplittableRandom random = new SplittableRandom(seed);
-        for (long i = 0; i < bytes; i++) {
-            tensor.set(ValueLayout.JAVA_BYTE, i, (byte) random.nextInt());
+        long at = 0;
+        for (; at <= bytes - Long.BYTES; at += Long.BYTES) {
+            tensor.set(ValueLayout.JAVA_LONG, at, random.nextLong());
+        }
+        for (; at < bytes; at++) {
+            tensor.set(ValueLayout.JAVA_BYTE, at, (byte) random.nextInt());
         }
         return tensor;
     }
