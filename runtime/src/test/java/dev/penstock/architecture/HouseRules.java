@@ -251,7 +251,9 @@ record HouseRules(String root) {
     }
 
     private static boolean standsAlone(JavaClass type) {
-        return !type.getName().contains("$") && !type.getSimpleName().equals("package-info");
+        return !type.isArray()
+                && !type.getName().contains("$")
+                && !type.getSimpleName().equals("package-info");
     }
 
     private static boolean isWritten(JavaMethod method) {

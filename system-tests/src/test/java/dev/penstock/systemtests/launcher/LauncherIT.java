@@ -13,6 +13,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
@@ -103,6 +104,31 @@ class LauncherIT {
         assertThat(builtByMaven).containsExactly(notes, "started");
     }
 
+    /** Java prints a warning at every start with this module. */
+    @Test
+    void onlyCommandsThatComputeStartWithTheModuleOfVectors() throws Exception {
+        String vectors = "--add-modules jdk.incubator.vector";
+        Path launcher = copyWithToolsThatWait();
+        Files.createFile(folder.resolve("go"));
+        Files.writeString(
+                folder.resolve("pom.xml"), "<jvm.flags>-Done " + vectors + " -Dtwo</jvm.flags>");
+        script(folder.resolve("jdk/bin/java"), "echo \"$@\"");
+        assertThat(start(launcher).waitFor()).isZero();
+
+        for (String plain : List.of("--version", "schedule show --kind 1f1b", "train --help")) {
+            assertThat(start(launcher, plain.split(" ")).inputReader().readLine())
+                    .as(plain)
+                    .startsWith("-Done -Dtwo ")
+                    .endsWith(plain);
+        }
+        for (String computes : List.of("train my.conf", "schedule simulate my.conf", "doctor")) {
+            assertThat(start(launcher, computes.split(" ")).inputReader().readLine())
+                    .as(computes)
+                    .startsWith("-Done " + vectors + " -Dtwo ")
+                    .endsWith(computes);
+        }
+    }
+
     /** In a folder where nothing is built, with a JDK that only speaks and a Maven that waits. */
     private Path copyWithToolsThatWait() throws IOException {
         for (String part : List.of("schedules", "cuda", "actors", "runtime", "tools", "jdk/bin")) {
@@ -129,9 +155,13 @@ class LauncherIT {
     }
 
     private Process start(Path launcher) throws IOException {
-        ProcessBuilder builder =
-                new ProcessBuilder("/bin/sh", launcher.toString(), "--version")
-                        .redirectErrorStream(true);
+        return start(launcher, "--version");
+    }
+
+    private Process start(Path launcher, String... arguments) throws IOException {
+        List<String> command = new ArrayList<>(List.of("/bin/sh", launcher.toString()));
+        command.addAll(List.of(arguments));
+        ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
         builder.environment().put("PENSTOCK_JAVA_HOME", folder.resolve("jdk").toString());
         builder.environment()
                 .merge("PATH", folder.resolve("tools") + ":", (old, tools) -> tools + old);
