@@ -20,7 +20,7 @@ public interface DataPlane extends AutoCloseable {
      */
     Endpoint open(Opening opening, FrameListener listener);
 
-    /** As {@link #open(Opening, FrameListener)}, all peers on this media driver. */
+    /** Same as {@link #open(Opening, FrameListener)}, all peers on this media driver. */
     default Endpoint open(
             int rank,
             int epoch,
@@ -30,7 +30,7 @@ public interface DataPlane extends AutoCloseable {
         return open(new Opening(rank, epoch, inbound, outbound, Map.of()), listener);
     }
 
-    /** As {@link #open(Opening, FrameListener)} in epoch 0, all peers on this media driver. */
+    /** Same as {@link #open(Opening, FrameListener)} in epoch 0, all peers on this media driver. */
     default Endpoint open(
             int rank, List<Inbound> inbound, List<Outbound> outbound, FrameListener listener) {
         return open(rank, 0, inbound, outbound, listener);

@@ -52,8 +52,8 @@ public record MirrorLayout(List<Integer> holders, List<Integer> fills) {
     }
 
     /**
-     * As {@link #across(List)}, but for ranks of which another process has a copy anyway: they need
-     * no mirror.
+     * Same as {@link #across(List)}, but for ranks of which another process has a copy anyway: they
+     * need no mirror.
      */
     public static MirrorLayout across(RunPlan plan, List<?> places) {
         return across(places)

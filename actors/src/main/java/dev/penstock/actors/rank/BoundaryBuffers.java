@@ -121,7 +121,7 @@ final class BoundaryBuffers {
         channel.reclaim(endpoint, known(outputs, stage));
     }
 
-    /** As {@link #sentOutput}. */
+    /** Same as {@link #sentOutput}. */
     void sentInputGradient(Endpoint endpoint, int stage, Tensor tensor) {
         SentTensors channel = known(sent, gradient(stage - 1));
         channel.add(tensor.buffer());

@@ -36,7 +36,7 @@ public sealed interface RankCommand extends WireMessage {
     /**
      * Open the links of this epoch and answer {@link RankEvent.Resumed}; after {@link Prepare}.
      *
-     * @param start what to go on with
+     * @param start what to continue with
      * @param mirrors who holds whose mirror now
      * @param homes where all ranks live now, see {@link RankAssignment#homes}
      * @param link where the media driver is now; empty if it is where it was
@@ -56,7 +56,7 @@ public sealed interface RankCommand extends WireMessage {
         }
     }
 
-    /** The run goes on without this one: another has its place. It frees everything and ends. */
+    /** The run continues without this one: another has its place. It frees everything and ends. */
     record Fence(int epoch, String reason) implements RankCommand {}
 
     /** Free everything and stop. */

@@ -21,7 +21,7 @@ import java.util.function.Consumer;
  * @param collectives where ranks of this process that sum and gather find each other
  * @param library whether devices sum and gather by themselves
  * @param transfers where ranks of this process that hand each other boundary tensors do
- * @param fenced told why, when the run goes on without a rank of this process that lives still
+ * @param fenced told why, when the run continues without a rank of this process that lives still
  * @param losses told when a rank's device is lost
  */
 public record RankResources(

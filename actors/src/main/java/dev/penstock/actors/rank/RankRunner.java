@@ -274,7 +274,7 @@ public final class RankRunner implements AutoCloseable {
         uncommitted = ready < 0 ? null : new RankCommand.BeginPass(epoch, 0, StepKind.TRAIN, ready);
     }
 
-    /** Of the step that it goes on from: all ops took no time. */
+    /** Of the step that it continues from: all ops took no time. */
     private void noteThatNothingWasComputed() {
         opStarts = work.opStartNanos();
         Arrays.fill(opStarts, System.nanoTime());

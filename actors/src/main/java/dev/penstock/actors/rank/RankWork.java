@@ -91,8 +91,8 @@ public final class RankWork implements AutoCloseable {
     }
 
     /**
-     * Brings stages and mirrors to where the run goes on from; new stages are built in the room of
-     * those that were there. Only without links.
+     * Brings stages and mirrors to where the run continues from; new stages are built in the room
+     * of those that were there. Only without links.
      */
     void restore(StateSource start, MirrorLayout layout) {
         StageProgramFactory programs = resources.programs();

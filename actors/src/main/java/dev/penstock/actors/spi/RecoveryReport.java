@@ -8,7 +8,7 @@ import java.util.List;
  * @param cause what happened, in a sentence
  * @param epoch that the run is in now
  * @param replaced ranks that died and live again, rising; empty if only links were lost
- * @param restart what the run went on from
+ * @param restart what the run continued from
  * @param detectNanos from the last sign of life of what died to the start of the recovery; 0 where
  *     that is not known
  * @param resumeNanos from the start of the recovery until every rank was open again
@@ -24,7 +24,7 @@ public record RecoveryReport(
         long resumeNanos,
         long stepsLost,
         long fromStep) {
-    /** What a run goes on from. */
+    /** What a run continues from. */
     public enum Restart {
         /** Everything was in memory still. */
         MEMORY,

@@ -113,7 +113,7 @@ public interface StageProgram extends AutoCloseable {
         return 0;
     }
 
-    /** Lets go of gathered parameters; the own part stays. */
+    /** Lets go of gathered parameters; its own part stays. */
     default void release(LayerRange layers) {}
 
     /**

@@ -43,7 +43,7 @@ final class Placer {
                 .or(() -> first(node -> node.rank().isEmpty() && !node.spare()));
     }
 
-    /** As {@link #nodeFor}, or a spare one that is free. */
+    /** Same as {@link #nodeFor}, or a spare one that is free. */
     Optional<NodeInfo> replacementFor(int rank) {
         return first(node -> node.rank().filter(own -> own == rank).isPresent())
                 .or(() -> first(node -> node.spare() && ranks.on(node).isEmpty()))

@@ -147,7 +147,7 @@ final class RecoveryCauses {
     }
 
     /**
-     * Ranks leave their nodes, and all go on from the checkpoint that has their last step. One
+     * Ranks leave their nodes, and all continue from the checkpoint that has their last step. One
      * whose node hosts others for their dead nodes' sake stays.
      */
     NextAction onMove(Set<Integer> wanted, long now) {

@@ -20,7 +20,7 @@ public interface DeviceScope extends AutoCloseable {
     DeviceBuffer allocate(String name, long bytes);
 
     /**
-     * As {@link #allocate}, for what links carry: where device memory is not the host's, with
+     * Same as {@link #allocate}, for what links carry: where device memory is not the host's, with
      * pinned host memory beside it ({@link DeviceBuffer#staging}), which is freed with it.
      */
     default DeviceBuffer allocateStaged(String name, long bytes) {

@@ -229,8 +229,8 @@ public interface Kernels {
     boolean allFinite(Tensor x);
 
     /**
-     * As {@link #allFinite}, for a device that had better not be waited for: it may answer true now
-     * and tell the truth by {@link #firstNotFinite}.
+     * Same as {@link #allFinite}, for a device that had better not be waited for: it may answer
+     * true now and tell the truth by {@link #firstNotFinite}.
      */
     default boolean watchFinite(Tensor x) {
         return allFinite(x);

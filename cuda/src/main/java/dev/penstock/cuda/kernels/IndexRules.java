@@ -19,7 +19,7 @@ public final class IndexRules {
     }
 
     /**
-     * As {@link #inRange(String, String, Tensor, int)}.
+     * Same as {@link #inRange(String, String, Tensor, int)}.
      *
      * @param memory the indices as the host sees them
      */

@@ -12,7 +12,10 @@ public interface MemorySource {
      */
     OwnedBuffer take(String name, String scopePath, long bytes);
 
-    /** As {@link #take}, with pinned host memory beside it where the device's is not the host's. */
+    /**
+     * Same as {@link #take}, with pinned host memory beside it where the device's is not the
+     * host's.
+     */
     default OwnedBuffer takeStaged(String name, String scopePath, long bytes) {
         return take(name, scopePath, bytes);
     }

@@ -38,8 +38,8 @@ public final class CheckpointConversion {
     /**
      * Writes and reads back.
      *
-     * @param run folder of the run that may go on from there; its checkpoint of this step does not
-     *     exist yet
+     * @param run folder of the run that may continue from there; its checkpoint of this step does
+     *     not exist yet
      * @param stageOf a parameter, from 0 to {@code stages - 1}
      * @throws StoredFileException if it exists, or cannot be written; nothing is left then
      */

@@ -53,7 +53,7 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
         this(root, identity, retained, SaveFaults.NONE);
     }
 
-    /** As the other, with what is made to go wrong on purpose. */
+    /** Same as the other, with what is made to go wrong on purpose. */
     public CheckpointDirectory(
             Path root, CheckpointIdentity identity, int retained, SaveFaults faults) {
         if (retained < 1) {

@@ -86,7 +86,7 @@ public final class CheckpointFolders {
     }
 
     /**
-     * The checkpoint that a run goes on from: its newest whole one.
+     * The checkpoint that a run continues from: its newest whole one.
      *
      * @param run folder of the run
      * @param ignored as for {@link #latest}

@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
 final class NodeSystems {
     static final String NAME = "penstock";
 
-    /** Every node has it: the majority that goes on after a partition is counted in these. */
+    /** Every node has it: the majority that continues after a partition is counted in these. */
     static final String NODE_ROLE = "node";
 
     static final String SEED_ROLE = "seed";

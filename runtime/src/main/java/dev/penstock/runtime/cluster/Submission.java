@@ -20,7 +20,7 @@ import java.util.Properties;
  * @param order the text of {@code schedule.file}
  * @param orderFile its file name, which says its form
  * @param init weights to start from
- * @param resume whether to go on with the newest run of the configuration's name
+ * @param resume whether to continue with the newest run of the configuration's name
  */
 public record Submission(
         String name,

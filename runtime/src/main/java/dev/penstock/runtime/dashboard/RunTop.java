@@ -48,8 +48,8 @@ public final class RunTop {
     }
 
     /**
-     * As {@link #lines(long)} for a screen of this size: bars take what room there is, lines are
-     * cut, and of ranks that do not fit the number is said.
+     * Same as {@link #lines(long)} for a screen of this size: bars take what room there is, lines
+     * are cut, and of ranks that do not fit the number is said.
      */
     public List<String> lines(long now, int columns, int rows) throws IOException {
         reader.poll(view::apply);

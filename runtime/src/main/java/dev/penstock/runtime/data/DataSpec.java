@@ -16,7 +16,7 @@ import java.nio.file.Path;
  * @param sequences of a step
  * @param microBatches of a step; divides {@code sequences}
  * @param smallerLast whether the last step of an epoch has the sequences that are left, else it
- *     goes on with the next epoch
+ *     continues with the next epoch
  * @param steps of the run
  * @param seed decides the order of the training windows
  */

@@ -51,7 +51,7 @@ final class LineAppender implements AutoCloseable {
     }
 
     /**
-     * As {@link #append(RunEvent)}.
+     * Same as {@link #append(RunEvent)}.
      *
      * @param written told the length of its line in bytes, on the writing thread
      */

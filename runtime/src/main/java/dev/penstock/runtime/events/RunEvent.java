@@ -42,7 +42,7 @@ public sealed interface RunEvent {
     long time();
 
     /**
-     * A process begins with the run, or goes on with it: the first line, and one per resumption.
+     * A process begins with the run, or continues with it: the first line, and one per resumption.
      *
      * @param resumedStep steps that count; later ones of earlier lines are done again
      * @param lastStep the step that the run ends with

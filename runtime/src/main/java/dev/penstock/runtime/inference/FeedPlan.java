@@ -14,8 +14,8 @@ import java.util.List;
  *                                 5 6 7 8 | 9 ..  the context is full: its younger half once more
  * </pre>
  *
- * <p>A window that is full goes on with its younger half, fed again from position 0: positions are
- * learned, so keys of tokens that move to another position are void.
+ * <p>A window that is full continues with its younger half, fed again from position 0: positions
+ * are learned, so keys of tokens that move to another position are void.
  */
 final class FeedPlan {
     private FeedPlan() {}

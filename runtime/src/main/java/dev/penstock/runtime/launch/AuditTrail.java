@@ -20,7 +20,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * The books of a run's stages, one file for each rank that holds a stage, which goes on with it
+ * The books of a run's stages, one file for each rank that holds a stage, which continues with it
  * wherever it lives. A run keeps them if their folder exists when it starts. Text:
  *
  * <pre>

@@ -48,7 +48,9 @@ public final class ConfiguredModel {
                 config.run().seed());
     }
 
-    /** As {@link #settings} with an optimizer of no meaning: for what depends on sizes alone. */
+    /**
+     * Same as {@link #settings} with an optimizer of no meaning: for what depends on sizes alone.
+     */
     static GptSettings sizes(RunConfig config, ProvedSchedule schedule) {
         return settings(config, schedule, anyOptimizer(), 0);
     }

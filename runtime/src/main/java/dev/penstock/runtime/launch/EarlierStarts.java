@@ -54,7 +54,7 @@ public final class EarlierStarts {
     }
 
     /**
-     * Says what the journal knows beyond the checkpoint that the run goes on from, and what is
+     * Says what the journal knows beyond the checkpoint that the run continues from, and what is
      * wrong with it.
      *
      * @param checkpoint its step; empty if the run starts from its beginning

@@ -39,7 +39,7 @@ public record ProvedSchedule(Schedule training, Schedule evaluation, InFlight in
     }
 
     /**
-     * As {@link #of(LoadedConfig)}.
+     * Same as {@link #of(LoadedConfig)}.
      *
      * @param configured the order that the configuration asks for
      */

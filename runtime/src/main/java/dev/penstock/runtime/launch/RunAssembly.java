@@ -267,8 +267,8 @@ public final class RunAssembly implements AutoCloseable {
     }
 
     /**
-     * As {@link #resources}, in a process that can be spared: it ends when a rank's device is lost,
-     * which proves the death of its ranks, and another process opens another device.
+     * Same as {@link #resources}, in a process that can be spared: it ends when a rank's device is
+     * lost, which proves the death of its ranks, and another process opens another device.
      */
     public RankResources resourcesToEndWith(DataPlane joined) {
         return resources(joined)

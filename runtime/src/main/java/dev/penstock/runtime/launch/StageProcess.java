@@ -102,7 +102,7 @@ public final class StageProcess {
                 });
     }
 
-    /** The run goes on without this process, which nobody waits for any more. */
+    /** The run continues without this process, which nobody waits for any more. */
     private static void endFenced(String reason) {
         LOG.error("this process ends: {}", reason);
         Runtime.getRuntime().halt(FENCED);

@@ -35,7 +35,7 @@ public final class StartingPoint implements AutoCloseable {
     }
 
     /**
-     * A checkpoint to go on from, weights to start from, or a fresh model.
+     * A checkpoint to continue from, weights to start from, or a fresh model.
      *
      * @throws StoredFileException if it cannot be read
      */

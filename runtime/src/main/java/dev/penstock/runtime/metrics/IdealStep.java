@@ -24,7 +24,7 @@ public record IdealStep(Timeline timeline) {
     }
 
     /**
-     * As {@link #of(Timeline)} for pipelines that ran the same program side by side.
+     * Same as {@link #of(Timeline)} for pipelines that ran the same program side by side.
      *
      * @param measured at least one
      */

@@ -41,7 +41,7 @@ public final class MetricsWriter implements RunListener, AutoCloseable {
      * Opens the file, and keeps of what it holds only the lines up to a step.
      *
      * @param file {@code RunDirectory.metrics()}
-     * @param resumedStep the step of the checkpoint that the run goes on from; 0 for a new run
+     * @param resumedStep the step of the checkpoint that the run continues from; 0 for a new run
      * @param meter of the lowered training program
      */
     public MetricsWriter(

@@ -8,7 +8,7 @@ import java.util.stream.Collectors;
 public final class Notices {
     private Notices() {}
 
-    /** A recovery: what died, what the run went on from, and what it cost. */
+    /** A recovery: what died, what the run continued from, and what it cost. */
     public static String recovery(RecoveryReport report) {
         String from =
                 switch (report.restart()) {

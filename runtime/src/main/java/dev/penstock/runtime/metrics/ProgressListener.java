@@ -19,7 +19,7 @@ public sealed interface ProgressListener extends RunListener, AutoCloseable
      * @param out where to write; not closed
      * @param terminal whether {@code out} is a terminal: only then a bar is drawn
      * @param columns width of the terminal, 0 to ask it
-     * @param firstStep the step that the run goes on from; 0 for a new run
+     * @param firstStep the step that the run continues from; 0 for a new run
      * @param lastStep the step that it ends with
      * @param tokens that the steps train on
      * @param meter of the lowered training program

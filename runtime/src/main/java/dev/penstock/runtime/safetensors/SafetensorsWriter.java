@@ -57,7 +57,7 @@ public final class SafetensorsWriter {
         return write(path, metadata, tensors, (_, _) -> {});
     }
 
-    /** As the other, telling how far it is. */
+    /** Same as the other, telling how far it is. */
     public static Written write(
             Path path,
             Map<String, String> metadata,

@@ -22,7 +22,7 @@ public final class StoredFileException extends RuntimeException {
         this(path, problem, null);
     }
 
-    /** As above, with the failure that led here. */
+    /** Same as above, with the failure that led here. */
     public StoredFileException(Path path, String problem, @Nullable Throwable cause) {
         super(path + ": " + problem, cause);
         this.path = path;

@@ -116,7 +116,7 @@ public sealed interface Op {
      */
     record GatherParameters(int stage, LayerRange layers) implements ParameterOp {}
 
-    /** Frees gathered parameters; the own shard stays. Text: {@code 1RESHARD}. */
+    /** Frees gathered parameters; its own shard stays. Text: {@code 1RESHARD}. */
     record ReleaseParameters(int stage, LayerRange layers) implements ParameterOp {}
 
     /**

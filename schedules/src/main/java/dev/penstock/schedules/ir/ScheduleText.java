@@ -17,7 +17,7 @@ import java.util.stream.Collectors;
  * shared: 0 1               # stages that share parameters; may be repeated
  *
  * rank 0: 0F0 0F1 0B0
- *         0F2, 0B1, 0B2     # a line without a colon goes on with the rank before
+ *         0F2, 0B1, 0B2     # a line without a colon continues with the rank before
  * rank 1: 1F0 1B0 1F1 1B1 1F2 1B2
  * </pre>
  *

@@ -44,7 +44,7 @@ public final class MeasuredMeans {
     }
 
     /**
-     * As {@link #add(Timeline)}.
+     * Same as {@link #add(Timeline)}.
      *
      * @param pipelines that ran the same program in the step
      */

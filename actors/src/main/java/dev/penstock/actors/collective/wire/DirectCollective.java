@@ -32,13 +32,13 @@ final class DirectCollective implements SteppedCollective {
     /** By member: blocks sent to it before this collective. */
     private final long[] sentBefore;
 
-    /** Blocks of the own part that are whole sums. */
+    /** Blocks of its own part that are whole sums. */
     private int summed;
 
     /** Who adds next to the block after them. */
     private int adds;
 
-    /** Where the sum of the addends before the own one lies, with the first member. */
+    /** Where the sum of the addends before its own one lies, with the first member. */
     private int heldSlot = BlockChannel.NONE;
 
     private boolean done;

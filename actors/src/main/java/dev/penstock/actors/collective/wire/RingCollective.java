@@ -12,7 +12,7 @@ import java.util.stream.IntStream;
 
 /**
  * One collective of a {@link DataPlaneGroup} in ring form, as one member sees it. Sums are added up
- * on the way from the first member to the last, and go on from there:
+ * on the way from the first member to the last, and continue from there:
  *
  * <pre>
  *   all-reduce       every block   0 -> 1 -> 2 -> 3 (sum) -> 0 -> 1 -> 2
@@ -113,7 +113,7 @@ final class RingCollective implements SteppedCollective {
         return done;
     }
 
-    /** Adds the own addend to the sum of all before, which goes on. */
+    /** Adds its own addend to the sum of all before, which goes on. */
     private boolean addOne() {
         if (me > 0) {
             BlockChannel previous = group.channel(me - 1);

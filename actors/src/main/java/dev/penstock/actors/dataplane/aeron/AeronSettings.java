@@ -78,7 +78,7 @@ public record AeronSettings(
                 LinkSettings.IPC);
     }
 
-    /** As {@link #ipc}, but all over UDP on the loopback interface. */
+    /** Same as {@link #ipc}, but all over UDP on the loopback interface. */
     public static AeronSettings udp(Path directory, long runId) {
         return ipc(directory, runId).withLinks(links -> links.withTransport(Transport.UDP));
     }

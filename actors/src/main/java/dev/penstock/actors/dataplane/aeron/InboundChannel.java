@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * alone hands it over, so neither waits for the other.
  *
  * <p>Chunks are accepted in the order of sending only. After a gap or a damaged frame everything is
- * refused until the sender, asked for it, goes on from the place that is missing.
+ * refused until the sender, asked for it, continues from the place that is missing.
  */
 final class InboundChannel {
     private static final int FREE = 0;

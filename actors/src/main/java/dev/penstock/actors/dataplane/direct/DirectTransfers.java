@@ -85,8 +85,8 @@ public final class DirectTransfers implements AutoCloseable {
     }
 
     /**
-     * As {@code Endpoint.offer}, of a tensor whose way is direct; once it is sent its memory may be
-     * used again.
+     * Same as {@code Endpoint.offer}, of a tensor whose way is direct; once it is sent its memory
+     * may be used again.
      */
     public OfferResult offer(FrameKey frame, Tensor tensor) {
         Sending sending = outbound.get(frame.channel());
@@ -102,13 +102,13 @@ public final class DirectTransfers implements AutoCloseable {
         return found != null && found.isDirect();
     }
 
-    /** As {@code Endpoint.take}: what kernels are asked for from now on sees the tensor. */
+    /** Same as {@code Endpoint.take}: what kernels are asked for from now on sees the tensor. */
     public int take(FrameKey frame) {
         DirectChannel found = inbound.get(frame.channel());
         return found == null ? -1 : found.take(frame);
     }
 
-    /** As {@code Endpoint.release}, of a channel that {@link #bring brings} tensors. */
+    /** Same as {@code Endpoint.release}, of a channel that {@link #bring brings} tensors. */
     public void release(ChannelKey channel, int slot) {
         DirectChannel found = inbound.get(channel);
         if (found == null) {

@@ -138,7 +138,7 @@ final class CostArguments {
     }
 
     /**
-     * As {@link #model(Schedule)}.
+     * Same as {@link #model(Schedule)}.
      *
      * @param run that the schedule is of: hardware is divided as it says
      */

@@ -123,7 +123,9 @@ final class LoweringArguments {
         return addsOps() ? lowered(given) : computations(given.order());
     }
 
-    /** As {@link #applied}; where nothing was asked for, a configuration's order as it is run. */
+    /**
+     * Same as {@link #applied}; where nothing was asked for, a configuration's order as it is run.
+     */
     Schedule asRun(GivenOrder given) {
         return isPlain() && given.loaded().isPresent()
                 ? given.configured().training(given.loaded().get())

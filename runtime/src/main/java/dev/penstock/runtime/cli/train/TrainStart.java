@@ -36,7 +36,7 @@ import java.util.OptionalLong;
 
 /**
  * From what was asked for to a run in its directory: a new one, which gets its directory only when
- * nothing is wrong, or one that goes on in the directory of an earlier one.
+ * nothing is wrong, or one that continues in the directory of an earlier one.
  */
 final class TrainStart {
     /** What was asked for. */

@@ -65,12 +65,14 @@ public final class ConfigLoader {
         return loadWithOrigins(file, overrides).config();
     }
 
-    /** As {@link #load}, keeping where each value came from. */
+    /** Same as {@link #load}, keeping where each value came from. */
     public static LoadedConfig loadWithOrigins(Path file, List<String> overrides) {
         return draft(file, overrides).orThrow();
     }
 
-    /** As {@link #loadWithOrigins}, with the problems as values: for checks beyond the text. */
+    /**
+     * Same as {@link #loadWithOrigins}, with the problems as values: for checks beyond the text.
+     */
     public static DraftConfig draft(Path file, List<String> overrides) {
         return new ConfigLoader(file, overrides).read();
     }

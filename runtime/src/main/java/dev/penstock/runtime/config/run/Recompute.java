@@ -28,7 +28,7 @@ public sealed interface Recompute {
     }
 
     /**
-     * As {@link Rule#BLOCKS} for some blocks only.
+     * Same as {@link Rule#BLOCKS} for some blocks only.
      *
      * @param blocks indexes of transformer blocks, from 0
      */

@@ -4,7 +4,7 @@ import dev.penstock.runtime.config.reading.Setting;
 import java.time.Duration;
 
 /**
- * Section {@code recovery}: how a run goes on after the death of a part of it, or a step that is
+ * Section {@code recovery}: how a run continues after the death of a part of it, or a step that is
  * not finite. A run in a single process has no part that could die alone.
  *
  * @param enabled whether it goes on; otherwise a dead stage process ends the run

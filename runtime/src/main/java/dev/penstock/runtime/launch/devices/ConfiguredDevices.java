@@ -34,7 +34,7 @@ public final class ConfiguredDevices {
     }
 
     /**
-     * As {@link #of(DeviceSection, int)} where GPUs are asked for.
+     * Same as {@link #of(DeviceSection, int)} where GPUs are asked for.
      *
      * @param lost those that the run has lost
      */

@@ -211,7 +211,7 @@ public final class StageStash {
         return kept == null ? unit(unit).layers().get(block) : kept.layer(unit.slice(), block);
     }
 
-    /** As {@link #layer}, of queries, keys and values of the micro-batch. */
+    /** Same as {@link #layer}, of queries, keys and values of the micro-batch. */
     public Tensor queryKeyValues(WorkUnit unit, int block) {
         KeptBlocks kept = kept(unit, block);
         Tensor own = kept == null ? null : kept.queryKeyValues().get(block);

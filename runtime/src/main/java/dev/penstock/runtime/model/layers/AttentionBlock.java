@@ -44,7 +44,7 @@ final class AttentionBlock {
         attend(x, a, qkv, blocks);
     }
 
-    /** As {@link #forward} where {@code qkv} is still what that made it. */
+    /** Same as {@link #forward} where {@code qkv} is still what that made it. */
     void forwardAgain(Tensor x, LayerActivations a, Tensor qkv, TokenBlocks blocks) {
         norm.forward(x, a.norm1(), a.moments1());
         attend(x, a, qkv, blocks);
@@ -95,8 +95,8 @@ final class AttentionBlock {
     }
 
     /**
-     * As {@link #backward} without the products for the weights; keeps what they need where it is
-     * needed no more: the gradient of {@code middle} in its place, those of queries, keys and
+     * Same as {@link #backward} without the products for the weights; keeps what they need where it
+     * is needed no more: the gradient of {@code middle} in its place, those of queries, keys and
      * values in the unit's rows of {@code qkv}.
      */
     void backwardInput(

@@ -50,7 +50,7 @@ final class ColumnLinear {
         return shards.ownRows(dx);
     }
 
-    /** As {@link #backward} without the weight's gradient. */
+    /** Same as {@link #backward} without the weight's gradient. */
     Tensor backwardInput(Tensor dy, Tensor dx, TokenBlocks blocks) {
         linear.backwardInput(dy, dx, blocks);
         return shards.sum(dx);

@@ -45,8 +45,8 @@ final class MlpBlock {
     }
 
     /**
-     * As {@link #backward} without the products for the weights; keeps what they need where it is
-     * needed no more: the gradient of the hidden layer in {@code a.hidden}.
+     * Same as {@link #backward} without the products for the weights; keeps what they need where it
+     * is needed no more: the gradient of the hidden layer in {@code a.hidden}.
      *
      * @param keptOutputGradient receives the gradient of {@code y}
      */

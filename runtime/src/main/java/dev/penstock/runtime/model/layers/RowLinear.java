@@ -34,7 +34,7 @@ final class RowLinear {
         linear.backwardWeight(x, all, blocks);
     }
 
-    /** As {@link #backward} without the weight's gradient. */
+    /** Same as {@link #backward} without the weight's gradient. */
     void backwardInput(Tensor dy, Tensor dx, TokenBlocks blocks) {
         linear.backwardInput(shards.gather(dy), dx, blocks);
     }

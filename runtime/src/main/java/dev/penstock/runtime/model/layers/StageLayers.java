@@ -139,7 +139,7 @@ public final class StageLayers {
     }
 
     /**
-     * As {@link #recompute} of one block, whose input is there.
+     * Same as {@link #recompute} of one block, whose input is there.
      *
      * @param i the block's index in the stage
      * @param x the block's input
@@ -200,7 +200,7 @@ public final class StageLayers {
     }
 
     /**
-     * As {@link #backward} without the products for the weights.
+     * Same as {@link #backward} without the products for the weights.
      *
      * @param keptOutputGradient receives the gradient of the block's output
      */

@@ -101,7 +101,7 @@ public final class TensorShards {
     }
 
     /**
-     * As {@link #beginSum}, to the end.
+     * Same as {@link #beginSum}, to the end.
      *
      * @return own rows
      */
@@ -110,7 +110,10 @@ public final class TensorShards {
         return ownRows(all);
     }
 
-    /** As {@link #sum} of what lies in {@link #allRows} of {@code own}, which receives the sums. */
+    /**
+     * Same as {@link #sum} of what lies in {@link #allRows} of {@code own}, which receives the
+     * sums.
+     */
     void sumInto(Tensor own) {
         Tensor sums = sum(allRows(own));
         if (room != null) {

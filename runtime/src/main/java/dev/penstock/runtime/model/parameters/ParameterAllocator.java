@@ -52,7 +52,9 @@ public final class ParameterAllocator {
         return group(name, false, parameters);
     }
 
-    /** As {@link #group} for a table whose rows are looked up, whether or not it is a factor. */
+    /**
+     * Same as {@link #group} for a table whose rows are looked up, whether or not it is a factor.
+     */
     <T> T tables(String name, Supplier<T> parameters) {
         return group(name, true, parameters);
     }

@@ -21,7 +21,7 @@ public final class ParameterGatherer implements Collective {
         /** All parts are there. */
         void arrived();
 
-        /** Gives the room back; the own part stays. */
+        /** Gives the room back; its own part stays. */
         void release();
     }
 

@@ -119,7 +119,7 @@ public final class GptStageFactory implements StageBuilder {
         return new GptStageFactory(settings, budgets, passes, batches, other);
     }
 
-    /** As {@link #predictedMemory(List, RankPlace)} of a rank with one stage. */
+    /** Same as {@link #predictedMemory(List, RankPlace)} of a rank with one stage. */
     public StageMemory predictedMemory(int stage, RankPlace place) {
         return predictedMemory(List.of(stage), place);
     }

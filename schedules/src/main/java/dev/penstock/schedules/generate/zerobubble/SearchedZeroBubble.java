@@ -37,7 +37,7 @@ public final class SearchedZeroBubble {
         return search("zb-1p", 1, shape, options);
     }
 
-    /** As {@link #onePerRank} with twice its limit. */
+    /** Same as {@link #onePerRank} with twice its limit. */
     public static Schedule twoPerRank(PipelineShape shape, GenerateOptions options) {
         return search("zb-2p", 2, shape, options);
     }
