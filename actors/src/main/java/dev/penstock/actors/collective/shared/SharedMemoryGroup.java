@@ -4,10 +4,10 @@ import dev.penstock.actors.collective.BlockingWait;
 import dev.penstock.actors.collective.Collective;
 import dev.penstock.actors.collective.CollectiveKind;
 import dev.penstock.actors.collective.FlatTensor;
-import dev.penstock.actors.collective.OpenGroup;
 import dev.penstock.actors.collective.RankWaits;
 import dev.penstock.actors.collective.ShardMap;
 import dev.penstock.actors.collective.SteppedCollective;
+import dev.penstock.actors.collective.SteppedGroup;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import java.time.Duration;
@@ -25,7 +25,7 @@ import java.util.Iterator;
  *   member 2   |       |        |  sums  |     them; a gather alone copies at once
  * </pre>
  */
-final class SharedMemoryGroup implements OpenGroup {
+final class SharedMemoryGroup implements SteppedGroup {
     /** Half a megabyte of F32: a sum stays in the cache from one addend to the next. */
     static final int BLOCK_ELEMENTS = 1 << 17;
 
@@ -60,21 +60,6 @@ final class SharedMemoryGroup implements OpenGroup {
     }
 
     @Override
-    public Collective reduceScatter(Tensor whole, ShardMap map) {
-        return begin(CollectiveKind.REDUCE_SCATTER, whole, map);
-    }
-
-    @Override
-    public Collective allGather(Tensor whole, ShardMap map) {
-        return begin(CollectiveKind.ALL_GATHER, whole, map);
-    }
-
-    @Override
-    public Collective allReduce(Tensor tensor) {
-        return begin(CollectiveKind.ALL_REDUCE, tensor, new ShardMap(tensor.elements(), size()));
-    }
-
-    @Override
     public Collective pass(Tensor sent, Tensor received) {
         FlatTensor.checkPass(sent, received);
         var pass = new SharedMemoryPass(this, begun++, sent, received);
@@ -83,7 +68,8 @@ final class SharedMemoryGroup implements OpenGroup {
         return pass;
     }
 
-    private Collective begin(CollectiveKind kind, Tensor whole, ShardMap map) {
+    @Override
+    public Collective begin(CollectiveKind kind, Tensor whole, ShardMap map) {
         FlatTensor.check(kind, whole, map, size());
         var collective = new SharedMemoryCollective(this, begun++, kind, whole, map);
         underWay.add(collective);

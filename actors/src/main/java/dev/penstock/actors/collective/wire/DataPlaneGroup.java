@@ -6,10 +6,10 @@ import dev.penstock.actors.collective.CollectiveForm;
 import dev.penstock.actors.collective.CollectiveKind;
 import dev.penstock.actors.collective.FlatTensor;
 import dev.penstock.actors.collective.GroupRole;
-import dev.penstock.actors.collective.OpenGroup;
 import dev.penstock.actors.collective.RankWaits;
 import dev.penstock.actors.collective.ShardMap;
 import dev.penstock.actors.collective.SteppedCollective;
+import dev.penstock.actors.collective.SteppedGroup;
 import dev.penstock.actors.dataplane.Endpoint;
 import dev.penstock.actors.dataplane.Inbound;
 import dev.penstock.actors.dataplane.Outbound;
@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  * other. One collective at a time: blocks of a later one never take the slots that an earlier one
  * needs.
  */
-public final class DataPlaneGroup implements OpenGroup {
+public final class DataPlaneGroup implements SteppedGroup {
     private final List<Integer> ranks;
     private final int index;
     private final Kernels kernels;
@@ -122,21 +122,6 @@ public final class DataPlaneGroup implements OpenGroup {
     }
 
     @Override
-    public Collective reduceScatter(Tensor whole, ShardMap map) {
-        return begin(CollectiveKind.REDUCE_SCATTER, whole, map);
-    }
-
-    @Override
-    public Collective allGather(Tensor whole, ShardMap map) {
-        return begin(CollectiveKind.ALL_GATHER, whole, map);
-    }
-
-    @Override
-    public Collective allReduce(Tensor tensor) {
-        return begin(CollectiveKind.ALL_REDUCE, tensor, new ShardMap(tensor.elements(), size()));
-    }
-
-    @Override
     public Collective pass(Tensor sent, Tensor received) {
         FlatTensor.checkPass(sent, received);
         var pass = new DataPlanePass(this, begun++, sent, received);
@@ -145,7 +130,8 @@ public final class DataPlaneGroup implements OpenGroup {
         return pass;
     }
 
-    private Collective begin(CollectiveKind kind, Tensor whole, ShardMap map) {
+    @Override
+    public Collective begin(CollectiveKind kind, Tensor whole, ShardMap map) {
         FlatTensor.check(kind, whole, map, size());
         SteppedCollective collective =
                 switch (CollectiveForm.of(whole.bytes(), ringFromBytes)) {

@@ -8,6 +8,34 @@ import dev.penstock.schedules.ir.PipelineShape;
  * backwards take the micro-batches in the same order, the slices of each in reverse.
  */
 record SplitUnits(PipelineShape shape, Pipeline.Program program) {
+    /**
+     * All units of the stage, one forward and one backward in turn.
+     *
+     * @param ahead forwards before the first backward
+     * @param behind backwards for the input before the first one for the weights
+     */
+    void alternate(int ahead, int behind) {
+        int units = shape.unitsPerStage();
+        // warm-up
+        for (int i = 0; i < ahead; i++) {
+            forward(i);
+        }
+        // steady, then cool-down without forwards
+        for (int i = 0; i < units; i++) {
+            if (ahead + i < units) {
+                forward(ahead + i);
+            }
+            backwardInput(i);
+            if (i >= behind) {
+                backwardWeight(i - behind);
+            }
+        }
+        // what was held back
+        for (int i = units - behind; i < units; i++) {
+            backwardWeight(i);
+        }
+    }
+
     void forward(int unit) {
         program.forward(0, unit / shape.slices(), unit % shape.slices());
     }

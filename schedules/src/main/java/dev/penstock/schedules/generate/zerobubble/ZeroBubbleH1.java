@@ -32,32 +32,16 @@ public final class ZeroBubbleH1 {
      * @throws IllegalArgumentException for chunks
      */
     public static Schedule schedule(PipelineShape shape) {
-        int units = shape.unitsPerStage();
         return Pipeline.plain(
                 "zb-h1",
                 shape,
                 (rank, program) -> {
-                    var rankOrder = new SplitUnits(shape, program);
-                    int ahead = Math.min(shape.ranks() - rank - 2 + shape.slices(), units);
-                    int behind = Math.min(rank, units);
-                    // warm-up
-                    for (int i = 0; i < ahead; i++) {
-                        rankOrder.forward(i);
-                    }
-                    // steady, then cool-down without forwards
-                    for (int i = 0; i < units; i++) {
-                        if (ahead + i < units) {
-                            rankOrder.forward(ahead + i);
-                        }
-                        rankOrder.backwardInput(i);
-                        if (i >= behind) {
-                            rankOrder.backwardWeight(i - behind);
-                        }
-                    }
-                    // what was held back
-                    for (int i = units - behind; i < units; i++) {
-                        rankOrder.backwardWeight(i);
-                    }
+                    int ahead =
+                            Math.min(
+                                    shape.ranks() - rank - 2 + shape.slices(),
+                                    shape.unitsPerStage());
+                    int behind = Math.min(rank, shape.unitsPerStage());
+                    new SplitUnits(shape, program).alternate(ahead, behind);
                 });
     }
 }

@@ -31,33 +31,15 @@ public final class ZeroBubbleH2 {
      * @throws IllegalArgumentException for chunks
      */
     public static Schedule schedule(PipelineShape shape) {
-        int units = shape.unitsPerStage();
         return Pipeline.plain(
                 "zb-h2",
                 shape,
                 (rank, program) -> {
-                    var rankOrder = new SplitUnits(shape, program);
                     int ranksBelow = shape.ranks() - rank - 1;
-                    int ahead = Math.min(2 * ranksBelow + shape.slices() - 1, units);
-                    int behind = Math.min(2 * rank, units);
-                    // warm-up
-                    for (int i = 0; i < ahead; i++) {
-                        rankOrder.forward(i);
-                    }
-                    // steady, then cool-down without forwards
-                    for (int i = 0; i < units; i++) {
-                        if (ahead + i < units) {
-                            rankOrder.forward(ahead + i);
-                        }
-                        rankOrder.backwardInput(i);
-                        if (i >= behind) {
-                            rankOrder.backwardWeight(i - behind);
-                        }
-                    }
-                    // what was held back
-                    for (int i = units - behind; i < units; i++) {
-                        rankOrder.backwardWeight(i);
-                    }
+                    int ahead =
+                            Math.min(2 * ranksBelow + shape.slices() - 1, shape.unitsPerStage());
+                    int behind = Math.min(2 * rank, shape.unitsPerStage());
+                    new SplitUnits(shape, program).alternate(ahead, behind);
                 });
     }
 }
