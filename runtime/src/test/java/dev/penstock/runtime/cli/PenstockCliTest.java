@@ -149,4 +149,14 @@ class PenstockCliTest {
             return files.sorted().toList();
         }
     }
+
+    @Test
+    void theFormerNameOfTheClusterOptionIsUnderstoodAndNotShown() {
+        Cli former = Cli.run("runs", "--seed", "nowhere");
+
+        assertThat(former.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(former.err()).contains("--cluster", "\"nowhere\"");
+        assertThat(Cli.run("runs", "--help").out()).contains("--cluster").doesNotContain("--seed");
+        assertThat(Cli.run("node", "--help").out()).contains("--cluster").doesNotContain("--seed");
+    }
 }
