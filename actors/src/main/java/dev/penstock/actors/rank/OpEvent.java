@@ -1,15 +1,19 @@
 package dev.penstock.actors.rank;
 
+import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.OpText;
+import dev.penstock.schedules.ir.PipelineShape;
 import jdk.jfr.Category;
 import jdk.jfr.Description;
 import jdk.jfr.Event;
 import jdk.jfr.Label;
 import jdk.jfr.Name;
 import jdk.jfr.StackTrace;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An op of a rank's program in Java Flight Recorder, from when the rank came to it to when it was
- * done. Made only while a recording wants it: {@link #isWanted}.
+ * done.
  */
 @Name("penstock.Op")
 @Label("Op")
@@ -31,7 +35,17 @@ final class OpEvent extends Event {
     @Label("Pass")
     long pass;
 
-    static boolean isWanted() {
-        return ASKED.isEnabled();
+    /** Begins an event for an op; null, at no cost, while no recording wants any. */
+    static @Nullable OpEvent begin(Op op, PipelineShape shape, int rank, long pass) {
+        if (!ASKED.isEnabled()) {
+            return null;
+        }
+        var event = new OpEvent();
+        event.op = OpText.print(op, shape);
+        event.rank = rank;
+        event.stage = op.stage();
+        event.pass = pass;
+        event.begin();
+        return event;
     }
 }

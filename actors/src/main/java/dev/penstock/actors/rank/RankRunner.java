@@ -4,6 +4,7 @@ import com.sun.management.ThreadMXBean;
 import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.actors.dataplane.FrameListener;
 import dev.penstock.actors.spi.DeviceFailureListener;
+import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.NonFiniteException;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.StepKind;
@@ -12,6 +13,7 @@ import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceLostException;
 import java.lang.management.ManagementFactory;
 import java.util.Arrays;
+import java.util.List;
 import java.util.function.Consumer;
 import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
@@ -55,9 +57,10 @@ public final class RankRunner implements AutoCloseable {
     private boolean waits;
 
     private @Nullable RankStep lastTimings;
-    private long[] opStarts = {};
-    private long[] opEnds = {};
-    private long[] collectiveNanos = {};
+
+    /** Of the last training pass that was finished. */
+    private PassTimes times = PassTimes.NONE;
+
     private long heapBytesAtBegin;
     private long heapBytesOfPass;
     private StepTraffic sent = StepTraffic.NOTHING;
@@ -99,7 +102,7 @@ public final class RankRunner implements AutoCloseable {
             work.close();
             throw e;
         }
-        tell(new RankEvent.Opened(rank, epoch, work.deviceName(), work.deviceFingerprint()));
+        tell(new RankEvent.Opened(rank, epoch, work.device().name(), work.device().fingerprint()));
     }
 
     /** Says that a rank did not open. */
@@ -153,7 +156,7 @@ public final class RankRunner implements AutoCloseable {
         return guarded(
                 () -> {
                     if (of == epoch) {
-                        throw OpInterpreter.linkFailed(reason);
+                        throw BoundaryLinks.linkFailed(reason);
                     }
                     return Next.WAIT;
                 });
@@ -260,7 +263,7 @@ public final class RankRunner implements AutoCloseable {
         if (!kept) {
             noteThatNothingWasComputed();
         }
-        tell(new RankEvent.Resumed(rank, epoch, work.deviceName(), work.deviceFingerprint()));
+        tell(new RankEvent.Resumed(rank, epoch, work.device().name(), work.device().fingerprint()));
         return Next.WAIT;
     }
 
@@ -276,12 +279,22 @@ public final class RankRunner implements AutoCloseable {
 
     /** Of the step that it continues from: all ops took no time. */
     private void noteThatNothingWasComputed() {
-        opStarts = work.opStartNanos();
-        Arrays.fill(opStarts, System.nanoTime());
-        opEnds = opStarts.clone();
-        collectiveNanos = new long[opStarts.length];
+        long[] now = new long[work.interpreter().times().starts().length];
+        Arrays.fill(now, System.nanoTime());
+        times = new PassTimes(now, now.clone(), new long[now.length]);
         lastTimings =
-                new RankStep(rank, opStarts, opEnds, opStarts[0], opStarts[0], work.peakBytes(), 0);
+                new RankStep(
+                        rank,
+                        times.starts(),
+                        times.ends(),
+                        now[0],
+                        now[0],
+                        work.device().memory().peakBytes(),
+                        List.of(),
+                        0,
+                        List.of(),
+                        StepTraffic.NOTHING,
+                        new long[0]);
     }
 
     private Next onFence(RankCommand.Fence fence) {
@@ -308,7 +321,8 @@ public final class RankRunner implements AutoCloseable {
         if (work.isFinished()) {
             return finish(begin);
         }
-        work.moveCollectives();
+        OpInterpreter ops = work.interpreter();
+        ops.moveCollectives();
         if (!waits || work.computesNext()) { // looking again is no progress
             note(begin, RankActivity.State.COMPUTING);
         }
@@ -318,15 +332,15 @@ public final class RankRunner implements AutoCloseable {
             case DONE, AGAIN -> Next.RUN_OP;
             case WAITS_FOR_FRAME -> {
                 note(begin, RankActivity.State.WAITING_FOR_FRAME);
-                yield work.isSumming() ? Next.RETRY_LINK : Next.WAIT;
+                yield ops.collectives().areUnderWay() ? Next.RETRY_LINK : Next.WAIT;
             }
             case WAITS_FOR_CREDIT -> {
                 note(begin, RankActivity.State.WAITING_FOR_CREDIT);
-                yield work.isSumming() ? Next.RETRY_LINK : Next.WAIT;
+                yield ops.collectives().areUnderWay() ? Next.RETRY_LINK : Next.WAIT;
             }
             case WAITS_FOR_REPLICAS -> {
                 note(begin, RankActivity.State.WAITING_FOR_MEMBERS);
-                status.explain(work::describeCollective);
+                status.explain(ops.collectives()::describe);
                 yield Next.RETRY_LINK;
             }
             case WAITS_FOR_LINK -> {
@@ -342,9 +356,7 @@ public final class RankRunner implements AutoCloseable {
         passUnderWay = null;
         if (begin.kind() == StepKind.TRAIN) {
             uncommitted = begin;
-            opStarts = work.opStartNanos(); // a recovery before the commit forgets them
-            opEnds = work.opEndNanos();
-            collectiveNanos = work.collectiveNanos();
+            times = work.interpreter().times(); // a recovery before the commit forgets them
             sent = work.sent();
         }
         note(begin, RankActivity.State.IDLE);
@@ -373,16 +385,16 @@ public final class RankRunner implements AutoCloseable {
         lastTimings =
                 new RankStep(
                         rank,
-                        opStarts,
-                        opEnds,
+                        times.starts(),
+                        times.ends(),
                         start,
                         end,
-                        work.peakBytes(),
-                        work.memoryUses(),
+                        work.device().memory().peakBytes(),
+                        MemoryUse.of(work.device().memory()),
                         heapBytesOfPass,
                         work.traffic(),
                         sent,
-                        collectiveNanos);
+                        times.collectives());
         tell(new RankEvent.StepDone(rank, epoch, committedStep, lastTimings));
         return Next.WAIT;
     }

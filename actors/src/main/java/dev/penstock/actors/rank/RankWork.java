@@ -13,7 +13,6 @@ import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.mirror.MirrorProgress;
 import dev.penstock.actors.mirror.RankMirrors;
 import dev.penstock.actors.spi.CheckpointStore;
-import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.StageBuilder;
@@ -218,16 +217,13 @@ public final class RankWork implements AutoCloseable {
         return links().endpoint().traffic();
     }
 
-    private OpInterpreter interpreter() {
+    /** Walks the program of the pass that began last; only with links. */
+    OpInterpreter interpreter() {
         return links().interpreter(kind);
     }
 
-    String deviceName() {
-        return device.name();
-    }
-
-    String deviceFingerprint() {
-        return device.fingerprint();
+    Device device() {
+        return device;
     }
 
     void begin(StepKind newKind, long newStep, long newPass) {
@@ -254,11 +250,6 @@ public final class RankWork implements AutoCloseable {
 
     int position() {
         return links == null ? 0 : interpreter().position();
-    }
-
-    /** Moves collectives on that are under way beside the op at the program counter. */
-    void moveCollectives() {
-        interpreter().moveCollectives();
     }
 
     /** Whether {@link #advance} would compute, not look whether something came. */
@@ -292,16 +283,6 @@ public final class RankWork implements AutoCloseable {
             case WAITS_FOR_PEER -> Progress.WAITS_FOR_FRAME;
             case WAITS_FOR_LINK -> Progress.WAITS_FOR_LINK;
         };
-    }
-
-    /** Whether sums or gathers are under way beside the op at the program counter. */
-    boolean isSumming() {
-        return interpreter().isSumming();
-    }
-
-    /** What they wait for; only while there are any. */
-    String describeCollective() {
-        return interpreter().describeCollective();
     }
 
     /** What the finished pass came to. */
@@ -344,26 +325,6 @@ public final class RankWork implements AutoCloseable {
         }
         faults.at(StepMoment.SAVED, savedStep);
         return files;
-    }
-
-    long[] opStartNanos() {
-        return interpreter().startNanos();
-    }
-
-    long[] opEndNanos() {
-        return interpreter().endNanos();
-    }
-
-    long[] collectiveNanos() {
-        return interpreter().collectiveNanos();
-    }
-
-    List<MemoryUse> memoryUses() {
-        return MemoryUse.of(device.memory());
-    }
-
-    long peakBytes() {
-        return device.memory().peakBytes();
     }
 
     /** Where the rank is, for error messages: {@code step 7, at 1F2}. */

@@ -129,7 +129,7 @@ final class SharedGradientExchange implements GradientExchange {
                 }
                 case OfferResult.NoCredit _ -> {}
                 case OfferResult.BackPressured _ -> linkBusy = true;
-                case OfferResult.Failed(String reason) -> throw OpInterpreter.linkFailed(reason);
+                case OfferResult.Failed(String reason) -> throw BoundaryLinks.linkFailed(reason);
             }
         }
         if (received < sent && takeOne(endpoint, pass)) {

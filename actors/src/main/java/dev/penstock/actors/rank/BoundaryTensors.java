@@ -1,0 +1,190 @@
+package dev.penstock.actors.rank;
+
+import dev.penstock.actors.dataplane.ChannelKey;
+import dev.penstock.actors.dataplane.Endpoint;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.schedules.ir.WorkUnit;
+import java.util.HashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Knows where each boundary tensor of a rank is between the op that makes or receives it and the op
+ * that needs it last. A tensor for a stage of the same rank is handed over without a copy.
+ *
+ * <pre>
+ *   RECV_F &rarr; inputs          &rarr; F .. B     released by the backward (an evaluation: the forward)
+ *   F      &rarr; outputs         &rarr; SEND_F     or, on one rank, the next stage's inputs
+ *   RECV_B &rarr; outputGradients &rarr; B          released by the backward
+ *   B      &rarr; inputGradients  &rarr; SEND_B     or, on one rank, the outputGradients of the stage before
+ * </pre>
+ *
+ * <p>The rank's thread only.
+ */
+final class BoundaryTensors {
+    private final Topology topology;
+    private final BoundaryBuffers buffers;
+    private final Endpoint endpoint;
+    private final BoundaryLinks links;
+    private final Map<WorkUnit, HeldTensor> inputs = new HashMap<>();
+    private final Map<WorkUnit, HeldTensor> outputGradients = new HashMap<>();
+    private final Map<WorkUnit, Tensor> outputs = new HashMap<>();
+    private final Map<WorkUnit, Tensor> inputGradients = new HashMap<>();
+    private long activationBytes;
+    private long gradientBytes;
+
+    BoundaryTensors(
+            Topology topology, BoundaryBuffers buffers, Endpoint endpoint, BoundaryLinks links) {
+        this.topology = topology;
+        this.buffers = buffers;
+        this.endpoint = endpoint;
+        this.links = links;
+    }
+
+    void begin() {
+        activationBytes = 0;
+        gradientBytes = 0;
+    }
+
+    /** Bytes of activations sent to other ranks in the pass. */
+    long activationBytes() {
+        return activationBytes;
+    }
+
+    /** Bytes of gradients sent to other ranks in the pass. */
+    long gradientBytes() {
+        return gradientBytes;
+    }
+
+    // ---- forward --------------------------------------------------------------------------------
+
+    Progress receiveInput(WorkUnit unit) {
+        return receive(unit, BoundaryBuffers.activation(unit.stage()), inputs);
+    }
+
+    /** Null on the first stage. */
+    @Nullable Tensor input(WorkUnit unit) {
+        return tensor(inputs, unit);
+    }
+
+    /** Takes memory for what a forward will make; null on the last stage. */
+    @Nullable Tensor takeOutput(WorkUnit unit) {
+        int stage = unit.stage();
+        buffers.reclaim(endpoint, stage);
+        return topology.isLast(stage) ? null : buffers.takeOutput(stage, unit.slice());
+    }
+
+    /** Hands a computed output to the next stage if that lives here, else keeps it for its send. */
+    void computedOutput(WorkUnit unit, Tensor output) {
+        int next = unit.stage() + 1;
+        if (topology.isLocal(unit.stage(), next)) {
+            inputs.put(unit.onStage(next), new HeldTensor.HandedOver(output));
+        } else {
+            links.prepare(BoundaryBuffers.activation(next), output);
+            outputs.put(unit, output);
+        }
+    }
+
+    Progress sendOutput(WorkUnit unit) {
+        ChannelKey channel = BoundaryBuffers.activation(unit.stage() + 1);
+        Tensor output = computed(outputs, unit);
+        Progress progress = links.offer(unit, channel, output);
+        if (progress == Progress.DONE) {
+            activationBytes += output.bytes();
+            if (links.isDirect(channel, output)) {
+                buffers.returnOutput(unit.stage(), output);
+            } else {
+                buffers.sentOutput(endpoint, unit.stage(), output);
+            }
+            outputs.remove(unit);
+        }
+        return progress;
+    }
+
+    void releaseInput(WorkUnit unit) {
+        switch (inputs.remove(unit)) {
+            case null -> {}
+            case HeldTensor.HandedOver(Tensor tensor) ->
+                    buffers.returnOutput(unit.stage() - 1, tensor);
+            case HeldTensor.Received received -> links.release(received);
+        }
+    }
+
+    // ---- backward -------------------------------------------------------------------------------
+
+    Progress receiveOutputGradient(WorkUnit unit) {
+        return receive(unit, BoundaryBuffers.gradient(unit.stage()), outputGradients);
+    }
+
+    /** Null on the last stage. */
+    @Nullable Tensor outputGradient(WorkUnit unit) {
+        return tensor(outputGradients, unit);
+    }
+
+    /** Takes memory for what a backward will make; null on the first stage. */
+    @Nullable Tensor takeInputGradient(WorkUnit unit) {
+        int stage = unit.stage();
+        buffers.reclaim(endpoint, stage);
+        return stage == 0 ? null : buffers.takeInputGradient(stage, unit.slice());
+    }
+
+    /** Hands a gradient to the stage before if that lives here, else keeps it for its send. */
+    void computedInputGradient(WorkUnit unit, Tensor inputGradient) {
+        int before = unit.stage() - 1;
+        if (topology.isLocal(before, unit.stage())) {
+            outputGradients.put(unit.onStage(before), new HeldTensor.HandedOver(inputGradient));
+        } else {
+            links.prepare(BoundaryBuffers.gradient(before), inputGradient);
+            inputGradients.put(unit, inputGradient);
+        }
+    }
+
+    Progress sendInputGradient(WorkUnit unit) {
+        ChannelKey channel = BoundaryBuffers.gradient(unit.stage() - 1);
+        Tensor gradient = computed(inputGradients, unit);
+        Progress progress = links.offer(unit, channel, gradient);
+        if (progress == Progress.DONE) {
+            gradientBytes += gradient.bytes();
+            if (links.isDirect(channel, gradient)) {
+                buffers.returnInputGradient(unit.stage(), gradient);
+            } else {
+                buffers.sentInputGradient(endpoint, unit.stage(), gradient);
+            }
+            inputGradients.remove(unit);
+        }
+        return progress;
+    }
+
+    void releaseOutputGradient(WorkUnit unit) {
+        switch (outputGradients.remove(unit)) {
+            case null -> {}
+            case HeldTensor.HandedOver(Tensor tensor) ->
+                    buffers.returnInputGradient(unit.stage() + 1, tensor);
+            case HeldTensor.Received received -> links.release(received);
+        }
+    }
+
+    // ---- both -----------------------------------------------------------------------------------
+
+    private Progress receive(WorkUnit unit, ChannelKey channel, Map<WorkUnit, HeldTensor> into) {
+        HeldTensor received = links.receive(unit, channel);
+        if (received == null) {
+            return Progress.WAITS_FOR_FRAME;
+        }
+        into.put(unit, received);
+        return Progress.DONE;
+    }
+
+    private static @Nullable Tensor tensor(Map<WorkUnit, HeldTensor> from, WorkUnit unit) {
+        HeldTensor held = from.get(unit);
+        return held == null ? null : held.tensor();
+    }
+
+    private static Tensor computed(Map<WorkUnit, Tensor> made, WorkUnit unit) {
+        Tensor tensor = made.get(unit);
+        if (tensor == null) {
+            throw new IllegalStateException("nothing was computed to send for " + unit);
+        }
+        return tensor;
+    }
+}
