@@ -4,6 +4,7 @@ import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.actors.spi.StepTokens;
+import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.runtime.events.EventLog;
 import dev.penstock.runtime.events.RunEvent;
 import dev.penstock.runtime.metrics.ConfiguredSteps;
@@ -124,7 +125,7 @@ public final class EventLogBenchmark {
                 starts[i] = timeline.startNanos(rank, i) * 1000;
                 ends[i] = timeline.endNanos(rank, i) * 1000;
             }
-            ranks.add(new RankStep(rank, starts, ends, 0, 0, 1 << 20, 0));
+            ranks.add(new RankStep(rank, starts, ends, 0, 0, 1 << 20, List.of(), 0, List.of(), StepTraffic.NOTHING, new long[0]));
         }
         return ranks;
     }

@@ -1,10 +1,7 @@
 package dev.penstock.actors.rank;
 
-import dev.penstock.actors.dataplane.PeerAddress;
-import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.serialization.WireMessage;
 import dev.penstock.actors.spi.StepKind;
-import java.util.List;
 
 /**
  * What the supervisor orders a rank to do. An order of a lower epoch than the rank's is refused; of
@@ -37,22 +34,11 @@ public sealed interface RankCommand extends WireMessage {
      * Open the links of this epoch and answer {@link RankEvent.Resumed}; after {@link Prepare}.
      *
      * @param start what to continue with
-     * @param mirrors who holds whose mirror now
-     * @param homes where all ranks live now, see {@link RankAssignment#homes}
-     * @param link where the media driver is now; empty if it is where it was
-     * @param peers where all ranks are reached now, see {@link RankAssignment#peers}
      */
-    record Resume(
-            int epoch,
-            StateSource start,
-            MirrorLayout mirrors,
-            List<Integer> homes,
-            String link,
-            List<PeerAddress> peers)
-            implements RankCommand {
-        public Resume {
-            homes = List.copyOf(homes);
-            peers = List.copyOf(peers);
+    record Resume(StateSource start, EpochLinks links) implements RankCommand {
+        @Override
+        public int epoch() {
+            return links.epoch();
         }
     }
 

@@ -26,41 +26,32 @@ import java.util.stream.Stream;
 /** The groups that a rank is a member of, for one epoch. The rank's thread only. */
 final class RankGroups implements AutoCloseable {
     private final int rank;
-    private final int epoch;
+    private final EpochLinks links;
+    private final RankResources resources;
     private final RunPlan plan;
-    private final List<Integer> homes;
     private final Device device;
-    private final CollectiveLibrary library;
     private final DeviceScope scope;
-    private final CollectiveRegistry registry;
     private final RankWaits waits;
     private final List<OpenGroup> opened = new ArrayList<>();
     private final List<DataPlaneGroup> overDataPlane = new ArrayList<>();
     private final StageGroups ofStages;
 
     /**
-     * @param homes by rank, the lowest rank that lives on the same node
-     * @param library whether devices sum and gather by themselves
      * @param scope where blocks that came from other processes lie
      */
     RankGroups(
             int rank,
-            int epoch,
-            RunPlan plan,
-            List<Integer> homes,
+            EpochLinks links,
+            RankResources resources,
             Device device,
-            CollectiveLibrary library,
             DeviceScope scope,
-            CollectiveRegistry registry,
             RankWaits waits) {
         this.rank = rank;
-        this.epoch = epoch;
-        this.plan = plan;
-        this.homes = homes;
+        this.links = links;
+        this.resources = resources;
+        this.plan = resources.plan();
         this.device = device;
-        this.library = library;
         this.scope = scope;
-        this.registry = registry;
         this.waits = waits;
         try {
             this.ofStages =
@@ -79,6 +70,7 @@ final class RankGroups implements AutoCloseable {
             return SoloGroup.GROUP;
         }
         OpenGroup group = meet(role, members);
+        CollectiveLibrary library = resources.library();
         if (library != CollectiveLibrary.NEVER) {
             try {
                 group =
@@ -101,7 +93,7 @@ final class RankGroups implements AutoCloseable {
     }
 
     private OpenGroup meet(GroupRole role, List<Integer> members) {
-        if (DataPlaneGroup.isFor(members, homes)) {
+        if (DataPlaneGroup.isFor(members, links.homes())) {
             var group =
                     new DataPlaneGroup(
                             role,
@@ -116,14 +108,16 @@ final class RankGroups implements AutoCloseable {
             overDataPlane.add(group);
             return group;
         }
-        return registry.join(
-                epoch,
-                role,
-                members,
-                members.indexOf(rank),
-                device.kernels(),
-                plan.timeouts().stallLimit(),
-                waits);
+        return resources
+                .collectives()
+                .join(
+                        links.epoch(),
+                        role,
+                        members,
+                        members.indexOf(rank),
+                        device.kernels(),
+                        plan.timeouts().stallLimit(),
+                        waits);
     }
 
     /**

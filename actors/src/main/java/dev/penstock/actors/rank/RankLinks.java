@@ -1,5 +1,6 @@
 package dev.penstock.actors.rank;
 
+import dev.penstock.actors.collective.RankWaits;
 import dev.penstock.actors.dataplane.DataPlane;
 import dev.penstock.actors.dataplane.Endpoint;
 import dev.penstock.actors.dataplane.FrameListener;
@@ -46,36 +47,34 @@ final class RankLinks implements AutoCloseable {
     private final Map<StepKind, OpInterpreter> interpreters = new EnumMap<>(StepKind.class);
 
     /**
-     * @param groupsIn makes the groups that this rank is a member of, with slots in the given scope
      * @param mirrors makes the exchange of mirrored gradients, with its blocks in the given scope
-     * @param direct the ends of channels to other ranks of this process, none of them open
      */
     RankLinks(
             int rank,
-            int epoch,
-            RunPlan plan,
+            EpochLinks links,
+            RankResources resources,
             Device device,
             Map<Integer, StageProgram> stages,
-            Function<DeviceScope, RankGroups> groupsIn,
             Function<DeviceScope, MirrorExchange> mirrors,
             RankFaults faults,
-            DataPlane dataPlane,
-            DirectTransfers direct,
-            List<PeerAddress> peers,
-            FrameListener listener) {
+            FrameListener listener,
+            RankWaits waits) {
         this.rank = rank;
-        this.plan = plan;
+        this.plan = resources.plan();
         this.device = device;
         this.stages = stages;
-        this.direct = direct;
+        this.direct =
+                new DirectTransfers(
+                        resources.transfers(), rank, links.epoch(), links.homes(), listener);
         this.blocks = device.memory().child(MemoryUse.COLLECTIVES, Long.MAX_VALUE);
         this.boundary = device.memory().child(MemoryUse.BUFFERS, Long.MAX_VALUE);
         this.mirrorBlocks = device.memory().child(MemoryUse.MIRRORS, Long.MAX_VALUE);
         RankGroups joined = null;
         Endpoint opened = null;
         try {
-            joined = groupsIn.apply(blocks);
+            joined = new RankGroups(rank, links, resources, device, blocks, waits);
             this.groups = joined;
+            DataPlane dataPlane = resources.dataPlane();
             var buffers =
                     new BoundaryBuffers(rank, plan, stages, boundary, dataPlane.keepsSentTensors());
             List<Inbound> inbound = new ArrayList<>(buffers.inbound());
@@ -88,7 +87,9 @@ final class RankLinks implements AutoCloseable {
             groups.outbound().forEach(outbound::add);
             opened =
                     dataPlane.open(
-                            new Opening(rank, epoch, inbound, outbound, byRank(peers)), listener);
+                            new Opening(
+                                    rank, links.epoch(), inbound, outbound, byRank(links.peers())),
+                            listener);
             this.endpoint = opened;
             groups.bind(endpoint);
             buffers.open(direct);

@@ -38,21 +38,23 @@ public record RankResources(
         Consumer<String> fenced,
         DeviceFailureListener losses) {
 
-    /** Ranks that are fenced just end. */
-    public RankResources(
+    /**
+     * Of a process in which nothing goes wrong on purpose, ranks hand each other tensors past the
+     * data plane where their devices allow it, and a fenced rank just ends.
+     */
+    public static RankResources of(
             RunPlan plan,
             DeviceFactory devices,
             StageProgramFactory programs,
             DataPlane dataPlane,
-            CheckpointStore checkpoints,
-            FaultInjector faults) {
-        this(
+            CheckpointStore checkpoints) {
+        return new RankResources(
                 plan,
                 devices,
                 programs,
                 dataPlane,
                 checkpoints,
-                faults,
+                FaultInjector.NONE,
                 new MirrorRegistry(),
                 new CollectiveRegistry(),
                 CollectiveLibrary.NEVER,
@@ -61,101 +63,76 @@ public record RankResources(
                 DeviceFailureListener.NONE);
     }
 
-    /** Nothing goes wrong on purpose. */
-    public RankResources(
-            RunPlan plan,
-            DeviceFactory devices,
-            StageProgramFactory programs,
-            DataPlane dataPlane,
-            CheckpointStore checkpoints) {
-        this(plan, devices, programs, dataPlane, checkpoints, FaultInjector.NONE);
+    /** These resources with faults on purpose. */
+    public RankResources withFaults(FaultInjector other) {
+        return with(parts -> parts.faults = other);
     }
 
     /** These resources for devices that sum and gather by themselves. */
     public RankResources withLibrary(CollectiveLibrary other) {
-        return new RankResources(
-                plan,
-                devices,
-                programs,
-                dataPlane,
-                checkpoints,
-                faults,
-                mirrors,
-                collectives,
-                other,
-                transfers,
-                fenced,
-                losses);
+        return with(parts -> parts.library = other);
     }
 
     /** These resources with another registry, one for all ranks of the process. */
     public RankResources withTransfers(TransferRegistry other) {
-        return new RankResources(
-                plan,
-                devices,
-                programs,
-                dataPlane,
-                checkpoints,
-                faults,
-                mirrors,
-                collectives,
-                library,
-                other,
-                fenced,
-                losses);
+        return with(parts -> parts.transfers = other);
     }
 
     /** These resources in a process that does something about a fenced rank. */
     public RankResources whenFenced(Consumer<String> action) {
-        return new RankResources(
-                plan,
-                devices,
-                programs,
-                dataPlane,
-                checkpoints,
-                faults,
-                mirrors,
-                collectives,
-                library,
-                transfers,
-                action,
-                losses);
+        return with(parts -> parts.fenced = action);
     }
 
     /** These resources where something more is done about a lost device. */
     public RankResources whenDeviceLost(DeviceFailureListener next) {
-        return new RankResources(
-                plan,
-                devices,
-                programs,
-                dataPlane,
-                checkpoints,
-                faults,
-                mirrors,
-                collectives,
-                library,
-                transfers,
-                fenced,
-                losses.andThen(next));
+        return with(parts -> parts.losses = losses.andThen(next));
     }
 
     /** These resources in a process that does something before it opens a device. */
     public RankResources beforeDevices(Runnable action) {
+        return with(
+                parts ->
+                        parts.devices =
+                                rank -> {
+                                    action.run();
+                                    return devices.open(rank);
+                                });
+    }
+
+    private RankResources with(Consumer<Parts> change) {
+        var parts = new Parts(this);
+        change.accept(parts);
         return new RankResources(
                 plan,
-                rank -> {
-                    action.run();
-                    return devices.open(rank);
-                },
+                parts.devices,
                 programs,
                 dataPlane,
                 checkpoints,
-                faults,
+                parts.faults,
                 mirrors,
                 collectives,
-                library,
-                transfers,
-                fenced,
-                losses);
+                parts.library,
+                parts.transfers,
+                parts.fenced,
+                parts.losses);
+    }
+
+    /** What may differ in a copy. */
+    private static final class Parts {
+        DeviceFactory devices;
+        FaultInjector faults;
+        CollectiveLibrary library;
+        TransferRegistry transfers;
+        Consumer<String> fenced;
+        DeviceFailureListener losses;
+
+        Parts(RankResources of) {
+            devices = of.devices;
+            faults = of.faults;
+            library = of.library;
+            transfers = of.transfers;
+            fenced = of.fenced;
+            losses = of.losses;
+        }
     }
 }

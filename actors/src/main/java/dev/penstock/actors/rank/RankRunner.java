@@ -86,17 +86,10 @@ public final class RankRunner implements AutoCloseable {
         this.listeners = listeners;
         this.losses = resources.losses();
         enter(birth.epoch());
-        this.work = new RankWork(rank, resources, birth.start(), birth.mirrors());
+        this.work = new RankWork(rank, resources, birth.start(), birth.links().mirrors());
         goOnFromWhatWasRestored();
         try {
-            work.connect(
-                    epoch,
-                    birth.mirrors(),
-                    birth.homes(),
-                    birth.link(),
-                    birth.peers(),
-                    listeners.apply(epoch),
-                    status.waits(epoch));
+            work.connect(birth.links(), listeners.apply(epoch), status.waits(epoch));
             noteThatNothingWasComputed();
         } catch (RuntimeException | Error e) {
             work.close();
@@ -248,18 +241,11 @@ public final class RankRunner implements AutoCloseable {
 
     private Next onResume(RankCommand.Resume resume) {
         boolean kept = resume.start() instanceof StateSource.Kept;
-        work.restore(resume.start(), resume.mirrors());
+        work.restore(resume.start(), resume.links().mirrors());
         if (!kept) {
             goOnFromWhatWasRestored(); // also true when no link opens
         }
-        work.connect(
-                epoch,
-                resume.mirrors(),
-                resume.homes(),
-                resume.link(),
-                resume.peers(),
-                listeners.apply(epoch),
-                status.waits(epoch));
+        work.connect(resume.links(), listeners.apply(epoch), status.waits(epoch));
         if (!kept) {
             noteThatNothingWasComputed();
         }

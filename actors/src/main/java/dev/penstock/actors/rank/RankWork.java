@@ -151,48 +151,22 @@ public final class RankWork implements AutoCloseable {
                 .toList();
     }
 
-    /**
-     * Opens the links of an epoch, with the mirrors that {@link #restore} brought.
-     *
-     * @param homes by rank, the lowest rank that lives on the same node
-     * @param link where the media driver is; empty if the data plane knows
-     * @param peers where all ranks are reached; empty if all use this media driver
-     */
-    void connect(
-            int epoch,
-            MirrorLayout layout,
-            List<Integer> homes,
-            String link,
-            List<PeerAddress> peers,
-            FrameListener listener,
-            RankWaits waits) {
-        if (!link.isEmpty()) {
-            resources.dataPlane().relink(link);
+    /** Opens the links of an epoch, with the mirrors that {@link #restore} brought. */
+    void connect(EpochLinks opened, FrameListener listener, RankWaits waits) {
+        if (!opened.link().isEmpty()) {
+            resources.dataPlane().relink(opened.link());
         }
         links =
                 new RankLinks(
                         rank,
-                        epoch,
-                        resources.plan(),
+                        opened,
+                        resources,
                         device,
                         stages,
-                        scope ->
-                                new RankGroups(
-                                        rank,
-                                        epoch,
-                                        resources.plan(),
-                                        homes,
-                                        device,
-                                        resources.library(),
-                                        scope,
-                                        resources.collectives(),
-                                        waits),
-                        scope -> mirrors.connect(layout, trained(), scope),
+                        scope -> mirrors.connect(opened.mirrors(), trained(), scope),
                         faults,
-                        resources.dataPlane(),
-                        new DirectTransfers(resources.transfers(), rank, epoch, homes, listener),
-                        peers,
-                        listener);
+                        listener,
+                        waits);
     }
 
     /** Closes the links, if there are any. */

@@ -2,6 +2,7 @@ package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.rank.EpochLinks;
 import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.StateSource;
 import dev.penstock.actors.spi.RunPlan;
@@ -53,11 +54,8 @@ final class FirstPlacement {
     private RankAssignment birth(int rank) {
         return new RankAssignment(
                 rank,
-                ranks.epoch(),
                 new StateSource.Fresh(),
-                firstMirrors(),
-                ranks.homes(),
-                "",
-                ranks.addresses());
+                new EpochLinks(
+                        ranks.epoch(), firstMirrors(), ranks.homes(), "", ranks.addresses()));
     }
 }

@@ -2,6 +2,7 @@ package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.rank.EpochLinks;
 import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.spi.RunPlan;
@@ -112,13 +113,18 @@ final class RecoveryDecision {
             out.tell(
                     rank,
                     new RankCommand.Resume(
-                            ranks.epoch(),
-                            source.ofLiving(),
-                            mirrors,
-                            ranks.homes(),
-                            links.of(ranks.node(rank).orElseThrow()),
-                            links.now(ranks.addresses())));
+                            source.ofLiving(), links(mirrors, ranks.node(rank).orElseThrow())));
         }
+    }
+
+    /** Returns what the ranks of a node need to open their links in this epoch. */
+    private EpochLinks links(MirrorLayout mirrors, NodeInfo node) {
+        return new EpochLinks(
+                ranks.epoch(),
+                mirrors,
+                ranks.homes(),
+                links.of(node),
+                links.now(ranks.addresses()));
     }
 
     private Preparing askForProcesses(Preparing under, List<Integer> homeless) {
@@ -219,15 +225,7 @@ final class RecoveryDecision {
     /** Has a placed rank opened, from what the decision says. */
     private void host(RestartSource source, MirrorLayout mirrors, int rank) {
         NodeInfo node = ranks.node(rank).orElseThrow();
-        var birth =
-                new RankAssignment(
-                        rank,
-                        ranks.epoch(),
-                        source.ofMissing(rank),
-                        mirrors,
-                        ranks.homes(),
-                        links.of(node),
-                        links.now(ranks.addresses()));
+        var birth = new RankAssignment(rank, source.ofMissing(rank), links(mirrors, node));
         out.add(new Effect.HostRank(node, birth));
     }
 

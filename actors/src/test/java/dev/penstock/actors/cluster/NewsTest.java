@@ -3,6 +3,7 @@ package dev.penstock.actors.cluster;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.actors.spi.RankStep;
+import dev.penstock.actors.spi.RankSteps;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunMember;
@@ -20,9 +21,9 @@ import org.junit.jupiter.api.Test;
 /** What a listener is told here is what a listener is told there. */
 class NewsTest {
     private static final RankStep FIRST =
-            new RankStep(0, new long[] {1, 2}, new long[] {3, 4}, 5, 6, 7, 8);
+            RankSteps.of(0, new long[] {1, 2}, new long[] {3, 4}, 5, 6, 7, 8);
     private static final RankStep SECOND =
-            new RankStep(1, new long[] {9}, new long[] {10}, 11, 12, 13, 14);
+            RankSteps.of(1, new long[] {9}, new long[] {10}, 11, 12, 13, 14);
     private static final StepReport STEP =
             new StepReport(3, 2.5, 0.5, 1.0, 100, 200, List.of(FIRST, SECOND));
 

@@ -15,7 +15,7 @@ import dev.penstock.actors.serialization.SampleProtocol.Colour;
 import dev.penstock.actors.serialization.SampleProtocol.Leaf;
 import dev.penstock.actors.serialization.SampleProtocol.Nested;
 import dev.penstock.actors.serialization.SampleProtocol.Question;
-import dev.penstock.actors.spi.RankStep;
+import dev.penstock.actors.spi.RankSteps;
 import java.io.NotSerializableException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -68,7 +68,7 @@ class KryoMessageSerializerTest {
             ends[op] = now + 700_000;
             now = ends[op] + 300;
         }
-        var timings = new RankStep(3, starts, ends, now, now + 5, 1 << 20, List.of(), 0);
+        var timings = RankSteps.of(3, starts, ends, now, now + 5, 1 << 20, 0);
 
         byte[] bytes = serializer.toBinary(new RankEvent.StepDone(3, 1, 17, timings));
 

@@ -11,7 +11,7 @@ import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.rank.RankResources;
 import dev.penstock.actors.rank.RankRunner;
 import dev.penstock.actors.rank.RankStatus;
-import dev.penstock.actors.spi.RankStep;
+import dev.penstock.actors.spi.RankSteps;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.function.Consumer;
@@ -149,7 +149,7 @@ final class SimRank {
     /** Real nanoseconds would make a seed do different things. */
     private static RankEvent timeless(RankEvent.StepDone done) {
         long[] none = new long[done.timings().opStartNanos().length];
-        var timings = new RankStep(done.rank(), none, none, 0, 0, 0, 0);
+        var timings = RankSteps.of(done.rank(), none, none, 0, 0, 0, 0);
         return new RankEvent.StepDone(done.rank(), done.epoch(), done.step(), timings);
     }
 

@@ -137,7 +137,7 @@ final class ChainPipeline implements RunListener, CheckpointStore {
                                         AeronSettings.ipc(driver.directory(), 42)
                                                 .withTermLength(term)))) {
             var resources =
-                    new RankResources(
+                    RankResources.of(
                             planOfTheNode.apply(plan),
                             _ ->
                                     Devices.open(

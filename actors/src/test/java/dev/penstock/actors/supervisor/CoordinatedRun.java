@@ -11,7 +11,7 @@ import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
-import dev.penstock.actors.spi.RankStep;
+import dev.penstock.actors.spi.RankSteps;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunMember;
@@ -183,7 +183,7 @@ final class CoordinatedRun implements RunListener {
 
     CoordinatedRun stepDone(int rank) {
         int ops = plan.training().program(rank).ops().size();
-        var timings = new RankStep(rank, new long[ops], new long[ops], 0, 0, 0, 0);
+        var timings = RankSteps.of(rank, new long[ops], new long[ops], 0, 0, 0, 0);
         return says(new RankEvent.StepDone(rank, epoch, passUnderWay().step(), timings));
     }
 
@@ -194,7 +194,7 @@ final class CoordinatedRun implements RunListener {
         long step = applied;
         for (int rank = 0; rank < ranks; rank++) {
             int ops = plan.training().program(rank).ops().size();
-            var timings = new RankStep(rank, new long[ops], new long[ops], 0, 0, 0, 0);
+            var timings = RankSteps.of(rank, new long[ops], new long[ops], 0, 0, 0, 0);
             says(new RankEvent.StepDone(rank, epoch, step, timings));
         }
         return this;

@@ -49,7 +49,7 @@ class DeadNodesTest {
         run.take(run.coordinator.onLinkRestarted("", "/dev/shm/other", run.now));
 
         assertThat(run.told(RankCommand.Resume.class))
-                .extracting(RankCommand.Resume::link)
+                .extracting(resume -> resume.links().link())
                 .isEqualTo(List.of("/dev/shm/other", "/dev/shm/other", "/dev/shm/other"));
     }
 

@@ -11,7 +11,7 @@ import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.rank.RankEvent.HeldState;
 import dev.penstock.actors.rank.StateSource;
-import dev.penstock.actors.spi.RankStep;
+import dev.penstock.actors.spi.RankSteps;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepResult;
 import dev.penstock.actors.spi.TensorNorm;
@@ -50,7 +50,7 @@ class MirrorDecisionTest {
         assertThat(births())
                 .hasSize(RANKS)
                 .allSatisfy(
-                        birth -> assertThat(birth.mirrors()).isEqualTo(MirrorLayout.ring(RANKS)));
+                        birth -> assertThat(birth.links().mirrors()).isEqualTo(MirrorLayout.ring(RANKS)));
     }
 
     @Test
@@ -66,14 +66,14 @@ class MirrorDecisionTest {
         assertThat(birth.start()).isEqualTo(new StateSource.FromMirror(2, 1));
         assertThat(hosts().getLast()).isEqualTo(node(2));
         // 1 and 2 share a process: 3 mirrors both; 0's mirror died with 1 and is made anew there
-        assertThat(birth.mirrors().holders()).containsExactly(1, 3, 3, 0);
-        assertThat(birth.mirrors().fills()).containsExactly(0, 1);
+        assertThat(birth.links().mirrors().holders()).containsExactly(1, 3, 3, 0);
+        assertThat(birth.links().mirrors().fills()).containsExactly(0, 1);
         assertThat(resumes())
                 .hasSize(3)
                 .allSatisfy(
                         resume -> {
                             assertThat(resume.start()).isEqualTo(new StateSource.Kept());
-                            assertThat(resume.mirrors()).isEqualTo(birth.mirrors());
+                            assertThat(resume.links().mirrors()).isEqualTo(birth.links().mirrors());
                         });
     }
 
@@ -133,7 +133,7 @@ class MirrorDecisionTest {
                 .allSatisfy(
                         resume -> {
                             assertThat(resume.start()).isEqualTo(new StateSource.Fresh());
-                            assertThat(resume.mirrors().fills()).isEmpty();
+                            assertThat(resume.links().mirrors().fills()).isEmpty();
                         });
     }
 
@@ -151,8 +151,8 @@ class MirrorDecisionTest {
                 .extracting(RankAssignment::start)
                 .containsExactly(
                         new StateSource.FromMirror(2, 1), new StateSource.FromMirror(0, 1));
-        assertThat(last.getFirst().mirrors().holders()).containsExactly(1, 3, 3, 1);
-        assertThat(last.getFirst().mirrors().fills()).containsExactly(0, 1, 2, 3);
+        assertThat(last.getFirst().links().mirrors().holders()).containsExactly(1, 3, 3, 1);
+        assertThat(last.getFirst().links().mirrors().fills()).containsExactly(0, 1, 2, 3);
     }
 
     @Test
@@ -273,7 +273,7 @@ class MirrorDecisionTest {
                                     rank,
                                     epoch,
                                     commit.step(),
-                                    new RankStep(rank, none, none, 0, 0, 0, 0)),
+                                    RankSteps.of(rank, none, none, 0, 0, 0, 0)),
                             ++now));
         }
     }

@@ -27,7 +27,7 @@ class RanksOnSeveralHostsTest {
 
         assertThat(run.births())
                 .hasSize(2)
-                .allSatisfy(birth -> assertThat(birth.peers()).containsExactly(A, B));
+                .allSatisfy(birth -> assertThat(birth.links().peers()).containsExactly(A, B));
     }
 
     @Test
@@ -54,11 +54,11 @@ class RanksOnSeveralHostsTest {
 
         assertThat(run.told(RankCommand.Resume.class))
                 .singleElement()
-                .satisfies(resume -> assertThat(resume.peers()).containsExactly(A, C));
+                .satisfies(resume -> assertThat(resume.links().peers()).containsExactly(A, C));
         RankAssignment birth = run.births().getLast();
         assertThat(birth.rank()).isEqualTo(1);
         assertThat(birth.epoch()).isEqualTo(2);
-        assertThat(birth.peers()).isEqualTo(List.of(A, C));
+        assertThat(birth.links().peers()).isEqualTo(List.of(A, C));
         assertThat(run.started()).hasSize(1);
     }
 
@@ -68,6 +68,6 @@ class RanksOnSeveralHostsTest {
 
         assertThat(run.births())
                 .singleElement()
-                .satisfies(birth -> assertThat(birth.peers()).isEmpty());
+                .satisfies(birth -> assertThat(birth.links().peers()).isEmpty());
     }
 }

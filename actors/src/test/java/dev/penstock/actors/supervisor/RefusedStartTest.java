@@ -14,6 +14,7 @@ import dev.penstock.actors.dataplane.aeron.AeronSettings;
 import dev.penstock.actors.dataplane.aeron.DriverSettings;
 import dev.penstock.actors.dataplane.aeron.EmbeddedDriver;
 import dev.penstock.actors.mirror.MirrorLayout;
+import dev.penstock.actors.rank.EpochLinks;
 import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankResources;
 import dev.penstock.actors.rank.RankRunner;
@@ -70,7 +71,7 @@ class RefusedStartTest {
                         false,
                         CollectiveForm.NEVER);
         var resources =
-                new RankResources(
+                RankResources.of(
                         plan,
                         _ -> {
                             Device device = Devices.open(settings(memoryLimit));
@@ -83,12 +84,13 @@ class RefusedStartTest {
         var birth =
                 new RankAssignment(
                         0,
-                        0,
                         new StateSource.Fresh(),
-                        MirrorLayout.none(2),
-                        List.of(0, 1), // apart: blocks of sums between processes
-                        "",
-                        List.of());
+                        new EpochLinks(
+                                0,
+                                MirrorLayout.none(2),
+                                List.of(0, 1), // apart: blocks of sums between processes
+                                "",
+                                List.of()));
         return new RankRunner(birth, resources, new RankStatus(), _ -> {}, _ -> new Deaf());
     }
 

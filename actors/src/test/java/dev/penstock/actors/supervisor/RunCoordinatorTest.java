@@ -149,7 +149,7 @@ class RunCoordinatorTest {
 
         assertThat(run.told(RankCommand.Resume.class))
                 .hasSize(4)
-                .allSatisfy(order -> assertThat(order.link()).isEqualTo("/dev/shm/other"));
+                .allSatisfy(order -> assertThat(order.links().link()).isEqualTo("/dev/shm/other"));
     }
 
     @Test

@@ -12,7 +12,7 @@ import dev.penstock.actors.node.TestNodes;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.rank.StateSource;
-import dev.penstock.actors.spi.RankStep;
+import dev.penstock.actors.spi.RankSteps;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.RunSteps;
@@ -210,7 +210,7 @@ class TakenUpRunTest implements RunListener {
 
     private void stepDone(int rank, long step) {
         int ops = plan.training().program(rank).ops().size();
-        var timings = new RankStep(rank, new long[ops], new long[ops], 0, 0, 0, 0);
+        var timings = RankSteps.of(rank, new long[ops], new long[ops], 0, 0, 0, 0);
         take(coordinator.onRankEvent(new RankEvent.StepDone(rank, 2, step, timings), now));
     }
 

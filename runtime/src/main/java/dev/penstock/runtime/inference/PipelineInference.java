@@ -110,7 +110,7 @@ public record PipelineInference(
                                                 AeronSettings.ipc(driver, plan.runId().hashCode())
                                                         .withTermLength(TERM_BYTES)),
                                 dataPlane ->
-                                        new RankResources(
+                                        RankResources.of(
                                                 plan, devices, stages, dataPlane, NO_CHECKPOINTS))
                         .run(
                                 ended ->

@@ -260,7 +260,8 @@ public final class RunAssembly implements AutoCloseable {
                 config().dataPlane().deviceCopies()
                         && faults.forFrames().equals(FrameFaults.NONE); // they need frames to harm
         RankResources resources =
-                new RankResources(plan, devices, programs(), joined, checkpoints, faults)
+                RankResources.of(plan, devices, programs(), joined, checkpoints)
+                        .withFaults(faults)
                         .withTransfers(new TransferRegistry(direct))
                         .withLibrary(config().library());
         return devices instanceof RankGpus gpus ? resources.whenDeviceLost(gpus) : resources;

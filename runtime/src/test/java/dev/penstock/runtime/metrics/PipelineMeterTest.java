@@ -172,6 +172,6 @@ class PipelineMeterTest {
                         case SEND, RECEIVE, REDUCE, IDLE, UPDATE -> ends[i];
                     };
         }
-        return new RankStep(rank.rank(), rank.opStartNanos(), ends, 0, 0, 0, 0);
+        return RankSteps.of(rank.rank(), rank.opStartNanos(), ends, 0, 0, 0, 0);
     }
 }

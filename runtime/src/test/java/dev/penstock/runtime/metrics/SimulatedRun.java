@@ -71,7 +71,7 @@ public final class SimulatedRun {
         List<RankStep> ranks = new ArrayList<>(report.ranks());
         for (RankStep rank : report.ranks()) {
             ranks.add(
-                    new RankStep(
+                    RankSteps.of(
                             report.ranks().size() + rank.rank(),
                             Arrays.stream(rank.opStartNanos()).map(moved).toArray(),
                             Arrays.stream(rank.opEndNanos()).map(moved).toArray(),
@@ -157,7 +157,7 @@ public final class SimulatedRun {
             starts[i] = waits ? free : start + timeline.startNanos(rank, i);
             free = ends[i];
         }
-        return new RankStep(
+        return RankSteps.of(
                 rank, starts, ends, end, end + UPDATE_NANOS, 300_000_000L + rank, 40L * ops.size());
     }
 }

@@ -147,7 +147,7 @@ class StragglerWatchTest {
             now += (long) (opNanos * (1 + 0.1 * random.nextDouble()));
             ends[i] = now;
         }
-        return new RankStep(rank, starts, ends, now, now + 1, 0, 0);
+        return RankSteps.of(rank, starts, ends, now, now + 1, 0, 0);
     }
 
     private final class Listener implements RunListener {

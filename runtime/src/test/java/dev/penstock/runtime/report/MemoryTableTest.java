@@ -167,7 +167,7 @@ class MemoryTableTest {
                                                 rank.updateEndNanos(),
                                                 peak.applyAsLong(rank),
                                                 uses,
-                                                rank.allocatedHeapBytes()))
+                                                rank.allocatedHeapBytes(), rank.links(), rank.sent(), rank.collectiveNanos()))
                         .toList());
     }
 

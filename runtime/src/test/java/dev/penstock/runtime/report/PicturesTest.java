@@ -8,6 +8,7 @@ import dev.penstock.actors.spi.StepReport;
 import dev.penstock.runtime.events.EventLogReader;
 import dev.penstock.runtime.events.RunEvent;
 import dev.penstock.runtime.events.RunEventLines;
+import dev.penstock.runtime.metrics.RankSteps;
 import dev.penstock.runtime.metrics.SimulatedRun;
 import dev.penstock.runtime.report.LineChart.Look;
 import dev.penstock.runtime.report.LineChart.Series;
@@ -78,7 +79,7 @@ class PicturesTest {
         List<RankStep> ranks = new ArrayList<>();
         for (RunEvent.OpTimes.Rank rank : times.ranks()) {
             ranks.add(
-                    new RankStep(
+                    RankSteps.of(
                             ranks.size(),
                             nanos(rank.starts()),
                             nanos(rank.ends()),
@@ -192,7 +193,7 @@ class PicturesTest {
         for (long replica = 1; replica <= 2; replica++) {
             for (RankStep rank : run.noisy(replica).ranks()) {
                 ranks.add(
-                        new RankStep(
+                        RankSteps.of(
                                 ranks.size(),
                                 rank.opStartNanos(),
                                 rank.opEndNanos(),

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.within;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.StepReport;
+import dev.penstock.runtime.metrics.RankSteps;
 import dev.penstock.runtime.metrics.SimulatedRun;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.ir.Op;
@@ -84,7 +85,7 @@ class PredictionTest {
                     .forEach(
                             rank ->
                                     ranks.add(
-                                            new RankStep(
+                                            RankSteps.of(
                                                     rank.rank() + 2,
                                                     rank.opStartNanos(),
                                                     rank.opEndNanos(),
@@ -130,7 +131,7 @@ class PredictionTest {
                 starts[i] = timeline.startNanos(rank, i);
                 ends[i] = timeline.endNanos(rank, i);
             }
-            ranks.add(new RankStep(rank, starts, ends, 0, 0, 0, 0));
+            ranks.add(RankSteps.of(rank, starts, ends, 0, 0, 0, 0));
         }
         return new StepReport(number, 1, 1, 1, 0, 1, ranks);
     }

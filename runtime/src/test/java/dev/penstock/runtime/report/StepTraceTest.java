@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.StepReport;
+import dev.penstock.runtime.metrics.RankSteps;
 import dev.penstock.runtime.metrics.SimulatedRun;
 import dev.penstock.schedules.ir.PipelineShape;
 import java.io.IOException;
@@ -27,7 +28,7 @@ class StepTraceTest {
         List<RankStep> ranks = new ArrayList<>(run.perfect(1).ranks());
         for (RankStep rank : run.noisy(1).ranks()) {
             ranks.add(
-                    new RankStep(
+                    RankSteps.of(
                             rank.rank() + 2,
                             rank.opStartNanos(),
                             rank.opEndNanos(),

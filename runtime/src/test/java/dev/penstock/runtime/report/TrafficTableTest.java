@@ -123,7 +123,7 @@ class TrafficTableTest {
                                                 rank.uses(),
                                                 rank.allocatedHeapBytes(),
                                                 rank.links(),
-                                                traffic))
+                                                traffic, rank.collectiveNanos()))
                         .toList());
     }
 

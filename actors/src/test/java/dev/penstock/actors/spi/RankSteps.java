@@ -1,0 +1,30 @@
+package dev.penstock.actors.spi;
+
+import java.util.List;
+
+/** Steps of ranks of which a test says no more than times, memory and heap. */
+public final class RankSteps {
+    private RankSteps() {}
+
+    public static RankStep of(
+            int rank,
+            long[] opStartNanos,
+            long[] opEndNanos,
+            long updateStartNanos,
+            long updateEndNanos,
+            long peakBytes,
+            long allocatedHeapBytes) {
+        return new RankStep(
+                rank,
+                opStartNanos,
+                opEndNanos,
+                updateStartNanos,
+                updateEndNanos,
+                peakBytes,
+                List.of(),
+                allocatedHeapBytes,
+                List.of(),
+                StepTraffic.NOTHING,
+                new long[0]);
+    }
+}
