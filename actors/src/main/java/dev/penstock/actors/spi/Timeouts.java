@@ -5,7 +5,8 @@ import java.time.Duration;
 /**
  * Deadlines. No wait of a run is without one.
  *
- * @param lease a rank that says nothing for this long is taken for dead
+ * @param lease a rank that says nothing for this long is taken for dead, unless its process is seen
+ *     to get no processor
  * @param stallReport a wait this long is explained to the user
  * @param stallLimit a wait of all ranks this long ends the run
  * @param start all ranks must be ready within this

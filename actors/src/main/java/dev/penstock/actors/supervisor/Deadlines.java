@@ -10,6 +10,7 @@ final class Deadlines {
     private final RunPlan plan;
     private final RankTable ranks;
     private final Outbox out;
+    private final LeaseExtensions extensions;
     private final StallWatch stalls;
     private final StepDriver driver;
     private final RecoveryDriver recovery;
@@ -22,6 +23,7 @@ final class Deadlines {
             RunPlan plan,
             RankTable ranks,
             Outbox out,
+            LeaseExtensions extensions,
             StallWatch stalls,
             StepDriver driver,
             RecoveryDriver recovery,
@@ -31,6 +33,7 @@ final class Deadlines {
         this.plan = plan;
         this.ranks = ranks;
         this.out = out;
+        this.extensions = extensions;
         this.stalls = stalls;
         this.driver = driver;
         this.recovery = recovery;
@@ -80,16 +83,25 @@ final class Deadlines {
 
     /** False if somebody is silent who was not. */
     private boolean noticeSilence(long now) {
-        List<Integer> silent = ranks.newlySilent(now, plan.timeouts().lease());
+        extensions.onTick(now);
+        List<Integer> silent =
+                ranks.newlySilent(now, plan.timeouts().lease()).stream()
+                        .filter(rank -> !extensions.extend(rank, now))
+                        .toList();
         if (silent.isEmpty()) {
             return true;
         }
         String cause =
                 silent.stream()
-                        .map(rank -> ranks.silence(rank, now, plan.timeouts().lease()))
+                        .map(rank -> silence(rank, now))
                         .collect(Collectors.joining("; "));
         course.follow(causes.onSilent(silent, cause, now), now);
         return false;
+    }
+
+    private String silence(int rank, long now) {
+        String silence = ranks.silence(rank, now, plan.timeouts().lease());
+        return extensions.remark(rank).map(remark -> silence + "; " + remark).orElse(silence);
     }
 
     private void noticeStalls(long now) {

@@ -11,6 +11,7 @@ import dev.penstock.actors.spi.RunOutcome;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Consumer;
 
 /**
@@ -68,6 +69,16 @@ public sealed interface Effect {
 
     /** Start another media driver; the answer is {@code onLinkRestarted}. */
     record RestartLink() implements Effect {}
+
+    /**
+     * Look at these nodes' processes and at this one, as far as they are on this host; the answer
+     * is {@code onVitals}.
+     */
+    record ReadVitals(Set<NodeInfo> nodes) implements Effect {
+        public ReadVitals {
+            nodes = Set.copyOf(nodes);
+        }
+    }
 
     /** Tell the listener. */
     record Notify(Consumer<RunListener> call) implements Effect {}

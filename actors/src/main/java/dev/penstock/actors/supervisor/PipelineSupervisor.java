@@ -13,6 +13,7 @@ import akka.actor.typed.receptionist.Receptionist;
 import akka.actor.typed.receptionist.ServiceKey;
 import akka.cluster.typed.Cluster;
 import akka.cluster.typed.Down;
+import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.NodeActor;
@@ -23,6 +24,7 @@ import dev.penstock.actors.spi.CheckpointStore;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.VitalSigns;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -104,6 +106,9 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     private record Published(Publication publication) implements Command {}
 
     private record RoomAnswered(Map<Integer, NodeInfo> asked, boolean granted) implements Command {}
+
+    private record VitalsRead(Map<NodeInfo, VitalSigns> signs, Optional<VitalSigns> own)
+            implements Command {}
 
     private record Tick() implements Command {}
 
@@ -251,6 +256,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
             case AllAsked _ -> onAllAsked(now);
             case RoomAnswered(var asked, boolean granted) ->
                     coordinator.onRoom(asked, granted, now);
+            case VitalsRead(var signs, var own) -> coordinator.onVitals(signs, own, now);
             case NoRoom(String line) -> coordinator.onNoRoom(line, now);
             case LinkDied(String how) -> coordinator.onLinkDied(how, now);
             case LinkRestarted(String former, String directory) ->
@@ -348,12 +354,24 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
                                     services.processes().takeIn(processes(ranks)),
                                     (granted, error) ->
                                             new RoomAnswered(ranks, error == null && granted));
+            case Effect.ReadVitals(Set<NodeInfo> looked) ->
+                    getContext().getSelf().tell(vitals(looked));
             case Effect.RestartLink _ -> services.processes().restartLink();
             case Effect.Publish publish -> publish(publish);
             case Effect.Abandon(long step) -> services.checkpoints().abandon(step);
             case Effect.Notify(var call) -> call.accept(listener);
             case Effect.Finish(RunOutcome end) -> outcome.complete(end);
         }
+    }
+
+    private VitalsRead vitals(Set<NodeInfo> looked) {
+        Map<NodeInfo, VitalSigns> signs = new HashMap<>();
+        for (NodeInfo node : looked) {
+            services.vitals()
+                    .of(node.pid(), node.address().map(PeerAddress::host))
+                    .ifPresent(seen -> signs.put(node, seen));
+        }
+        return new VitalsRead(signs, services.vitals().ofThisProcess());
     }
 
     private static Map<Integer, String> processes(Map<Integer, NodeInfo> ranks) {

@@ -8,6 +8,7 @@ import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.VitalSigns;
 import dev.penstock.actors.supervisor.RunCourse.Phase;
 import java.util.List;
 import java.util.Map;
@@ -38,6 +39,7 @@ public final class RunCoordinator {
     private final RecoveryCauses causes;
     private final RunCourse course;
     private final Failures losses;
+    private final LeaseExtensions extensions;
     private final Deadlines deadlines;
     private final Roster roster;
 
@@ -115,8 +117,11 @@ public final class RunCoordinator {
                         plan, policy, ranks, placer, links, out, driver, recovery, budget);
         this.course = new RunCourse(plan, policy, ranks, out, driver, recovery, causes);
         this.losses = new Failures(plan, ranks, placer, driver, causes, course);
+        this.extensions = new LeaseExtensions(plan, ranks, out);
         this.deadlines =
-                new Deadlines(plan, ranks, out, stalls, driver, recovery, causes, course, now);
+                new Deadlines(
+                        plan, ranks, out, extensions, stalls, driver, recovery, causes, course,
+                        now);
         this.roster = new Roster(ranks, placer, out, now);
     }
 
@@ -326,6 +331,18 @@ public final class RunCoordinator {
         if (course.is(Phase.RECOVERING)) {
             course.follow(recovery.onRoom(asked, granted, now), now);
         }
+        return out.drain();
+    }
+
+    /**
+     * The answer to {@link Effect.ReadVitals}.
+     *
+     * @param signs without those that nothing is known of
+     * @param own of the supervisor's process
+     */
+    public List<Effect> onVitals(
+            Map<NodeInfo, VitalSigns> signs, Optional<VitalSigns> own, long now) {
+        extensions.onVitals(signs, own, now);
         return out.drain();
     }
 

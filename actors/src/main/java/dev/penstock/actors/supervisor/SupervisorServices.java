@@ -4,6 +4,7 @@ import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.journal.RunJournal;
 import dev.penstock.actors.spi.CheckpointStore;
 import dev.penstock.actors.spi.ProcessSupply;
+import dev.penstock.actors.spi.ProcessVitals;
 
 /**
  * What a supervisor works with.
@@ -11,15 +12,21 @@ import dev.penstock.actors.spi.ProcessSupply;
  * @param policy how it meets a death
  * @param journal what it must not forget
  * @param processes who starts processes for it
+ * @param vitals who sees whether processes live
  */
 public record SupervisorServices(
         CheckpointStore checkpoints,
         RecoveryPolicy policy,
         RunJournal journal,
-        ProcessSupply processes) {
+        ProcessSupply processes,
+        ProcessVitals vitals) {
     /** For a run that ends with its first failure. */
     public static SupervisorServices plain(CheckpointStore checkpoints) {
         return new SupervisorServices(
-                checkpoints, RecoveryPolicy.NONE, RunJournal.NONE, ProcessSupply.NONE);
+                checkpoints,
+                RecoveryPolicy.NONE,
+                RunJournal.NONE,
+                ProcessSupply.NONE,
+                ProcessVitals.NONE);
     }
 }

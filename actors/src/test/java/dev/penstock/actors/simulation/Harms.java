@@ -22,6 +22,7 @@ final class Harms {
             }
             case SHORT_STOP -> victim.stopFor(world.between(0, 2 * World.SECOND));
             case LONG_STOP -> victim.stopFor(world.between(3, 20) * World.SECOND);
+            case STARVED -> victim.starveFor(world.between(0, 20) * World.SECOND);
             case SHORT_CUT -> victim.cutOffFor(world.between(0, 2 * World.SECOND));
             case LONG_CUT -> victim.cutOffFor(world.between(3, 20) * World.SECOND);
             case CUT_MOST -> {

@@ -22,6 +22,9 @@ import org.jspecify.annotations.Nullable;
 final class RunChecks implements RunListener, SimStage.Watch {
     private static final int FEW = 10;
 
+    /** Leases are extended to four times their time; the last word before may be a moment old. */
+    private static final long MOST_STARVED = 11 * World.SECOND;
+
     private record Told(SimRank to, RankCommand order) {}
 
     private final Simulation simulation;
@@ -247,6 +250,11 @@ final class RunChecks implements RunListener, SimStage.Watch {
             }
             case RankCommand.Fence _ -> {
                 to.fenced = true;
+                if (simulation.scenario.proofs()
+                        && !takenUp
+                        && to.process.isOnlyStarvedFor(MOST_STARVED)) {
+                    world.violated("%s though its process lives: %s", order, to.process);
+                }
                 if (2 * acknowledged.size() <= simulation.plan.ranks()) {
                     world.violated("%s without a majority: %s", order, acknowledged);
                 }

@@ -48,6 +48,7 @@ record Scenario(
         KILL_TWO,
         SHORT_STOP,
         LONG_STOP,
+        STARVED,
         SHORT_CUT,
         LONG_CUT,
         CUT_MOST,

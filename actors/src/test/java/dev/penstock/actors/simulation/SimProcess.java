@@ -1,6 +1,7 @@
 package dev.penstock.actors.simulation;
 
 import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.spi.VitalSigns;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -27,6 +28,10 @@ final class SimProcess {
     private boolean stopped;
     private boolean cutOff;
     private boolean lastWordsAreLost;
+    private boolean starved;
+    private boolean otherwiseHarmed;
+    private long starvedSince;
+    private long turns;
 
     /** What its node was last asked by, and in which epoch. */
     @Nullable SimSupervisor supervisor;
@@ -110,6 +115,19 @@ final class SimProcess {
         return at;
     }
 
+    /** What its host sees of it. */
+    Optional<VitalSigns> vitals() {
+        if (!alive) {
+            return Optional.empty();
+        }
+        if (!stopped) {
+            turns++;
+        }
+        var thread = new VitalSigns.ThreadSigns(info.pid(), starved, 0, 0, turns);
+        var state = stopped && !starved ? VitalSigns.State.STOPPED : VitalSigns.State.ALIVE;
+        return Optional.of(new VitalSigns(info.pid(), state, List.of(thread)));
+    }
+
     // ---- harm -----------------------------------------------------------------------------------
 
     void kill() {
@@ -118,6 +136,25 @@ final class SimProcess {
     }
 
     void stopFor(long nanos) {
+        otherwiseHarmed = true;
+        standStillFor(nanos);
+    }
+
+    /** No processor is free for it; to all others that looks as if it stood still. */
+    void starveFor(long nanos) {
+        if (!stopped) {
+            starved = true;
+            starvedSince = world.now();
+        }
+        standStillFor(nanos);
+    }
+
+    /** Whether it has been starved for less than this, and is neither stopped nor cut off. */
+    boolean isOnlyStarvedFor(long most) {
+        return alive && starved && !otherwiseHarmed && world.now() - starvedSince < most;
+    }
+
+    private void standStillFor(long nanos) {
         if (!stopped) {
             stopped = true;
             world.after(nanos, this::goOn);
@@ -127,12 +164,14 @@ final class SimProcess {
     private void goOn() {
         world.note("%s goes on", this);
         stopped = false;
+        starved = false;
         List<Runnable> missed = List.copyOf(deferred);
         deferred.clear();
         missed.forEach(act -> after(0, act));
     }
 
     void cutOffFor(long nanos) {
+        otherwiseHarmed = true;
         if (!cutOff) {
             cutOff = true;
             world.after(nanos, this::reconnect);

@@ -8,6 +8,7 @@ import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.actors.spi.VitalSigns;
 import dev.penstock.actors.supervisor.Effect;
 import dev.penstock.actors.supervisor.Publication;
 import dev.penstock.actors.supervisor.RunCoordinator;
@@ -146,6 +147,7 @@ final class SimSupervisor {
             case Effect.StartProcess(var rank) ->
                     world.after(world.between(0, 2 * World.SECOND), () -> simulation.start(rank));
             case Effect.AskRoom(var nodes) -> askRoom(nodes);
+            case Effect.ReadVitals(Set<NodeInfo> nodes) -> readVitals(nodes);
             case Effect.RestartLink _ ->
                     world.after(world.between(0, World.SECOND), simulation::restartDriver);
             case Effect.Publish publish -> publish(publish);
@@ -174,6 +176,18 @@ final class SimSupervisor {
         process.after(
                 world.between(0, 20 * World.MILLISECOND),
                 () -> hear(it -> it.onRoom(nodes, granted, world.now())));
+    }
+
+    /** Nothing is known of processes on other hosts. */
+    private void readVitals(Set<NodeInfo> nodes) {
+        Map<NodeInfo, VitalSigns> signs = new HashMap<>();
+        if (simulation.scenario.proofs()) {
+            for (NodeInfo node : nodes) {
+                simulation.process(node).vitals().ifPresent(seen -> signs.put(node, seen));
+            }
+        }
+        Optional<VitalSigns> own = process.vitals();
+        hear(it -> it.onVitals(signs, own, world.now()));
     }
 
     private void publish(Effect.Publish publish) {

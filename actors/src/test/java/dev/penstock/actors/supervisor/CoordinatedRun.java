@@ -22,6 +22,7 @@ import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.actors.spi.StepResult;
 import dev.penstock.actors.spi.Timeouts;
+import dev.penstock.actors.spi.VitalSigns;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -30,10 +31,15 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalDouble;
+import java.util.Set;
+import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 
 /** A coordinator whose ranks do what a test says, in virtual time. Four steps long. */
 final class CoordinatedRun implements RunListener {
+    /** In the place of a rank. */
+    static final int SUPERVISOR = -1;
+
     private static final long MILLI = 1_000_000;
 
     final int ranks;
@@ -53,9 +59,11 @@ final class CoordinatedRun implements RunListener {
     private RankCommand.@Nullable BeginPass pass;
     private Map<Integer, NodeInfo> asked = Map.of();
     private @Nullable RunOutcome outcome;
+    private IntFunction<Optional<VitalSigns>> vitals = _ -> Optional.empty();
     private long nextPid = 100;
     private int epoch = 1;
     private long applied;
+    private String cause = "";
 
     RunCoordinator coordinator;
     long now = 1;
@@ -113,6 +121,7 @@ final class CoordinatedRun implements RunListener {
                         births.put(birth.rank(), birth.epoch());
                 case Effect.Notify(var call) -> call.accept(this);
                 case Effect.AskRoom(var nodes) -> asked = nodes;
+                case Effect.ReadVitals(var nodes) -> readVitals(nodes);
                 case Effect.Finish(RunOutcome end) -> outcome = end;
                 case Effect.Journal _,
                         Effect.Publish _,
@@ -127,6 +136,25 @@ final class CoordinatedRun implements RunListener {
         Map<Integer, NodeInfo> question = asked;
         asked = Map.of();
         return question.isEmpty() ? this : take(coordinator.onRoom(question, true, now));
+    }
+
+    /**
+     * The ranks' processes are on the supervisor's host.
+     *
+     * @param seen what there is to see of a rank's process; of the supervisor's for {@value
+     *     #SUPERVISOR}
+     */
+    CoordinatedRun withVitals(IntFunction<Optional<VitalSigns>> seen) {
+        vitals = seen;
+        return this;
+    }
+
+    private void readVitals(Set<NodeInfo> nodes) {
+        Map<NodeInfo, VitalSigns> signs = new HashMap<>();
+        for (NodeInfo node : nodes) {
+            vitals.apply(node.rank().orElseThrow()).ifPresent(seen -> signs.put(node, seen));
+        }
+        assertThat(coordinator.onVitals(signs, vitals.apply(SUPERVISOR), now)).isEmpty();
     }
 
     private CoordinatedRun says(RankEvent event) {
@@ -351,6 +379,16 @@ final class CoordinatedRun implements RunListener {
         if (report.restart() != RecoveryReport.Restart.SKIPPED) { // else its step is nowhere
             applied = report.fromStep();
         }
+    }
+
+    @Override
+    public void onRecovering(int inEpoch, String why) {
+        cause = why;
+    }
+
+    /** Why the run recovers, as told last. */
+    String recoveringCause() {
+        return cause;
     }
 
     @Override

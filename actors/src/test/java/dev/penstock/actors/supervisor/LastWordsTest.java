@@ -8,6 +8,7 @@ import dev.penstock.actors.journal.RunJournal;
 import dev.penstock.actors.node.NodeActor;
 import dev.penstock.actors.node.TestNodes;
 import dev.penstock.actors.spi.ProcessSupply;
+import dev.penstock.actors.spi.ProcessVitals;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -31,7 +32,7 @@ class LastWordsTest {
         var chain = new ChainPipeline("gpipe", new ChainStage.Settings(1, 2, 1, false, 0.1));
         var services =
                 new SupervisorServices(
-                        chain, RecoveryPolicy.DEFAULT, RunJournal.NONE, new Processes());
+                        chain, RecoveryPolicy.DEFAULT, RunJournal.NONE, new Processes(), ProcessVitals.NONE);
         kit.spawn(
                 PipelineSupervisor.create(
                         chain.plan(), chain, services, new CompletableFuture<>()));

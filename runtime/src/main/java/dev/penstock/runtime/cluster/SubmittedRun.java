@@ -11,6 +11,7 @@ import dev.penstock.actors.spi.StepTokens;
 import dev.penstock.actors.supervisor.RunBeginning;
 import dev.penstock.actors.supervisor.SupervisorServices;
 import dev.penstock.runtime.launch.EarlierStarts;
+import dev.penstock.runtime.launch.LinuxVitals;
 import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.launch.RunRecord;
 import dev.penstock.runtime.metrics.RunDirectory;
@@ -114,7 +115,11 @@ final class SubmittedRun implements ClusterRun {
         JournalFile opened = JournalFile.open(directory.path().resolve(JournalFile.NAME));
         journal = opened;
         return new SupervisorServices(
-                assembly.checkpoints(), assembly.recoveryPolicy(), opened, processes);
+                assembly.checkpoints(),
+                assembly.recoveryPolicy(),
+                opened,
+                processes,
+                LinuxVitals.ofThisHost());
     }
 
     @Override

@@ -65,7 +65,11 @@ public final class PipelineRun {
                                 assembly.options().directory().resolve(JournalFile.NAME))) {
             var services =
                     new SupervisorServices(
-                            assembly.checkpoints(), assembly.recoveryPolicy(), journal, processes);
+                            assembly.checkpoints(),
+                            assembly.recoveryPolicy(),
+                            journal,
+                            processes,
+                            LinuxVitals.ofThisHost());
             ActorSystem<Command> system =
                     ActorSystems.clustered(
                             PipelineSupervisor.create(
@@ -90,7 +94,8 @@ public final class PipelineRun {
                         assembly.checkpoints(),
                         ConfiguredRecovery.inOneProcess(assembly.config().recovery()),
                         RunJournal.NONE,
-                        ProcessSupply.NONE);
+                        ProcessSupply.NONE,
+                        LinuxVitals.ofThisHost());
         return PipelineSupervisor.create(assembly.plan(), listener, services, outcome);
     }
 }
