@@ -2,8 +2,7 @@ package dev.penstock.cuda.cpu;
 
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
-import dev.penstock.cuda.memory.Scratch;
-import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Causal attention in blocks of query rows against all earlier keys: scores of one block and one
@@ -15,27 +14,36 @@ import java.util.concurrent.atomic.AtomicInteger;
  * slices do.
  */
 final class CpuAttention {
-    /** More rows make better products, but more of the square above the diagonal is wasted. */
-    private static final int QUERY_ROWS = 64;
-
     /** Sum and maximum of each row. */
-    private static final int SUM_BYTES = 2 * Float.BYTES * QUERY_ROWS;
+    private static final int SUM_BYTES = 2 * Float.BYTES * AttentionPass.QUERY_ROWS;
 
-    private final WorkerPool pool;
-    private final MatrixProduct product;
+    private final AttentionHeads heads;
     private final SoftmaxKernels softmax;
-    private final Scratch[] scratch;
 
-    CpuAttention(WorkerPool pool, MatrixProduct product, Lanes lanes, Scratch[] scratchOfThreads) {
-        this.pool = pool;
-        this.product = product;
+    /**
+     * @param heads whose passes overwrite {@code y} and {@code dq}
+     */
+    CpuAttention(AttentionHeads heads, Lanes lanes) {
+        this.heads = heads;
         this.softmax = new SoftmaxKernels(lanes);
-        this.scratch = scratchOfThreads;
     }
 
-    /** The tensors of one call. {@code y}, {@code dy}: rows of the unit; the rest as in Kernels. */
+    /** The gradients of one call: of {@code y}, rows of the unit, and of {@code qkv}. */
+    private record Gradients(Tensor dy, Tensor dQkv) {}
+
+    /**
+     * The tensors of one call. {@code y}: rows of the unit; the rest as in Kernels.
+     *
+     * @param gradients null in a forward
+     */
     private record Call(
-            Tensor qkv, Tensor y, Tensor logSumExp, int heads, int context, TokenBlocks blocks) {
+            Tensor qkv,
+            Tensor y,
+            Tensor logSumExp,
+            @Nullable Gradients gradients,
+            int heads,
+            int context,
+            TokenBlocks blocks) {
         int headWidth() {
             return y.columns() / heads;
         }
@@ -48,29 +56,49 @@ final class CpuAttention {
             return CpuAttention.keys(blocks);
         }
 
-        /** Queries, keys or values (part 0, 1, 2) of one head of one sequence, from a token on. */
-        long part(Tensor qkv, int part, int sequence, int head, int token) {
-            long row = (long) sequence * context + token;
-            int column = part * y.columns() + head * headWidth();
-            return qkv.address() + Float.BYTES * (row * qkv.stride() + column);
+        /** Points at queries, keys or values (part 0, 1, 2) of a head, from a token on. */
+        void part(AttentionPass.Strip strip, Tensor qkv, int part, int item, int token) {
+            long row = (long) (item / heads) * context + token;
+            int column = part * y.columns() + item % heads * headWidth();
+            strip.set(qkv.address() + Float.BYTES * (row * qkv.stride() + column), qkv.stride());
         }
 
-        /** One head of rows of the unit, from the row of this token of its sequence on. */
-        long unit(Tensor tensor, int sequence, int token, int head) {
-            long row = (long) sequence * blocks.tokens() + token - blocks.firstToken();
-            return tensor.address() + Float.BYTES * (row * tensor.stride() + head * headWidth());
+        /** Points at a head's rows of the unit, from a token of its sequence on. */
+        void unit(AttentionPass.Strip strip, Tensor tensor, int item, int token) {
+            int column = item % heads * headWidth();
+            long element = row(item, token) * tensor.stride() + column;
+            strip.set(tensor.address() + Float.BYTES * element, tensor.stride());
         }
 
-        long logSumExp(int sequence, int token, int head) {
-            int row = sequence * blocks.tokens() + token - blocks.firstToken();
-            return logSumExp.address() + 4L * ((long) row * logSumExp.stride() + head);
+        long logSumExp(int item, int token) {
+            long element = row(item, token) * logSumExp.stride() + item % heads;
+            return logSumExp.address() + Float.BYTES * element;
+        }
+
+        private long row(int item, int token) {
+            return (long) (item / heads) * blocks.tokens() + token - blocks.firstToken();
+        }
+
+        /** Points a pass at the queries from a token up to another, and all keys before that. */
+        void open(AttentionPass pass, int item, int first, int end) {
+            pass.size(end - first, end, headWidth());
+            part(pass.q, qkv, 0, item, first);
+            part(pass.k, qkv, 1, item, 0);
+            part(pass.v, qkv, 2, item, 0);
+            unit(pass.y, y, item, first);
+            if (gradients != null) {
+                unit(pass.dy, gradients.dy, item, first);
+                part(pass.dq, gradients.dQkv, 0, item, first);
+                part(pass.dk, gradients.dQkv, 1, item, 0);
+                part(pass.dv, gradients.dQkv, 2, item, 0);
+            }
         }
     }
 
     void forward(
             Tensor qkv, Tensor y, Tensor logSumExp, int heads, int context, TokenBlocks blocks) {
-        Call call = new Call(qkv, y, logSumExp, heads, context, blocks);
-        eachHead(call, 1, (thread, sequence, head) -> forwardHead(call, thread, sequence, head));
+        var call = new Call(qkv, y, logSumExp, null, heads, context, blocks);
+        run(call, 1, (pass, item) -> forwardHead(call, pass, item));
     }
 
     void backward(
@@ -82,32 +110,19 @@ final class CpuAttention {
             int heads,
             int context,
             TokenBlocks blocks) {
-        Call call = new Call(qkv, y, logSumExp, heads, context, blocks);
-        eachHead(
-                call,
-                2,
-                (thread, sequence, head) -> backwardHead(call, dy, dQkv, thread, sequence, head));
+        var call = new Call(qkv, y, logSumExp, new Gradients(dy, dQkv), heads, context, blocks);
+        run(call, 2, (pass, item) -> backwardHead(call, pass, item));
     }
 
-    @FunctionalInterface
-    private interface HeadWork {
-        void run(int thread, int sequence, int head);
-    }
-
-    /** Heads are taken by whichever thread is free: a head's bits do not depend on its thread. */
-    private void eachHead(Call call, int squares, HeadWork work) {
-        for (Scratch s : scratch) {
-            s.reserve(scratchBytes(squares, call.blocks));
-        }
-        int items = call.blocks.sequences() * call.heads;
-        AtomicInteger next = new AtomicInteger();
-        pool.run(
+    /** Item i is head {@code i % heads} of sequence {@code i / heads}. */
+    private void run(Call call, int squares, AttentionHeads.Work work) {
+        heads.run(
+                call.blocks.sequences() * call.heads,
                 elements(call.heads, call.blocks),
-                thread -> {
-                    for (int i = next.getAndIncrement(); i < items; i = next.getAndIncrement()) {
-                        work.run(thread, i / call.heads, i % call.heads);
-                    }
-                });
+                squares,
+                call.keys(),
+                SUM_BYTES,
+                work);
     }
 
     /**
@@ -116,7 +131,7 @@ final class CpuAttention {
      * @param squares of queries and keys: 1 forward, 2 backward
      */
     static long scratchBytes(int squares, TokenBlocks blocks) {
-        return squares * scoreBytes(keys(blocks)) + SUM_BYTES;
+        return squares * AttentionPass.scoreBytes(keys(blocks)) + SUM_BYTES;
     }
 
     /** Most keys of a block with fewer queries than {@code rows}; 0 if there is none. */
@@ -141,24 +156,11 @@ final class CpuAttention {
         return (long) heads * blocks.rows() * keys(blocks);
     }
 
-    private static long scoreBytes(Call call) {
-        return scoreBytes(call.keys());
-    }
-
-    private static long scoreBytes(int keys) {
-        return 4L * QUERY_ROWS * rowStride(keys);
-    }
-
-    /** Whole cache lines. */
-    private static int rowStride(int keys) {
-        return (keys + 15) & -16;
-    }
-
-    private void forwardHead(Call call, int thread, int sequence, int head) {
+    private void forwardHead(Call call, AttentionPass pass, int item) {
         int first = call.blocks.firstToken();
         while (first < call.keys()) {
             int end = blockEnd(call.blocks, first);
-            forwardBlock(call, thread, sequence, head, first, end);
+            forwardBlock(call, pass, item, first, end);
             first = end;
         }
     }
@@ -167,67 +169,43 @@ final class CpuAttention {
     private static int blockEnd(TokenBlocks blocks, int first) {
         int grid = blocks.grid();
         int line = first / grid * grid;
-        int end = line + ((first - line) / QUERY_ROWS + 1) * QUERY_ROWS;
+        int end = line + ((first - line) / AttentionPass.QUERY_ROWS + 1) * AttentionPass.QUERY_ROWS;
         return Math.min(Math.min(end, line + grid), keys(blocks));
     }
 
     private static int blockStart(Call call, int end) {
         int grid = call.blocks.grid();
         int line = (end - 1) / grid * grid;
-        int start = line + (end - 1 - line) / QUERY_ROWS * QUERY_ROWS;
+        int start = line + (end - 1 - line) / AttentionPass.QUERY_ROWS * AttentionPass.QUERY_ROWS;
         return Math.max(start, call.blocks.firstToken());
     }
 
-    private void forwardBlock(Call call, int thread, int sequence, int head, int first, int end) {
-        int rows = end - first;
-        int width = call.headWidth();
-        int stride = call.qkv.stride();
-        int across = rowStride(end);
-        long scores = scratch[thread].reserve(scoreBytes(call) + SUM_BYTES);
-        long queries = call.part(call.qkv, 0, sequence, head, first);
-        long keys = call.part(call.qkv, 1, sequence, head, 0);
-        long values = call.part(call.qkv, 2, sequence, head, 0);
-        long out = call.unit(call.y, sequence, first, head);
-        product.multiply(
-                thread, rows, end, width, false, queries, stride, true, keys, stride, false, scores,
-                across);
-        long sums = scores + scoreBytes(call);
-        exponentials(call, scores, across, first, rows, sums);
-        for (int i = 0; i < rows; i++) {
+    private void forwardBlock(Call call, AttentionPass pass, int item, int first, int end) {
+        call.open(pass, item, first, end);
+        pass.scores();
+        exponentials(pass, first, call.scale());
+        long sums = pass.extra();
+        for (int i = 0; i < pass.rows(); i++) {
             float sum = Addresses.getFloat(sums + 8L * i);
             float max = Addresses.getFloat(sums + 8L * i + 4);
             float logSumExp = max + (float) StrictMath.log(sum);
-            Addresses.setFloat(call.logSumExp(sequence, first + i, head), logSumExp);
+            Addresses.setFloat(call.logSumExp(item, first + i), logSumExp);
         }
-        normalise(scores, across, first, rows, end, sums);
-        product.multiply(
-                thread,
-                rows,
-                width,
-                end,
-                false,
-                scores,
-                across,
-                false,
-                values,
-                stride,
-                false,
-                out,
-                call.y.stride());
+        normalise(pass, first);
+        pass.values();
     }
 
     /**
-     * Exponentials of the scores that each row sees, less the row's maximum.
+     * Exponentials of the scores that each row sees, less the row's maximum. Leaves the sum and the
+     * maximum of each row behind the scores.
      *
      * <p>A softmax in one method is more than the compiler inlines, and where it stops inlining,
      * vectors become objects: hence a block in two sweeps.
-     *
-     * @param sums receives sum and maximum of each row
      */
-    private void exponentials(Call call, long scores, int across, int first, int rows, long sums) {
-        float scale = call.scale();
-        for (int i = 0; i < rows; i++) {
-            long row = scores + (long) i * across * Float.BYTES;
+    private void exponentials(AttentionPass pass, int first, float scale) {
+        long sums = pass.extra();
+        for (int i = 0; i < pass.rows(); i++) {
+            long row = pass.p(i);
             int padded = softmax.pad(row, first + i + 1);
             float max = softmax.max(row, padded) * scale;
             Addresses.setFloat(sums + 8L * i, softmax.exp(row, padded, scale, max));
@@ -235,139 +213,47 @@ final class CpuAttention {
         }
     }
 
-    /** Divides rows by their sums; zeros up to {@code end}. */
-    private void normalise(long scores, int across, int first, int rows, int end, long sums) {
-        for (int i = 0; i < rows; i++) {
-            long row = scores + (long) i * across * Float.BYTES;
+    /** Divides rows by their sums; writes zeros where a row sees no key. */
+    private void normalise(AttentionPass pass, int first) {
+        long sums = pass.extra();
+        for (int i = 0; i < pass.rows(); i++) {
+            long row = pass.p(i);
             int n = first + i + 1;
             softmax.scale(row, softmax.padded(n), 1 / Addresses.getFloat(sums + 8L * i));
-            Addresses.clear(row + 4L * n, 4L * (end - n));
+            Addresses.clear(row + 4L * n, 4L * (pass.keys() - n));
         }
     }
 
-    private void backwardHead(
-            Call call, Tensor dy, Tensor dQkv, int thread, int sequence, int head) {
+    private void backwardHead(Call call, AttentionPass pass, int item) {
         int end = call.keys();
         while (end > call.blocks.firstToken()) {
             int first = blockStart(call, end);
-            backwardBlock(call, dy, dQkv, thread, sequence, head, first, end);
+            backwardBlock(call, pass, item, first, end);
             end = first;
         }
     }
 
-    private void backwardBlock(
-            Call call,
-            Tensor dy,
-            Tensor dQkv,
-            int thread,
-            int sequence,
-            int head,
-            int first,
-            int end) {
-        long p = scratch[thread].reserve(2 * scoreBytes(call));
-        long dp = p + scoreBytes(call);
-        backwardScores(call, dy, thread, sequence, head, first, end, p, dp);
-        backwardProducts(call, dy, dQkv, thread, sequence, head, first, end, p, dp);
-    }
-
-    /** Probabilities {@code p} and the gradient {@code dp} of the scores. */
-    private void backwardScores(
-            Call call,
-            Tensor dy,
-            int thread,
-            int sequence,
-            int head,
-            int first,
-            int end,
-            long p,
-            long dp) {
-        int rows = end - first;
-        int width = call.headWidth();
-        int stride = call.qkv.stride();
-        int across = rowStride(end);
-        long queries = call.part(call.qkv, 0, sequence, head, first);
-        long keys = call.part(call.qkv, 1, sequence, head, 0);
-        long values = call.part(call.qkv, 2, sequence, head, 0);
-        long gradient = call.unit(dy, sequence, first, head);
-        product.multiply(
-                thread, rows, end, width, false, queries, stride, true, keys, stride, false, p,
-                across);
-        product.multiply(
-                thread,
-                rows,
-                end,
-                width,
-                false,
-                gradient,
-                dy.stride(),
-                true,
-                values,
-                stride,
-                false,
-                dp,
-                across);
-        long y = call.unit(call.y, sequence, first, head);
-        long yRow = (long) call.y.stride() * Float.BYTES;
-        long gradientRow = (long) dy.stride() * Float.BYTES;
-        for (int i = 0; i < rows; i++) {
-            float shift = Addresses.getFloat(call.logSumExp(sequence, first + i, head));
-            float delta = softmax.dot(gradient + i * gradientRow, y + i * yRow, width);
-            long at = (long) i * across * Float.BYTES;
-            backwardRow(p + at, dp + at, first + i + 1, end, call.scale(), shift, delta);
+    private void backwardBlock(Call call, AttentionPass pass, int item, int first, int end) {
+        call.open(pass, item, first, end);
+        pass.scores();
+        pass.gradientOfProbabilities();
+        for (int i = 0; i < pass.rows(); i++) {
+            float shift = Addresses.getFloat(call.logSumExp(item, first + i));
+            float delta = softmax.dot(pass.dy.row(i), pass.y.row(i), pass.width());
+            backwardRow(pass, i, first + i + 1, call.scale(), shift, delta);
         }
-    }
-
-    private void backwardProducts(
-            Call call,
-            Tensor dy,
-            Tensor dQkv,
-            int thread,
-            int sequence,
-            int head,
-            int first,
-            int end,
-            long p,
-            long dp) {
-        int rows = end - first;
-        int width = call.headWidth();
-        int stride = call.qkv.stride();
-        int to = dQkv.stride();
-        int across = rowStride(end);
-        long queries = call.part(call.qkv, 0, sequence, head, first);
-        long keys = call.part(call.qkv, 1, sequence, head, 0);
-        long gradient = call.unit(dy, sequence, first, head);
-        long dQueries = call.part(dQkv, 0, sequence, head, first);
-        long dKeys = call.part(dQkv, 1, sequence, head, 0);
-        long dValues = call.part(dQkv, 2, sequence, head, 0);
-        product.multiply(
-                thread, rows, width, end, false, dp, across, false, keys, stride, false, dQueries,
-                to);
-        product.multiply(
-                thread, end, width, rows, true, dp, across, false, queries, stride, true, dKeys,
-                to);
-        product.multiply(
-                thread,
-                end,
-                width,
-                rows,
-                true,
-                p,
-                across,
-                false,
-                gradient,
-                dy.stride(),
-                true,
-                dValues,
-                to);
+        pass.gradients();
     }
 
     /** Probabilities again from scores, then the gradient of the scores in place of {@code dp}. */
     private void backwardRow(
-            long p, long dp, int n, int end, float scale, float logSumExp, float delta) {
+            AttentionPass pass, int row, int n, float scale, float logSumExp, float delta) {
+        long p = pass.p(row);
+        long dp = pass.dp(row);
         int padded = softmax.pad(p, n);
         softmax.exp(p, padded, scale, logSumExp);
         softmax.backward(p, dp, padded, delta, scale);
-        Addresses.clear(p + 4L * n, 4L * (end - n));
-        Addresses.clear(dp + 4L * n, 4L * (end - n));
+        Addresses.clear(p + 4L * n, 4L * (pass.keys() - n));
+        Addresses.clear(dp + 4L * n, 4L * (pass.keys() - n));
     }
 }

@@ -81,8 +81,10 @@ public final class CpuDevice implements Device {
                                 lanes,
                                 pool,
                                 products,
-                                new CpuAttention(pool, floats, lanes, scores),
-                                new CpuEarlierAttention(pool, floats, lanes, scores)));
+                                new CpuAttention(
+                                        new AttentionHeads(pool, floats, scores, false), lanes),
+                                new CpuEarlierAttention(
+                                        new AttentionHeads(pool, floats, scores, true), lanes)));
     }
 
     /** That work on an op. */

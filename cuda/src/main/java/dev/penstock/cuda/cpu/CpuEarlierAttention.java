@@ -1,8 +1,7 @@
 package dev.penstock.cuda.cpu;
 
 import dev.penstock.cuda.device.Tensor;
-import dev.penstock.cuda.memory.Scratch;
-import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Attention of queries to a block of keys that all come before them, whose softmax is merged with
@@ -12,23 +11,34 @@ import java.util.concurrent.atomic.AtomicInteger;
  * <p>Bits do not depend on threads: a head belongs to one of them.
  */
 final class CpuEarlierAttention {
-    private static final int QUERY_ROWS = 64;
+    private static final int QUERY_ROWS = AttentionPass.QUERY_ROWS;
 
-    private final WorkerPool pool;
-    private final MatrixProduct product;
+    private final AttentionHeads heads;
     private final SoftmaxKernels softmax;
-    private final Scratch[] scratch;
 
-    CpuEarlierAttention(
-            WorkerPool pool, MatrixProduct product, Lanes lanes, Scratch[] scratchOfThreads) {
-        this.pool = pool;
-        this.product = product;
+    /**
+     * @param heads whose passes add to {@code y} and {@code dq}
+     */
+    CpuEarlierAttention(AttentionHeads heads, Lanes lanes) {
+        this.heads = heads;
         this.softmax = new SoftmaxKernels(lanes);
-        this.scratch = scratchOfThreads;
     }
 
-    /** The tensors of one call, as in Kernels. */
-    private record Call(Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {
+    /** The gradients of one call, as in Kernels. */
+    private record Gradients(Tensor dy, Tensor dq, Tensor dKeyValues) {}
+
+    /**
+     * The tensors of one call, as in Kernels.
+     *
+     * @param gradients null in a forward
+     */
+    private record Call(
+            Tensor q,
+            Tensor keyValues,
+            Tensor y,
+            Tensor logSumExp,
+            @Nullable Gradients gradients,
+            int heads) {
         int width() {
             return q.columns() / heads;
         }
@@ -41,35 +51,30 @@ final class CpuEarlierAttention {
             return (float) (1 / Math.sqrt(width()));
         }
 
-        long keysOf(Tensor keyValues, int head) {
-            return keyValues.address() + 4L * head * width();
-        }
-
-        long valuesOf(Tensor keyValues, int head) {
-            return keysOf(keyValues, heads + head);
-        }
-
-        /** One head of rows from this one on. */
-        long of(Tensor tensor, int row, int head) {
-            return tensor.address() + 4L * ((long) row * tensor.stride() + head * width());
+        /** Points at a head of rows from this one on. */
+        void rows(AttentionPass.Strip strip, Tensor tensor, int row, int head) {
+            long element = (long) row * tensor.stride() + (long) head * width();
+            strip.set(tensor.address() + Float.BYTES * element, tensor.stride());
         }
 
         long logSumExp(int row, int head) {
             return logSumExp.address() + 4L * ((long) row * logSumExp.stride() + head);
         }
 
-        /** Elements from one row of scores to the next: whole cache lines. */
-        int across() {
-            return CpuEarlierAttention.across(keys());
+        /** Points a pass at a head's block of queries from this row on, and at all keys. */
+        void open(AttentionPass pass, int head, int first) {
+            pass.size(Math.min(QUERY_ROWS, q.rows() - first), keys(), width());
+            rows(pass.q, q, first, head);
+            rows(pass.k, keyValues, 0, head);
+            rows(pass.v, keyValues, 0, heads + head);
+            rows(pass.y, y, first, head);
+            if (gradients != null) {
+                rows(pass.dy, gradients.dy, first, head);
+                rows(pass.dq, gradients.dq, first, head);
+                rows(pass.dk, gradients.dKeyValues, 0, head);
+                rows(pass.dv, gradients.dKeyValues, 0, heads + head);
+            }
         }
-
-        long scoreBytes() {
-            return scratchBytes(1, q.rows(), keys());
-        }
-    }
-
-    private static int across(int keys) {
-        return (keys + 15) & -16;
     }
 
     /**
@@ -78,18 +83,17 @@ final class CpuEarlierAttention {
      * @param squares of queries and keys: 1 forward, 2 backward
      */
     static long scratchBytes(int squares, int queries, int keys) {
-        return queries == 0 || keys == 0 ? 0 : squares * 4L * QUERY_ROWS * across(keys);
+        return queries == 0 || keys == 0 ? 0 : squares * AttentionPass.scoreBytes(keys);
     }
 
     void forward(Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {
-        Call call = new Call(q, keyValues, y, logSumExp, heads);
-        eachHead(
+        var call = new Call(q, keyValues, y, logSumExp, null, heads);
+        run(
                 call,
                 1,
-                (thread, head) -> {
+                (pass, head) -> {
                     for (int first = 0; first < q.rows(); first += QUERY_ROWS) {
-                        int rows = Math.min(QUERY_ROWS, q.rows() - first);
-                        forwardBlock(call, thread, head, first, rows);
+                        forwardBlock(call, pass, head, first);
                     }
                 });
     }
@@ -103,17 +107,24 @@ final class CpuEarlierAttention {
             Tensor dq,
             Tensor dKeyValues,
             int heads) {
-        Call call = new Call(q, keyValues, y, logSumExp, heads);
-        eachHead(
+        var gradients = new Gradients(dy, dq, dKeyValues);
+        var call = new Call(q, keyValues, y, logSumExp, gradients, heads);
+        run(
                 call,
                 2,
-                (thread, head) -> {
+                (pass, head) -> {
                     int last = (q.rows() - 1) / QUERY_ROWS * QUERY_ROWS;
                     for (int first = last; first >= 0; first -= QUERY_ROWS) {
-                        int rows = Math.min(QUERY_ROWS, q.rows() - first);
-                        backwardBlock(call, dy, dq, dKeyValues, thread, head, first, rows);
+                        backwardBlock(call, pass, head, first);
                     }
                 });
+    }
+
+    private void run(Call call, int squares, AttentionHeads.Work work) {
+        if (call.q.rows() > 0 && call.keys() > 0) {
+            long elements = elements(call.heads, call.q.rows(), call.keys());
+            heads.run(call.heads, elements, squares, call.keys(), 0, work);
+        }
     }
 
     /** How much there is to do for the threads. */
@@ -121,188 +132,56 @@ final class CpuEarlierAttention {
         return (long) heads * queries * keys;
     }
 
-    /** Whether a block has fewer queries than {@code rows}. */
+    /** Returns whether a block has fewer queries than {@code rows}. */
     static boolean hasSmallBlock(int queries, int rows) {
         int last = queries % QUERY_ROWS;
         return last > 0 && last < rows;
     }
 
-    @FunctionalInterface
-    private interface HeadWork {
-        void run(int thread, int head);
-    }
-
-    private void eachHead(Call call, int squares, HeadWork work) {
-        if (call.q.rows() == 0 || call.keys() == 0) {
-            return;
+    private void forwardBlock(Call call, AttentionPass pass, int head, int first) {
+        call.open(pass, head, first);
+        pass.scores();
+        for (int i = 0; i < pass.rows(); i++) {
+            mergeRow(pass, i, call.logSumExp(first + i, head), call.scale());
         }
-        for (Scratch s : scratch) {
-            s.reserve(scratchBytes(squares, call.q.rows(), call.keys()));
-        }
-        AtomicInteger next = new AtomicInteger();
-        pool.run(
-                elements(call.heads, call.q.rows(), call.keys()),
-                thread -> {
-                    for (int i = next.getAndIncrement();
-                            i < call.heads;
-                            i = next.getAndIncrement()) {
-                        work.run(thread, i);
-                    }
-                });
+        pass.values();
     }
 
-    /** {@code p = queries keys^T}, for all rows of the block and all keys. */
-    private void scores(Call call, int thread, int head, int first, int rows, long p) {
-        product.multiply(
-                thread,
-                rows,
-                call.keys(),
-                call.width(),
-                false,
-                call.of(call.q, first, head),
-                call.q.stride(),
-                true,
-                call.keysOf(call.keyValues, head),
-                call.keyValues.stride(),
-                false,
-                p,
-                call.across());
-    }
-
-    private void forwardBlock(Call call, int thread, int head, int first, int rows) {
-        long p = scratch[thread].reserve(call.scoreBytes());
-        scores(call, thread, head, first, rows, p);
-        for (int i = 0; i < rows; i++) {
-            mergeRow(call, head, first + i, p + 4L * i * call.across());
-        }
-        product.multiply(
-                thread,
-                rows,
-                call.width(),
-                call.keys(),
-                false,
-                p,
-                call.across(),
-                false,
-                call.valuesOf(call.keyValues, head),
-                call.keyValues.stride(),
-                true,
-                call.of(call.y, first, head),
-                call.y.stride());
-    }
-
-    /** Scores become probabilities among all keys so far, and so does what {@code y} holds. */
-    private void mergeRow(Call call, int head, int row, long scores) {
-        long place = call.logSumExp(row, head);
-        int padded = softmax.pad(scores, call.keys());
-        float max = softmax.max(scores, padded) * call.scale();
-        float sum = softmax.exp(scores, padded, call.scale(), max);
+    /**
+     * Turns scores into probabilities among all keys so far, and what {@code y} holds likewise.
+     *
+     * @param place address of the row's log of the sum, which is updated
+     */
+    private void mergeRow(AttentionPass pass, int row, long place, float scale) {
+        long scores = pass.p(row);
+        int padded = softmax.pad(scores, pass.keys());
+        float max = softmax.max(scores, padded) * scale;
+        float sum = softmax.exp(scores, padded, scale, max);
         double before = Addresses.getFloat(place);
         double block = max + StrictMath.log(sum);
         double larger = Math.max(before, block);
         double all = larger + StrictMath.log1p(StrictMath.exp(Math.min(before, block) - larger));
         Addresses.setFloat(place, (float) all);
-        softmax.scale(scores, call.keys(), (float) StrictMath.exp(max - all));
-        softmax.scale(
-                call.of(call.y, row, head), call.width(), (float) StrictMath.exp(before - all));
+        softmax.scale(scores, pass.keys(), (float) StrictMath.exp(max - all));
+        softmax.scale(pass.y.row(row), pass.width(), (float) StrictMath.exp(before - all));
     }
 
-    private void backwardBlock(
-            Call call,
-            Tensor dy,
-            Tensor dq,
-            Tensor dKeyValues,
-            int thread,
-            int head,
-            int first,
-            int rows) {
-        long p = scratch[thread].reserve(2 * call.scoreBytes());
-        long dp = p + call.scoreBytes();
-        scores(call, thread, head, first, rows, p);
-        product.multiply(
-                thread,
-                rows,
-                call.keys(),
-                call.width(),
-                false,
-                call.of(dy, first, head),
-                dy.stride(),
-                true,
-                call.valuesOf(call.keyValues, head),
-                call.keyValues.stride(),
-                false,
-                dp,
-                call.across());
-        for (int i = 0; i < rows; i++) {
-            long at = 4L * i * call.across();
-            backwardRow(call, dy, head, first + i, p + at, dp + at);
+    private void backwardBlock(Call call, AttentionPass pass, int head, int first) {
+        call.open(pass, head, first);
+        pass.scores();
+        pass.gradientOfProbabilities();
+        for (int i = 0; i < pass.rows(); i++) {
+            float logSumExp = Addresses.getFloat(call.logSumExp(first + i, head));
+            backwardRow(pass, i, logSumExp, call.scale());
         }
-        backwardProducts(call, dy, dq, dKeyValues, thread, head, first, rows, p, dp);
+        pass.gradients();
     }
 
     /** Probabilities again from scores, then the gradient of the scores in place of {@code dp}. */
-    private void backwardRow(Call call, Tensor dy, int head, int row, long p, long dp) {
-        float delta = softmax.dot(call.of(dy, row, head), call.of(call.y, row, head), call.width());
-        int padded = softmax.pad(p, call.keys());
-        softmax.exp(p, padded, call.scale(), Addresses.getFloat(call.logSumExp(row, head)));
-        softmax.backward(p, dp, padded, delta, call.scale());
-    }
-
-    private void backwardProducts(
-            Call call,
-            Tensor dy,
-            Tensor dq,
-            Tensor dKeyValues,
-            int thread,
-            int head,
-            int first,
-            int rows,
-            long p,
-            long dp) {
-        int width = call.width();
-        int keys = call.keys();
-        int across = call.across();
-        product.multiply(
-                thread,
-                rows,
-                width,
-                keys,
-                false,
-                dp,
-                across,
-                false,
-                call.keysOf(call.keyValues, head),
-                call.keyValues.stride(),
-                true,
-                call.of(dq, first, head),
-                dq.stride());
-        product.multiply(
-                thread,
-                keys,
-                width,
-                rows,
-                true,
-                dp,
-                across,
-                false,
-                call.of(call.q, first, head),
-                call.q.stride(),
-                true,
-                call.keysOf(dKeyValues, head),
-                dKeyValues.stride());
-        product.multiply(
-                thread,
-                keys,
-                width,
-                rows,
-                true,
-                p,
-                across,
-                false,
-                call.of(dy, first, head),
-                dy.stride(),
-                true,
-                call.valuesOf(dKeyValues, head),
-                dKeyValues.stride());
+    private void backwardRow(AttentionPass pass, int row, float logSumExp, float scale) {
+        float delta = softmax.dot(pass.dy.row(row), pass.y.row(row), pass.width());
+        int padded = softmax.pad(pass.p(row), pass.keys());
+        softmax.exp(pass.p(row), padded, scale, logSumExp);
+        softmax.backward(pass.p(row), pass.dp(row), padded, delta, scale);
     }
 }

@@ -3,6 +3,7 @@ package dev.penstock.cuda.cpu;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
+import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -47,7 +48,7 @@ final class CpuProducts {
         this.bfloats = bfloats;
         this.leftConverter = leftConverter;
         this.rightConverter = rightConverter;
-        this.call = new Call(floats);
+        this.call = new Call(floats, pool.threads());
     }
 
     void gemm(
@@ -108,7 +109,7 @@ final class CpuProducts {
     }
 
     private void run(MatrixProduct product, int k, Tensor c) {
-        call.product = product;
+        call.library = product;
         call.k = k;
         call.c.set(c.address(), c.stride(), false, Float.BYTES);
         Pieces pieces = Pieces.of(c.rows(), c.columns(), pool.threads());
@@ -176,7 +177,8 @@ final class CpuProducts {
         private final Factor a = new Factor();
         private final Factor b = new Factor();
         private final Factor c = new Factor();
-        private MatrixProduct product;
+        private final Product[] products;
+        private MatrixProduct library;
         private Pieces pieces = Pieces.of(0, 0, 1);
         private int k;
         private boolean accumulate;
@@ -184,8 +186,10 @@ final class CpuProducts {
         /** Blocks of a weight gradient; null for other products. */
         private @Nullable TokenBlocks blocks;
 
-        Call(MatrixProduct product) {
-            this.product = product;
+        Call(MatrixProduct library, int threads) {
+            this.library = library;
+            this.products = new Product[threads];
+            Arrays.setAll(products, Product::new);
         }
 
         @Override
@@ -213,20 +217,12 @@ final class CpuProducts {
         }
 
         private void multiply(int thread, int row, int m, int column, int n, int first, int depth) {
-            product.multiply(
-                    thread,
-                    m,
-                    n,
-                    depth,
-                    a.transposed,
-                    a.at(row, first),
-                    a.stride,
-                    b.transposed,
-                    b.at(first, column),
-                    b.stride,
-                    accumulate,
-                    c.at(row, column),
-                    c.stride);
+            library.multiply(
+                    products[thread]
+                            .of(m, n, depth)
+                            .a(a.at(row, first), a.stride, a.transposed)
+                            .b(b.at(first, column), b.stride, b.transposed)
+                            .to(c.at(row, column), c.stride, accumulate));
         }
     }
 }

@@ -42,24 +42,15 @@ final class JavaGemm implements MatrixProduct {
     }
 
     @Override
-    public void multiply(
-            int thread,
-            int m,
-            int n,
-            int k,
-            boolean transposeA,
-            long a,
-            int strideA,
-            boolean transposeB,
-            long b,
-            int strideB,
-            boolean accumulate,
-            long c,
-            int strideC) {
-        Operand left = Operand.floats(a, strideA, transposeA);
-        Operand right = Operand.floats(b, strideB, transposeB);
-        Operand result = Operand.floats(c, strideC, false);
-        Scratch s = scratch[thread];
+    public void multiply(Product product) {
+        Operand left = Operand.floats(product.a, product.strideA, product.transposeA);
+        Operand right = Operand.floats(product.b, product.strideB, product.transposeB);
+        Operand result = Operand.floats(product.c, product.strideC, false);
+        Scratch s = scratch[product.thread];
+        int m = product.m;
+        int n = product.n;
+        int k = product.k;
+        boolean accumulate = product.accumulate;
         for (int j = 0; j < n; j += COLUMNS) {
             int columns = Math.min(COLUMNS, n - j);
             for (int p = 0; p < k; p += DEPTH) {

@@ -18,27 +18,18 @@ final class OneDnnBFloatProduct implements MatrixProduct, AutoCloseable {
     /** What a thread keeps. */
     private record Worker(List<BFloatMatmul> kernels, Scratch scratch) {
         /** A few dozen shapes at most: looking through them needs no key made for each call. */
-        @Nullable BFloatMatmul find(
-                int m,
-                int n,
-                int k,
-                boolean transposeA,
-                int strideA,
-                boolean transposeB,
-                int strideB,
-                int strideC,
-                boolean accumulate) {
+        @Nullable BFloatMatmul find(Product p) {
             for (int i = 0; i < kernels.size(); i++) {
                 BFloatMatmul.Shape s = kernels.get(i).shape();
-                if (s.m() == m
-                        && s.n() == n
-                        && s.k() == k
-                        && s.transposeA() == transposeA
-                        && s.strideA() == strideA
-                        && s.transposeB() == transposeB
-                        && s.strideB() == strideB
-                        && s.strideC() == strideC
-                        && s.accumulate() == accumulate) {
+                if (s.m() == p.m
+                        && s.n() == p.n
+                        && s.k() == p.k
+                        && s.transposeA() == p.transposeA
+                        && s.strideA() == p.strideA
+                        && s.transposeB() == p.transposeB
+                        && s.strideB() == p.strideB
+                        && s.strideC() == p.strideC
+                        && s.accumulate() == p.accumulate) {
                     return kernels.get(i);
                 }
             }
@@ -69,40 +60,26 @@ final class OneDnnBFloatProduct implements MatrixProduct, AutoCloseable {
     }
 
     @Override
-    public void multiply(
-            int thread,
-            int m,
-            int n,
-            int k,
-            boolean transposeA,
-            long a,
-            int strideA,
-            boolean transposeB,
-            long b,
-            int strideB,
-            boolean accumulate,
-            long c,
-            int strideC) {
-        Worker worker = workers[thread];
-        BFloatMatmul kernel =
-                worker.find(m, n, k, transposeA, strideA, transposeB, strideB, strideC, accumulate);
+    public void multiply(Product p) {
+        Worker worker = workers[p.thread];
+        BFloatMatmul kernel = worker.find(p);
         if (kernel == null) {
             kernel =
                     worker.compile(
                             library,
                             new BFloatMatmul.Shape(
-                                    m,
-                                    n,
-                                    k,
-                                    transposeA,
-                                    strideA,
-                                    transposeB,
-                                    strideB,
-                                    strideC,
-                                    accumulate));
+                                    p.m,
+                                    p.n,
+                                    p.k,
+                                    p.transposeA,
+                                    p.strideA,
+                                    p.transposeB,
+                                    p.strideB,
+                                    p.strideC,
+                                    p.accumulate));
         }
         long scratch = worker.scratch.reserve(scratchBytes(kernel));
-        kernel.multiply(a, b, c, scratch);
+        kernel.multiply(p.a, p.b, p.c, scratch);
     }
 
     @Override

@@ -18,38 +18,23 @@ final class OneDnnGemm implements MatrixProduct {
     }
 
     @Override
-    public void multiply(
-            int thread,
-            int m,
-            int n,
-            int k,
-            boolean transposeA,
-            long a,
-            int strideA,
-            boolean transposeB,
-            long b,
-            int strideB,
-            boolean accumulate,
-            long c,
-            int strideC) {
-        if (k == 0 || n < LEAST || m < LEAST) {
-            slivers.multiply(
-                    thread,
-                    m,
-                    n,
-                    k,
-                    transposeA,
-                    a,
-                    strideA,
-                    transposeB,
-                    b,
-                    strideB,
-                    accumulate,
-                    c,
-                    strideC);
+    public void multiply(Product p) {
+        if (p.k == 0 || p.n < LEAST || p.m < LEAST) {
+            slivers.multiply(p);
             return;
         }
         library.sgemm(
-                transposeA, transposeB, m, n, k, a, strideA, b, strideB, accumulate, c, strideC);
+                p.transposeA,
+                p.transposeB,
+                p.m,
+                p.n,
+                p.k,
+                p.a,
+                p.strideA,
+                p.b,
+                p.strideB,
+                p.accumulate,
+                p.c,
+                p.strideC);
     }
 }

@@ -2,6 +2,7 @@ package dev.penstock.cuda.cpu;
 
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.memory.Scratch;
+import java.util.Arrays;
 
 /**
  * Keeps a library away from products of fewer than 16 rows of tokens. oneDNN adds up a row the same
@@ -17,6 +18,7 @@ final class RowPadding implements MatrixProduct {
     private final MatrixProduct product;
     private final DType factors;
     private final Scratch[] padding;
+    private final Product[] padded;
 
     /**
      * @param factors type of a and b
@@ -26,6 +28,8 @@ final class RowPadding implements MatrixProduct {
         this.product = product;
         this.factors = factors;
         this.padding = padding;
+        this.padded = new Product[padding.length];
+        Arrays.setAll(padded, Product::new);
     }
 
     private static long leftBytes(int k, DType factors) {
@@ -38,63 +42,31 @@ final class RowPadding implements MatrixProduct {
     }
 
     @Override
-    public void multiply(
-            int thread,
-            int m,
-            int n,
-            int k,
-            boolean transposeA,
-            long a,
-            int strideA,
-            boolean transposeB,
-            long b,
-            int strideB,
-            boolean accumulate,
-            long c,
-            int strideC) {
-        if (m >= LEAST_ROWS || transposeA) {
-            product.multiply(
-                    thread,
-                    m,
-                    n,
-                    k,
-                    transposeA,
-                    a,
-                    strideA,
-                    transposeB,
-                    b,
-                    strideB,
-                    accumulate,
-                    c,
-                    strideC);
+    public void multiply(Product p) {
+        if (p.m >= LEAST_ROWS || p.transposeA) {
+            product.multiply(p);
             return;
         }
-        long aRow = (long) k * factors.bytes();
-        long aBytes = leftBytes(k, factors);
-        long cRow = (long) n * Float.BYTES;
-        long left = padding[thread].reserve(bytes(n, k, factors));
+        long aRow = (long) p.k * factors.bytes();
+        long aStored = (long) p.strideA * factors.bytes();
+        long aBytes = leftBytes(p.k, factors);
+        long cRow = (long) p.n * Float.BYTES;
+        long cStored = (long) p.strideC * Float.BYTES;
+        long left = padding[p.thread].reserve(bytes(p.n, p.k, factors));
         long result = left + aBytes;
         Addresses.clear(left, aBytes + LEAST_ROWS * cRow);
-        for (int i = 0; i < m; i++) {
-            Addresses.copy(a + (long) i * strideA * factors.bytes(), left + i * aRow, aRow);
-            Addresses.copy(c + (long) i * strideC * Float.BYTES, result + i * cRow, cRow);
+        for (int i = 0; i < p.m; i++) {
+            Addresses.copy(p.a + i * aStored, left + i * aRow, aRow);
+            Addresses.copy(p.c + i * cStored, result + i * cRow, cRow);
         }
         product.multiply(
-                thread,
-                LEAST_ROWS,
-                n,
-                k,
-                false,
-                left,
-                k,
-                transposeB,
-                b,
-                strideB,
-                accumulate,
-                result,
-                n);
-        for (int i = 0; i < m; i++) {
-            Addresses.copy(result + i * cRow, c + (long) i * strideC * Float.BYTES, cRow);
+                padded[p.thread]
+                        .of(LEAST_ROWS, p.n, p.k)
+                        .a(left, p.k)
+                        .b(p.b, p.strideB, p.transposeB)
+                        .to(result, p.n, p.accumulate));
+        for (int i = 0; i < p.m; i++) {
+            Addresses.copy(result + i * cRow, p.c + i * cStored, cRow);
         }
     }
 }
