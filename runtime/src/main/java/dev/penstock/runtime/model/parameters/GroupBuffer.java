@@ -34,7 +34,7 @@ final class GroupBuffer {
         whole = null;
     }
 
-    /** All elements as one row. */
+    /** Returns all elements as one row. */
     Tensor whole() {
         if (whole == null) {
             throw new IllegalStateException(name + " are not here");
