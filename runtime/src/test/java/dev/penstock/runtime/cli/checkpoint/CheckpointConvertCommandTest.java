@@ -70,7 +70,7 @@ class CheckpointConvertCommandTest {
                 Cli.run("checkpoint", "convert", in("run"), in("gpt"), "--format", "huggingface");
 
         assertThat(again.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
-        assertThat(again.err()).contains("step-000100", "expected no such checkpoint yet");
+        assertThat(again.err()).contains("step-000100", "this checkpoint exists already");
         assertThat(weights.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
         assertThat(weights.err()).contains("config.json", "try another");
     }
