@@ -7,7 +7,7 @@ import dev.penstock.schedules.ir.PipelineShape;
 import java.util.List;
 
 /**
- * Whether the faults changed anything.
+ * The verdict on whether the faults changed anything.
  *
  * @param seed that the faults were drawn from
  * @param steps of each training

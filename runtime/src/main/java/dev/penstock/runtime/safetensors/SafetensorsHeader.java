@@ -39,7 +39,7 @@ record SafetensorsHeader(Map<String, String> metadata, List<Entry> entries) {
                     .build();
 
     /**
-     * Where a tensor lies.
+     * The place of a tensor in the file.
      *
      * @param begin first byte, counted from the end of the header
      * @param end one past the last byte

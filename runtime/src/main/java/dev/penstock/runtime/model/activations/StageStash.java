@@ -17,7 +17,7 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a stage keeps between ops, in slots allocated once: activations per unit; queries, keys
+ * The memory that a stage keeps between ops, in slots allocated once: activations per unit; queries, keys
  * and values per micro-batch; and, where sequences are cut, their gradients per micro-batch
  * whose backward is in progress.
  */

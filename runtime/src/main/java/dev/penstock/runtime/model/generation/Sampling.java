@@ -1,7 +1,7 @@
 package dev.penstock.runtime.model.generation;
 
 /**
- * How the next token is chosen.
+ * The settings by which the next token is chosen.
  *
  * @param temperature divides the logits; 0 always takes the most likely token
  * @param topK only the k most likely tokens; 0 for all

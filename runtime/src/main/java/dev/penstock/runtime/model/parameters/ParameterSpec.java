@@ -16,7 +16,7 @@ import dev.penstock.actors.spi.TensorPiece;
 public record ParameterSpec(
         String name, TensorPiece piece, Initial initial, boolean factor, boolean counted) {
 
-    /** How a parameter starts. */
+    /** The initial values of a parameter. */
     enum Initial {
         /** Zeros: biases. */
         ZERO,

@@ -110,8 +110,7 @@ public final class ParameterUnits {
     }
 
     /**
-     * Returns the groups that are held at the same time if every unit stays while it computes,
-     * with so many gathered ahead.
+     * Returns the groups that are held at the same time if every unit stays while it computes and the given number is gathered ahead.
      */
     public List<Set<ParameterGroup>> windows(int ahead) {
         List<Set<ParameterGroup>> windows = new ArrayList<>();

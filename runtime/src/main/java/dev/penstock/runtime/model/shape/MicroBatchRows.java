@@ -5,7 +5,7 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 
 /**
- * Where the rows of a unit lie in a tensor of the whole micro-batch (row {@code b*T + t}). With
+ * The places of a unit's rows in a tensor of the whole micro-batch (row {@code b*T + t}). With
  * one sequence, or uncut sequences, they are contiguous; otherwise each sequence has its own
  * run.
  */

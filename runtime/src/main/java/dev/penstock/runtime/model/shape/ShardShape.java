@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * What one of T tensor shards holds of a GPT-2 (Megatron, arXiv 1909.08053, section 3). Every shard has the whole residual stream and its part of everything in between:
+ * The part of a GPT-2 that one of T tensor shards holds (Megatron, arXiv 1909.08053, section 3). Every shard has the whole residual stream and its part of everything in between:
  *
  * <pre>
  *   norm -> q k v of its heads -> attention -> rows of c_proj ---+--> sum over shards

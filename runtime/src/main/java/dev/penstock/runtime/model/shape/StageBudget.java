@@ -4,8 +4,7 @@ import java.util.Collections;
 import java.util.List;
 
 /**
- * How much a stage must be able to hold at a time, as the schedule validator proves it; the
- * stage allocates exactly this much when it is built.
+ * The amount that a stage must be able to hold at a time, as proved by the schedule validator; the stage allocates exactly this much when it is built.
  *
  * @param units maximum units whose forward was run and whose backward was not
  * @param unitsPerSlice entry s: the same for units of slice s alone

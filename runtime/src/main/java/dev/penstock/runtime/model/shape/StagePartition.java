@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.function.ToDoubleFunction;
 
 /**
- * How many transformer blocks each stage holds. Stage 0 also has the embedding, and the last
+ * The number of transformer blocks that each stage holds. Stage 0 also has the embedding, and the last
  * stage the final norm and the head.
  *
  * @param layersPerStage entry s is the number of blocks of stage s, at least 1; the last stage

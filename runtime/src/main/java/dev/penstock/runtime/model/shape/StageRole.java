@@ -1,7 +1,7 @@
 package dev.penstock.runtime.model.shape;
 
 /**
- * What one rank holds of the model as a stage.
+ * The part of the model that one rank holds as a stage.
  *
  * @param stage global stage index
  * @param firstLayer index of its first transformer block in the model

@@ -2,7 +2,7 @@ package dev.penstock.runtime.model.shape;
 
 import java.util.List;
 
-/** Where this rank's tokens lie in their sequences. */
+/** The places of this rank's tokens in their sequences. */
 @FunctionalInterface
 public interface TokenPlaces {
     /**

@@ -8,7 +8,7 @@ import java.nio.file.Path;
 import java.util.Optional;
 
 /**
- * What replicas of a stage divide among themselves instead of each holding it all (ZeRO, arXiv
+ * The state that replicas of a stage divide among themselves instead of each holding all of it (ZeRO, arXiv
  * 1910.02054).
  *
  * @param stage 0: nothing; 1: the optimizer's moments; 2: gradients too; 3: parameters too
@@ -39,7 +39,7 @@ public record ZeroSettings(
         STEP
     }
 
-    /** When replicas sum their gradients. */
+    /** The time at which replicas sum their gradients. */
     public enum Reduction {
         PER_STEP,
         PER_MICRO_BATCH
@@ -74,7 +74,7 @@ public record ZeroSettings(
     }
 
     /**
-     * Adds to an order the ops that so many replicas need. Stages 1 and 2 gather the parameters
+     * Adds to an order the ops that this number of replicas needs. Stages 1 and 2 gather the parameters
      * as updated by the last step at the beginning of every pass.
      */
     public LoweringOptions lowering(LoweringOptions options, int replicas) {

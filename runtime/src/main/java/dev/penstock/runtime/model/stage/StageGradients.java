@@ -115,7 +115,7 @@ final class StageGradients {
         }
     }
 
-    /** To be called after the optimizer, which zeroes the gradients that it used. */
+    /** Ends the step after the optimizer, which zeroes the gradients that it used. */
     void end() {
         if (headPart != null) {
             kernels.zero(headPart.part());
