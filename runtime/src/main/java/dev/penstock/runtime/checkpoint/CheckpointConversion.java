@@ -115,7 +115,7 @@ public final class CheckpointConversion {
         try {
             Files.createDirectories(root);
         } catch (IOException e) {
-            throw StoredFileException.of(root, "make the folder", e);
+            throw StoredFileException.of(root, "create the folder", e);
         }
         return !there;
     }

@@ -37,7 +37,7 @@ final class GroupBuffer {
     /** Returns all elements as one row. */
     Tensor whole() {
         if (whole == null) {
-            throw new IllegalStateException(name + " are not here");
+            throw new IllegalStateException(name + " are not in memory");
         }
         return whole;
     }

@@ -38,7 +38,7 @@ public record PartTokens(List<Run> runs) implements TokenPlaces {
         return new PartTokens(List.of(new Run(0, 0, context)));
     }
 
-    /** The tokens of one of several parts, each with as many tokens of every slice. */
+    /** The tokens of one of several parts, each of which has the same number of tokens of every slice. */
     static PartTokens of(BatchShape whole, int parts, int part) {
         if (parts == 1) {
             return all(whole.context());

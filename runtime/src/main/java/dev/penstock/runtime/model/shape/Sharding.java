@@ -4,7 +4,7 @@ import dev.penstock.actors.collective.ShardMap;
 import dev.penstock.actors.spi.RankPlace;
 
 /**
- * Which part of every group of parameters a rank holds, and of which state (ZeRO). With one
+ * The part of every group of parameters that a rank holds, and the state that it applies to (ZeRO). With one
  * replica its part is the whole: it is kept apart only if it is offloaded.
  *
  * @param stage 0 to 3: nothing, moments, gradients too, parameters too

@@ -65,8 +65,7 @@ public final class ShardTraffic implements ReplicaTraffic.SentBytes {
     }
 
     /**
-     * Returns the reduced gradients of a stage, as this rank holds them, which are sent to its
-     * mirror.
+     * Returns the bytes of a stage's reduced gradients that this rank holds and sends to its mirror.
      */
     public long heldGradients(int stage) {
         return parameters(stage).groups().stream()

@@ -88,7 +88,7 @@ class CheckpointConvertCommandTest {
         assertThat(layers.err()).contains("--partition");
         assertThat(text.err()).contains("not a safetensors file");
         assertThat(nothing.err()).contains("no checkpoint here");
-        assertThat(file.err()).contains("make the folder");
+        assertThat(file.err()).contains("create the folder");
         for (Cli each : new Cli[] {layers, text, nothing, file}) {
             assertThat(each.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
             assertThat(each.err().lines()).hasSize(1);
