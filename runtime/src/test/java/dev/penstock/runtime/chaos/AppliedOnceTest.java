@@ -87,9 +87,9 @@ class AppliedOnceTest {
                                 """))
                 .containsExactly(
                         "stage 0, step 2: an update led from state 000000cc to 000000c1; without"
-                                + " faults it is from 000000bb to 000000cc",
+                                + " faults it was from 000000bb to 000000cc",
                         "stage 0, step 3: an update led from state 000000c1 to 000000d1; without"
-                                + " faults it is from 000000cc to 000000dd");
+                                + " faults it was from 000000cc to 000000dd");
     }
 
     @Test
