@@ -23,9 +23,9 @@ import java.util.stream.Stream;
  *
  * <pre>
  *   ca.pem        the authority: goes to every node
- *   ca.key        signs: stays here, off the nodes
+ *   ca.key        signs certificates: stays here, off the nodes
  *   node-1.pem    a node's certificate, valid for its names only
- *   node-1.key    and its key: go to this node
+ *   node-1.key    and its key: both go to this node
  * </pre>
  *
  * Keys are elliptic-curve (P-256). All files are readable by their owner alone, and none is ever
@@ -46,9 +46,9 @@ public final class CertificateAuthority {
     }
 
     /**
-     * Founds an authority, valid for ten years.
+     * Creates an authority, valid for ten years.
      *
-     * @param directory made if missing
+     * @param directory created if missing
      * @throws CertificatesException if there is one already, or the directory cannot be written
      */
     public static CertificateAuthority create(Path directory) {
@@ -62,7 +62,7 @@ public final class CertificateAuthority {
                                 PosixFilePermissions.fromString("rwx------")));
             }
         } catch (IOException e) {
-            throw new CertificatesException("cannot make %s: %s".formatted(directory, e), e);
+            throw new CertificatesException("cannot create %s: %s".formatted(directory, e), e);
         }
         try (var scratch = Scratch.open()) {
             scratch.keytool()
@@ -85,7 +85,7 @@ public final class CertificateAuthority {
     }
 
     /**
-     * The authority of a directory.
+     * Opens the authority of a directory.
      *
      * @throws CertificatesException if there is none
      */
@@ -93,7 +93,7 @@ public final class CertificateAuthority {
         NodeFiles own = NodeFiles.ofAuthority(directory);
         if (!Files.isReadable(own.certificate()) || !Files.isReadable(own.key())) {
             throw new CertificatesException(
-                    "expected the authority's ca.pem and ca.key in %s; make one with penstock certs init %s"
+                    "no ca.pem and ca.key of an authority in %s; create one with penstock certs init %s"
                             .formatted(directory, directory));
         }
         return new CertificateAuthority(directory);
@@ -103,10 +103,10 @@ public final class CertificateAuthority {
      * Makes a node's certificate, good for both ends of a connection.
      *
      * @param node its name: that of the files, and the first that the certificate vouches for
-     * @param otherNames host names or addresses under which others reach the node as well; a star
-     *     may stand for a name's first label
+     * @param otherNames further host names or addresses under which others reach the node; a
+     *     star may stand for a name's first label
      * @param days of validity
-     * @throws CertificatesException if a name is none, or the node has a certificate
+     * @throws CertificatesException if a name is invalid, or the node has a certificate
      */
     public NodeFiles issue(String node, List<String> otherNames, int days) {
         List<String> names = new ArrayList<>(List.of(node));
@@ -145,9 +145,9 @@ public final class CertificateAuthority {
     }
 
     /**
-     * Checks names before anything is made.
+     * Checks names before anything is created.
      *
-     * @throws CertificatesException naming all that are none
+     * @throws CertificatesException naming all invalid ones
      */
     public static void requireNames(List<String> names) {
         List<String> wrong =
@@ -170,12 +170,14 @@ public final class CertificateAuthority {
                 Stream.of(files.certificate(), files.key()).filter(Files::exists).toList();
         if (!there.isEmpty()) {
             throw new CertificatesException(
-                    "%s: there already, and nothing is overwritten; take another directory or move it away"
+                    "%s: already exists, and nothing is overwritten; use another directory or move it away"
                             .formatted(there));
         }
     }
 
-    /** A key store for the time of one command, under a password that nobody learns. */
+    /**
+     * A key store for the duration of one command, under a random password that is never shown.
+     */
     private record Scratch(Path directory, String password) implements AutoCloseable {
         static Scratch open() {
             byte[] random = new byte[24];
@@ -185,7 +187,7 @@ public final class CertificateAuthority {
                         Files.createTempDirectory("penstock-certs-"),
                         HexFormat.of().formatHex(random));
             } catch (IOException e) {
-                throw new UncheckedIOException("cannot make a directory for temporary files", e);
+                throw new UncheckedIOException("cannot create a directory for temporary files", e);
             }
         }
 
@@ -219,7 +221,7 @@ public final class CertificateAuthority {
                 PemFiles.write(files.certificate(), PemFiles.text(certificate));
             } catch (IOException | GeneralSecurityException e) {
                 throw new CertificatesException(
-                        "keytool left no certificate: " + e.getMessage(), e);
+                        "keytool did not produce a certificate: " + e.getMessage(), e);
             }
         }
 

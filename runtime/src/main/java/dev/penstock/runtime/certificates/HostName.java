@@ -8,7 +8,10 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.regex.Pattern;
 
-/** Names that a certificate vouches for: host names and addresses, told apart without asking. */
+/**
+ * Names that a certificate vouches for: host names and addresses, distinguished without a
+ * lookup.
+ */
 final class HostName {
     private static final String LABEL = "[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?";
     private static final Pattern NAME = Pattern.compile(LABEL + "(\\." + LABEL + ")*");
@@ -17,7 +20,7 @@ final class HostName {
 
     private HostName() {}
 
-    /** The address that a text is; empty for a name. */
+    /** Returns the address that a text represents; empty for a name. */
     static Optional<InetAddress> address(String text) {
         try {
             return Optional.of(InetAddress.ofLiteral(text));
@@ -33,14 +36,17 @@ final class HostName {
                         && !ONLY_DIGITS.matcher(text).matches());
     }
 
-    /** As keytool wants them; whoever has one name of the loopback has all. */
+    /**
+     * Returns the names as keytool expects them; a node with one name of the loopback gets all
+     * of them.
+     */
     static String alternativeNames(List<String> names) {
         Set<String> all = new LinkedHashSet<>();
         for (String name : names) {
             if (isLoopback(name)) {
                 all.addAll(LOOPBACK);
             }
-            all.add(name.toLowerCase(Locale.ROOT)); // 127.0.0.2 is loopback as well
+            all.add(name.toLowerCase(Locale.ROOT)); // 127.0.0.2 is a loopback address as well
         }
         return "san="
                 + String.join(
@@ -55,7 +61,10 @@ final class HostName {
                 || address(name).map(InetAddress::isLoopbackAddress).orElse(false);
     }
 
-    /** Whether a name of a certificate stands for a host; one label may be a star (RFC 6125). */
+    /**
+     * Returns whether a name of a certificate covers a host; its first label may be a star (RFC
+     * 6125).
+     */
     static boolean covers(String certified, String host) {
         Optional<InetAddress> address = address(host);
         if (address.isPresent()) {

@@ -10,9 +10,10 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The JDK's own keytool, which the JDK has no interface for, as a process. Its class is in {@code
- * java.base}, so it is run by the {@code java} that runs this program: a runtime made by jlink has
- * it, too, unless it was made with {@code --strip-native-commands} and has no {@code java} at all.
+ * The JDK's own keytool, for which the JDK has no interface, as a process. Its class is in
+ * {@code java.base}, so it is run by the {@code java} that runs this program: a runtime made by
+ * jlink has it, too, unless it was made with {@code --strip-native-commands} and has no {@code
+ * java} at all.
  */
 final class Keytool {
     private static final String MAIN = "java.base/sun.security.tools.keytool.Main";
@@ -23,15 +24,15 @@ final class Keytool {
     private final String password;
 
     /**
-     * @param keystore PKCS #12; made if it is not there
-     * @param password of it, which no other user sees: it goes through the environment
+     * @param keystore PKCS #12; created if it does not exist
+     * @param password of it, which no other user sees: it is passed through the environment
      */
     Keytool(Path keystore, String password) {
         this.keystore = keystore;
         this.password = password;
     }
 
-    /** A new key pair under an alias, with a certificate that says so. */
+    /** Generates a key pair under an alias, with its certificate. */
     void generate(String alias, List<String> arguments) {
         List<String> all = new ArrayList<>();
         all.addAll(List.of("-genkeypair", "-alias", alias));
@@ -44,7 +45,7 @@ final class Keytool {
         Path java = Path.of(System.getProperty("java.home"), "bin", "java");
         if (!Files.isExecutable(java)) {
             throw new CertificatesException(
-                    "expected %s, which this Java runtime lacks; make certificates with a JDK and copy them"
+                    "this Java runtime does not have %s; make certificates with a JDK and copy them"
                             .formatted(java));
         }
         List<String> command = new ArrayList<>();
@@ -53,7 +54,7 @@ final class Keytool {
         command.addAll(arguments);
         command.addAll(List.of("-keystore", keystore.toString(), "-storetype", "PKCS12"));
         command.addAll(List.of("-storepass:env", PASSWORD));
-        // it says little, so its output fits a pipe, but a file needs no reader
+        // it prints little, so its output would fit a pipe, but a file needs no reader
         Path said = keystore.resolveSibling("keytool.out");
         ProcessBuilder builder =
                 new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(said.toFile());
@@ -63,7 +64,7 @@ final class Keytool {
             if (!process.waitFor(LIMIT_SECONDS, TimeUnit.SECONDS)) {
                 process.destroyForcibly();
                 throw new CertificatesException(
-                        "keytool did not end within " + LIMIT_SECONDS + " s");
+                        "keytool did not finish within " + LIMIT_SECONDS + " s");
             }
             if (process.exitValue() != 0) {
                 throw new CertificatesException(

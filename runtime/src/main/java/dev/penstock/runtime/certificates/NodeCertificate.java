@@ -21,14 +21,16 @@ import javax.net.ssl.TrustManagerFactory;
 import javax.net.ssl.X509TrustManager;
 
 /**
- * A node's certificate with its key and whom the node trusts.
+ * A node's certificate with its key and the authorities that the node trusts.
  *
  * @param chain the node's own first
  * @param authorities at least one
  */
 public record NodeCertificate(
         List<X509Certificate> chain, PrivateKey key, List<X509Certificate> authorities) {
-    /** Alternative names in a certificate: host names and addresses (RFC 5280, 4.2.1.6). */
+    /**
+     * Types of alternative names in a certificate: host names and addresses (RFC 5280, 4.2.1.6).
+     */
     private static final int DNS_NAME = 2;
 
     private static final int IP_ADDRESS = 7;
@@ -41,7 +43,7 @@ public record NodeCertificate(
     /**
      * Reads a node's files.
      *
-     * @throws CertificatesException naming the file that is not what it should be
+     * @throws CertificatesException naming the file that is not as expected
      */
     public static NodeCertificate read(NodeFiles files) {
         return new NodeCertificate(
@@ -51,7 +53,7 @@ public record NodeCertificate(
     }
 
     /**
-     * Why other nodes would refuse this one, found before any of them does.
+     * Returns the reasons why other nodes would refuse this one, found before any of them does.
      *
      * @param host under which others reach this node
      * @return sentences; empty if all is well
@@ -60,7 +62,7 @@ public record NodeCertificate(
         List<String> problems = new ArrayList<>();
         X509Certificate own = chain.getFirst();
         if (!isPairWith(own)) {
-            problems.add("the key is not that of the certificate");
+            problems.add("the key does not belong to the certificate");
         }
         try {
             X509TrustManager trust = trust();
@@ -69,7 +71,7 @@ public record NodeCertificate(
             trust.checkClientTrusted(path, "UNKNOWN");
         } catch (CertificateException e) {
             problems.add(
-                    "the certificate of %s, valid from %s to %s, is not good under this authority: %s"
+                    "the certificate of %s, valid from %s to %s, is not accepted under this authority: %s"
                             .formatted(
                                     own.getSubjectX500Principal(),
                                     own.getNotBefore().toInstant(),
@@ -87,7 +89,7 @@ public record NodeCertificate(
         return problems;
     }
 
-    /** The host names and addresses that the certificate vouches for. */
+    /** Returns the host names and addresses that the certificate vouches for. */
     public List<String> names() {
         try {
             Collection<List<?>> names = chain.getFirst().getSubjectAlternativeNames();
@@ -122,11 +124,11 @@ public record NodeCertificate(
             signature.update(words);
             return signature.verify(signed);
         } catch (GeneralSecurityException e) {
-            return false; // of another algorithm
+            return false; // the key is for another algorithm
         }
     }
 
-    /** What proves this node and checks others, in TLS 1.3. */
+    /** Returns the context that proves this node and checks others, in TLS 1.3. */
     public SSLContext context() {
         try {
             KeyStore keys = emptyStore();

@@ -3,7 +3,7 @@ package dev.penstock.runtime.certificates;
 import java.nio.file.Path;
 
 /**
- * What a node needs to prove who it is and to check others; all PEM.
+ * The files with which a node proves its identity and checks others; all PEM.
  *
  * @param certificate of the node, and of those between it and the authority if there are any
  * @param key of the certificate, PKCS #8 without a password
@@ -14,7 +14,7 @@ public record NodeFiles(Path certificate, Path key, Path authority) {
     static final String CERTIFICATE_END = ".pem";
     static final String KEY_END = ".key";
 
-    /** The files of a node as {@link CertificateAuthority} lays them out in its directory. */
+    /** The files of a node in the layout of {@link CertificateAuthority}'s directory. */
     static NodeFiles in(Path directory, String node) {
         String name = node.replace(':', '_');
         return new NodeFiles(
@@ -23,14 +23,14 @@ public record NodeFiles(Path certificate, Path key, Path authority) {
                 directory.resolve(AUTHORITY + CERTIFICATE_END));
     }
 
-    /** The authority itself, as if it were a node. */
+    /** The files of the authority itself, as if it were a node. */
     static NodeFiles ofAuthority(Path directory) {
         return in(directory, AUTHORITY);
     }
 
     /**
-     * The files that belong to a certificate made by {@link CertificateAuthority}: its key and the
-     * authority lie beside it.
+     * The files that belong to a certificate made by {@link CertificateAuthority}: its key and
+     * the authority are next to it.
      */
     public static NodeFiles beside(Path certificate) {
         String file = String.valueOf(certificate.getFileName());

@@ -13,13 +13,13 @@ import javax.net.ssl.SSLSession;
 import scala.Option;
 
 /**
- * TLS between nodes (RFC 8446): whoever opens a connection and whoever accepts it both show a
- * certificate of a common authority, and the one who opens checks that the other's is for the host
- * that it means. Since nodes open connections to each other in both directions, each is checked by
- * name before it hears anything.
+ * TLS between nodes (RFC 8446): both the node that opens a connection and the one that accepts
+ * it show a certificate of a common authority, and the one that opens it checks that the other's
+ * certificate is for the intended host. Since nodes open connections to each other in both
+ * directions, each is checked by name before it receives anything.
  *
- * <p>Akka's own providers either read key stores with passwords in the configuration, or read PEM
- * but want the same name in all certificates instead of checking hosts.
+ * <p>Akka's own providers either read key stores with passwords in the configuration, or read
+ * PEM but require the same name in all certificates instead of checking hosts.
  */
 public final class NodeTls implements SSLEngineProvider {
     private static final String SECTION = "penstock.tls.";
@@ -29,7 +29,9 @@ public final class NodeTls implements SSLEngineProvider {
 
     private final SSLContext context;
 
-    /** Made by Akka; the files are in the system's configuration, see {@link #settings}. */
+    /**
+     * Called by Akka; the files are named in the system's configuration, see {@link #settings}.
+     */
     public NodeTls(ActorSystem system) {
         this(filesOf(system.settings().config()));
     }
@@ -38,7 +40,7 @@ public final class NodeTls implements SSLEngineProvider {
         this.context = NodeCertificate.read(files).context();
     }
 
-    /** Settings of an actor system whose remote messages all travel in TLS. */
+    /** Returns the settings of an actor system whose remote messages all use TLS. */
     public static Config settings(NodeFiles files) {
         return ConfigFactory.parseMap(
                 Map.of(
@@ -79,13 +81,13 @@ public final class NodeTls implements SSLEngineProvider {
         return engine;
     }
 
-    /** All was checked in the handshake. */
+    /** Accepts every session: everything was checked in the handshake. */
     @Override
     public Option<Throwable> verifyClientSession(String host, SSLSession session) {
         return Option.empty();
     }
 
-    /** All was checked in the handshake. */
+    /** Accepts every session: everything was checked in the handshake. */
     @Override
     public Option<Throwable> verifyServerSession(String host, SSLSession session) {
         return Option.empty();

@@ -27,7 +27,7 @@ import java.util.regex.Pattern;
 
 /** Certificates and keys as text (RFC 7468). */
 final class PemFiles {
-    /** Far above any chain; a file that is none is not read to its end. */
+    /** Far above any chain; a file of another kind is not read to its end. */
     private static final long MOST_BYTES = 1 << 20;
 
     private static final Pattern KEY =
@@ -36,7 +36,7 @@ final class PemFiles {
 
     private PemFiles() {}
 
-    /** All certificates of a file, at least one. */
+    /** Reads all certificates of a file, at least one. */
     static List<X509Certificate> certificates(Path file) {
         try {
             List<X509Certificate> found =
@@ -56,7 +56,7 @@ final class PemFiles {
         }
     }
 
-    /** The key of a file: elliptic curve or RSA. */
+    /** Reads the key of a file: elliptic curve or RSA. */
     static PrivateKey key(Path file) {
         Matcher pem = KEY.matcher(new String(bytes(file), US_ASCII));
         if (!pem.find()) {
@@ -70,7 +70,7 @@ final class PemFiles {
                 try {
                     return KeyFactory.getInstance(algorithm).generatePrivate(encoded);
                 } catch (InvalidKeySpecException e) {
-                    continue; // of another algorithm
+                    continue; // the key is for another algorithm
                 }
             }
         } catch (IllegalArgumentException | GeneralSecurityException e) {
@@ -107,7 +107,7 @@ final class PemFiles {
         return "-----BEGIN %s-----\n%s\n-----END %s-----\n".formatted(what, body, what);
     }
 
-    /** Writes a new file that its owner alone can read from the first byte on. */
+    /** Writes a new file that only its owner can read, from the first byte on. */
     static void write(Path file, String text) {
         try (SeekableByteChannel channel =
                 Files.newByteChannel(
@@ -121,7 +121,7 @@ final class PemFiles {
             }
         } catch (FileAlreadyExistsException e) {
             throw new CertificatesException(
-                    "%s is there already, and nothing is overwritten; take another directory or move it away"
+                    "%s already exists, and nothing is overwritten; use another directory or move it away"
                             .formatted(file),
                     e);
         } catch (IOException e) {

@@ -18,14 +18,15 @@ import org.jspecify.annotations.Nullable;
 /**
  * The second invariant: each (step, micro-batch, slice) gradient is applied exactly once.
  *
- * <p>The proof is by the stages' books, of every rank that holds one: replicas have the same units
- * by number, but of other sequences. In an uninterrupted run the states form a chain: what step s
- * left behind is what step s+1 found. Every sum of a step, in either run, has each unit exactly
- * once. Every update of the harmed run, also of a step that is done again, leads from the state
- * that the uninterrupted run had before that step to the one it had after it: so nothing was left
- * out, and nothing was applied twice, for either would be another state. A step whose update is not
- * in the book (a mirror applied it for a rank that died) is proved by the next one, which found its
- * state; the last step's has to be there.
+ * <p>The proof uses the stages' books, of every rank that holds one: replicas have the same
+ * units by number, but of different sequences. In an uninterrupted run the states form a chain:
+ * the state after step s is the state before step s+1. Every sum of a step, in either run, has
+ * each unit exactly once. Every update of the run under faults, including those of repeated
+ * steps, leads from the state that the uninterrupted run had before that step to the one it had
+ * after it: so nothing was left out, and nothing was applied twice, for either would give
+ * another state. A step whose update is not in the book (a mirror applied it for a rank that
+ * died) is proved by the next one, which found its state; the last step's update has to be
+ * there.
  */
 final class AppliedOnce {
     private final PipelineShape shape;
@@ -38,7 +39,7 @@ final class AppliedOnce {
     }
 
     /**
-     * What speaks against it; empty if it holds.
+     * Returns the violations of the invariant; empty if it holds.
      *
      * @param holders of all stages, each of which keeps a book
      * @param reference books of the uninterrupted run
@@ -71,7 +72,7 @@ final class AppliedOnce {
                         wrong(
                                 holder,
                                 applied.step(),
-                                "an update led from state %08x to %08x; without faults it is %s"
+                                "an update led from state %08x to %08x; without faults it was %s"
                                         .formatted(
                                                 applied.before(),
                                                 applied.after(),
@@ -86,12 +87,15 @@ final class AppliedOnce {
                 wrong(holder, step, "its gradients were never complete");
             }
             if (!found.contains(step) && !found.contains(step + 1)) {
-                wrong(holder, step, "nothing shows that it was applied");
+                wrong(holder, step, "there is no proof that it was applied");
             }
         }
     }
 
-    /** The updates of the uninterrupted run, each found the state that the one before left. */
+    /**
+     * Returns the updates of the uninterrupted run, each of which must start from the state
+     * after the previous one.
+     */
     private Map<Long, Applied> chain(Holder holder, List<Entry> reference) {
         Map<Long, Applied> chain = new HashMap<>();
         for (Entry entry : reference) {
@@ -100,7 +104,7 @@ final class AppliedOnce {
                 boolean first = applied.step() == 1;
                 boolean follows = before != null && before.after() == applied.before();
                 if (!(first || follows) || chain.put(applied.step(), applied) != null) {
-                    wrong(holder, applied.step(), "the run without faults broke its own chain");
+                    wrong(holder, applied.step(), "the chain of states is broken in the run without faults");
                 }
             }
         }
@@ -129,7 +133,7 @@ final class AppliedOnce {
 
     private static String said(@Nullable Applied truth) {
         return truth == null
-                ? "not done at all"
+                ? "not applied at all"
                 : "from %08x to %08x".formatted(truth.before(), truth.after());
     }
 

@@ -32,12 +32,12 @@ public record ChaosRun(Path configuration, List<String> overrides, long seed, in
         overrides = List.copyOf(overrides);
     }
 
-    /** What is to be seen of the run while it goes on. */
+    /** Watches the trainings in progress. */
     public interface Watcher {
         /** A training begins. */
         RunListener training(String name, long steps);
 
-        /** These faults were drawn. */
+        /** The faults were drawn. */
         void drawn(List<String> faults);
     }
 
@@ -45,8 +45,8 @@ public record ChaosRun(Path configuration, List<String> overrides, long seed, in
      * Trains twice and compares.
      *
      * @param directory an empty one, for the files of both
-     * @param onInterrupt is given what to do when the user wants it to end early
-     * @throws dev.penstock.runtime.config.ConfigException with everything that is wrong with the
+     * @param onInterrupt is given the action that ends it early at the user's request
+     * @throws dev.penstock.runtime.config.ConfigException with all problems of the
      *     configuration, before anything starts
      */
     public ChaosVerdict run(Path directory, Watcher watcher, Consumer<Runnable> onInterrupt) {
@@ -86,7 +86,7 @@ public record ChaosRun(Path configuration, List<String> overrides, long seed, in
         return ChaosVerdict.of(this, training.shape(), steps, holders, truth, tried);
     }
 
-    /** Losses are compared bit for bit, also of ranks that live elsewhere than before. */
+    /** Losses are compared bit for bit, even if ranks are located elsewhere than before. */
     private static void requireOrderedSums(LoadedConfig calm, List<Problem> problems) {
         if (calm.config().library() != CollectiveLibrary.NEVER) {
             problems.add(
@@ -94,12 +94,15 @@ public record ChaosRun(Path configuration, List<String> overrides, long seed, in
                             "parallel.collectives",
                             "ordered, since chaos compares bits",
                             calm.config().parallel().collectives().name().toLowerCase(Locale.ROOT),
-                            "NCCL's sums depend on who lives where: try --set"
+                            "NCCL's sums depend on where ranks are located: try --set"
                                     + " parallel.collectives=ordered"));
         }
     }
 
-    /** More deaths than a run usually bears are the point here; what the user set still holds. */
+    /**
+     * More restarts than a run usually survives are the point here; the user's overrides still
+     * apply.
+     */
     private LoadedConfig load(String last) {
         List<String> all = new ArrayList<>();
         all.add("recovery.max-restarts=" + 2 * count);
@@ -108,7 +111,7 @@ public record ChaosRun(Path configuration, List<String> overrides, long seed, in
         return ConfigLoader.loadWithOrigins(configuration, all);
     }
 
-    /** The command that does the same again. */
+    /** Returns the command that repeats this run. */
     public String command() {
         var words = new ArrayList<>(List.of("penstock", "chaos", configuration.toString()));
         overrides.forEach(override -> words.addAll(List.of("--set", "'" + override + "'")));

@@ -7,16 +7,16 @@ import dev.penstock.schedules.ir.PipelineShape;
 import java.util.List;
 
 /**
- * Whether the faults changed anything.
+ * The verdict on whether the faults changed anything.
  *
  * @param seed that the faults were drawn from
  * @param steps of each training
- * @param stepsDoneAgain committed again after a recovery
- * @param faults what each came to
- * @param ending why a training did not come to its end; empty if both did
- * @param lossDifferences what speaks against the first invariant
- * @param applicationFaults what speaks against the second
- * @param command that does the same again
+ * @param stepsDoneAgain steps that were committed again after a recovery
+ * @param faults outcome of each fault
+ * @param ending why a training did not finish; empty if both did
+ * @param lossDifferences violations of the first invariant
+ * @param applicationFaults violations of the second invariant
+ * @param command that repeats the run
  */
 public record ChaosVerdict(
         long seed,
@@ -33,7 +33,7 @@ public record ChaosVerdict(
         applicationFaults = List.copyOf(applicationFaults);
     }
 
-    /** Whether both trainings ended well and nothing speaks against either invariant. */
+    /** Returns whether both trainings finished and neither invariant was violated. */
     public boolean holds() {
         return ending.isEmpty() && lossDifferences.isEmpty() && applicationFaults.isEmpty();
     }

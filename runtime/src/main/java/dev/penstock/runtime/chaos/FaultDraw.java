@@ -52,7 +52,7 @@ final class FaultDraw {
         this.random = new Random(seed);
     }
 
-    /** So many faults. */
+    /** Draws that many faults. */
     List<FaultEntry> draw(int count) {
         List<FaultEntry> faults = new ArrayList<>();
         for (int i = 0; i < count; i++) {
@@ -112,7 +112,7 @@ final class FaultDraw {
         };
     }
 
-    /** Those that a step of this rank has. */
+    /** Returns the moments that occur in a step of this rank. */
     private List<Moment> moments(int rank) {
         List<Moment> moments = new ArrayList<>(MOMENTS);
         List<Op> ops = training.program(config.grid().placeOf(rank).pipeline()).ops();
@@ -134,7 +134,7 @@ final class FaultDraw {
         return Optional.of(Math.min(config.run().steps(), from + random.nextInt(LONGEST_SPAN)));
     }
 
-    /** 1 to 10 %. */
+    /** Returns a rate of 1 to 10 %. */
     private double rate() {
         return (1 + random.nextInt(10)) / 100.0;
     }

@@ -5,7 +5,7 @@ import dev.penstock.runtime.config.run.RunConfig;
 import java.util.Arrays;
 import java.util.List;
 
-/** What a random schedule draws from. */
+/** The kinds of faults from which a random schedule is drawn. */
 enum FaultKind {
     KILL_AT_OP(3),
     KILL_AT_MOMENT(3),
@@ -25,12 +25,15 @@ enum FaultKind {
         this.weight = weight;
     }
 
-    /** How often it is drawn beside the others. */
+    /** Returns how often it is drawn relative to the others. */
     int weight() {
         return weight;
     }
 
-    /** Whether it ends or stops a whole process, which has to be one rank's own, and replaced. */
+    /**
+     * Returns whether it ends or stops a whole process, which must belong to one rank alone, and
+     * be replaced.
+     */
     private boolean needsRecovery() {
         return switch (this) {
             case KILL_AT_OP, KILL_AT_MOMENT, LONG_PAUSE, TORN_SHARD -> true;
@@ -45,7 +48,7 @@ enum FaultKind {
         };
     }
 
-    /** What a run of this configuration is said to survive. */
+    /** Returns the faults that a run of this configuration is meant to survive. */
     static List<FaultKind> of(RunConfig config, boolean recovers) {
         boolean ownProcesses = config.pipeline().processes() == Processes.PER_STAGE;
         return Arrays.stream(values())

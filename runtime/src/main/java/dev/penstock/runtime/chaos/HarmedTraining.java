@@ -23,8 +23,8 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * One of the two trainings that are compared: keeps the stages' books, the losses and what faults
- * came to.
+ * One of the two trainings that are compared: keeps the stages' books, the losses and the
+ * outcome of each fault.
  *
  * @param faults what happened to each fault, in the order of the configuration
  */
@@ -34,7 +34,7 @@ record HarmedTraining(
     /**
      * Trains to the end.
      *
-     * @param directory made for this run
+     * @param directory created for this run
      * @param onInterrupt as for {@link PipelineRun}
      */
     static HarmedTraining run(

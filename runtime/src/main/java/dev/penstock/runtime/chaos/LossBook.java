@@ -8,8 +8,8 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * The first invariant: the committed losses, step by step and bit by bit. Also a step that is
- * committed again after a recovery has to have the bits it had.
+ * The first invariant: the committed losses, step by step and bit by bit. A step that is
+ * committed again after a recovery must have the same bits, too.
  */
 final class LossBook implements RunListener {
     private record Entry(long step, long lossBits) {}
@@ -21,17 +21,17 @@ final class LossBook implements RunListener {
         entries.add(new Entry(report.step(), Double.doubleToRawLongBits(report.loss())));
     }
 
-    /** Steps that were committed, each counted once. */
+    /** Returns the number of steps that were committed, each counted once. */
     synchronized int steps() {
         return byStep().size();
     }
 
-    /** How often a step was committed after the first time. */
+    /** Returns how many commits repeated an earlier step. */
     synchronized int again() {
         return entries.size() - byStep().size();
     }
 
-    /** What in {@code harmed} differs from this book; empty if nothing does. */
+    /** Returns how {@code harmed} differs from this book; empty if it does not. */
     synchronized List<String> differences(LossBook harmed) {
         Map<Long, Long> truth = byStep();
         List<String> differences = new ArrayList<>();

@@ -17,8 +17,9 @@ import java.util.Optional;
 import java.util.function.ToIntFunction;
 
 /**
- * Writes the tensors of a checkpoint, or of a model's weights, as a new checkpoint of whole tensors
- * in one file per stage. Where there are no moments, the optimizer starts afresh: they are zero.
+ * Writes the tensors of a checkpoint, or of a model's weights, as a new checkpoint of whole
+ * tensors in one file per stage. If there are no moments, the optimizer starts afresh: they are
+ * zero.
  */
 public final class CheckpointConversion {
     private final ModelTensors source;
@@ -26,8 +27,8 @@ public final class CheckpointConversion {
     private final long step;
 
     /**
-     * @param identity what the manifest will say
-     * @param step that the state has seen
+     * @param identity for the manifest
+     * @param step number of steps that the state has seen
      */
     public CheckpointConversion(ModelTensors source, CheckpointIdentity identity, long step) {
         this.source = source;
@@ -36,11 +37,11 @@ public final class CheckpointConversion {
     }
 
     /**
-     * Writes and reads back.
+     * Writes the checkpoint and reads it back.
      *
-     * @param run folder of the run that may continue from there; its checkpoint of this step does
-     *     not exist yet
-     * @param stageOf a parameter, from 0 to {@code stages - 1}
+     * @param run folder of the run that may continue from there; its checkpoint of this step
+     *     does not exist yet
+     * @param stageOf maps a parameter to its stage, from 0 to {@code stages - 1}
      * @throws StoredFileException if it exists, or cannot be written; nothing is left then
      */
     public SavedCheckpoint write(Path run, int stages, ToIntFunction<String> stageOf) {
@@ -48,7 +49,7 @@ public final class CheckpointConversion {
         Path folder = CheckpointFolders.of(root, step);
         if (Files.exists(folder)) {
             throw new StoredFileException(
-                    folder, "expected no such checkpoint yet; try another folder");
+                    folder, "this checkpoint exists already; try another folder");
         }
         boolean made = makeFolder(root);
         try (var directory = new CheckpointDirectory(root, identity, Integer.MAX_VALUE)) {
@@ -96,7 +97,7 @@ public final class CheckpointConversion {
         }
     }
 
-    /** F32, as runs keep their state. */
+    /** Returns a tensor as F32, the type in which runs keep their state. */
     private StoredTensor tensor(String name, List<Integer> shape, Arena arena) {
         Optional<StoredTensor> found = source.read(name, arena);
         if (found.isPresent() && found.get().type() == StoredType.F32) {
@@ -114,7 +115,7 @@ public final class CheckpointConversion {
         try {
             Files.createDirectories(root);
         } catch (IOException e) {
-            throw StoredFileException.of(root, "make the folder", e);
+            throw StoredFileException.of(root, "create the folder", e);
         }
         return !there;
     }
@@ -126,7 +127,7 @@ public final class CheckpointConversion {
                     Files.deleteIfExists(folder);
                 }
             } catch (IOException e) {
-                return; // somebody else has put something there
+                return; // something else has been put there
             }
         }
     }

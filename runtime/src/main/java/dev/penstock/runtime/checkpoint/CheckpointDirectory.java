@@ -23,15 +23,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Writes the checkpoints of a run so that a kill or a full disk at any moment leaves the ones that
- * exist as they are. Shards are collected in {@code step-000100.incomplete}; the manifest comes
- * last, each file flushed; one rename makes {@code step-000100} of it. Then, on a thread of its own
- * (hashing is slow), the new set is read back, and only when it is whole the older ones beyond the
- * retained number go.
+ * Writes the checkpoints of a run so that a kill or a full disk at any moment leaves the
+ * existing ones as they are. Shards are collected in {@code step-000100.incomplete}; the
+ * manifest comes last, each file flushed; one rename turns it into {@code step-000100}. Then, on
+ * a thread of its own (hashing is slow), the new set is read back, and only if it is whole are
+ * the older ones beyond the retained number removed.
  *
- * <p>{@link #writeShard} is called by the shards' threads, in their processes; {@link #publish} by
- * the one supervisor. A shard's hash is taken on another thread while it is written. Failures are
- * {@link StoredFileException}s; the run may go on after one.
+ * <p>{@link #writeShard} is called by the shards' threads, in their processes; {@link #publish}
+ * by the one supervisor. A shard's hash is taken on another thread while it is written. Failures
+ * are {@link StoredFileException}s; the run may continue after one.
  */
 public final class CheckpointDirectory implements CheckpointStore, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(CheckpointDirectory.class);
@@ -46,14 +46,14 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
                     Thread.ofPlatform().name("checkpoint-housekeeper").daemon().factory());
 
     /**
-     * @param root of the checkpoints, made when the first one is written
+     * @param root of the checkpoints, created when the first one is written
      * @param retained newest checkpoints to keep, at least 1
      */
     public CheckpointDirectory(Path root, CheckpointIdentity identity, int retained) {
         this(root, identity, retained, SaveFaults.NONE);
     }
 
-    /** Same as the other, with what is made to go wrong on purpose. */
+    /** Same as the other, with faults to inject. */
     public CheckpointDirectory(
             Path root, CheckpointIdentity identity, int retained, SaveFaults faults) {
         if (retained < 1) {
@@ -66,7 +66,9 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
         this.faults = faults;
     }
 
-    /** Told of every published checkpoint that was read back, on the housekeeper's thread. */
+    /**
+     * Notified of every published checkpoint that was read back, on the housekeeper's thread.
+     */
     @FunctionalInterface
     public interface VerificationListener {
         /**
@@ -77,15 +79,17 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
         void onVerified(long step, long nanos, String problem);
     }
 
-    /** Who hears of checkpoints that were read back, from now on; it must not throw. */
+    /**
+     * Sets the listener that is notified of checkpoints that were read back; it must not throw.
+     */
     public void tellOfVerification(VerificationListener toldFromNow) {
         listener = toldFromNow;
     }
 
     /**
-     * Removes what a crash left behind: unfinished and half removed sets, sets that were replaced
-     * by a whole one, and what was held for reading. Only for a time when nobody writes, before the
-     * run starts.
+     * Removes what a crash left behind: unfinished and half removed sets, sets that were
+     * replaced by a whole one, and what was held for reading. Only to be called while nothing is
+     * written, before the run starts.
      */
     public void sweep() {
         HeldCheckpoint.sweep(root);
@@ -124,7 +128,7 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
         long bytes = SafetensorsWriter.bytes(content.metadata(), content.tensors());
         try {
             Files.createDirectories(folder);
-            Files.deleteIfExists(file); // of an earlier attempt at this step
+            Files.deleteIfExists(file); // left by an earlier attempt at this step
             DiskSpace.require(file, bytes);
             SafetensorsWriter.Written written =
                     SafetensorsWriter.write(
@@ -143,14 +147,14 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
         }
     }
 
-    /** The whole set is of no use any more, and on a full disk its space is wanted. */
+    /** Removes the whole set, which is useless now: on a full disk its space is needed. */
     private static StoredFileException given(Path folder, StoredFileException failure) {
         remove(folder);
         return failure;
     }
 
     /**
-     * A rank that wrote after another had failed left its file; on a full disk it is in the way.
+     * Removes what a rank wrote after another had failed: on a full disk its space is needed.
      */
     @Override
     public void abandon(long step) {
@@ -189,12 +193,12 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
             expected.add(file);
             if (!Files.exists(file) || Files.size(file) != shard.bytes()) {
                 throw new StoredFileException(
-                        file, "expected %d bytes, found another file".formatted(shard.bytes()));
+                        file, "missing, or not a file of %d bytes".formatted(shard.bytes()));
             }
         }
         try (Stream<Path> files = Files.list(partial)) {
             for (Path stray : files.filter(file -> !expected.contains(file)).toList()) {
-                Files.delete(stray); // of an earlier attempt with more ranks
+                Files.delete(stray); // left by an earlier attempt with more ranks
             }
         }
         String config = identity.model().toJson();
@@ -217,7 +221,7 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
         Optional<String> problem = problemOf(CheckpointFolders.of(root, step));
         listener.onVerified(step, System.nanoTime() - start, problem.orElse(""));
         if (problem.isPresent()) {
-            LOG.warn("{}: older checkpoints are kept", CheckpointFolders.of(root, step));
+            LOG.warn("{}: keeping older checkpoints", CheckpointFolders.of(root, step));
             return;
         }
         int kept = 1;
@@ -250,7 +254,10 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
         }
     }
 
-    /** Renames before it removes, so that a kill in between leaves nothing half whole. */
+    /**
+     * Renames before it removes, so that a kill in between leaves no partial set under a valid
+     * name.
+     */
     private static void remove(Path folder) {
         String name = folder.getFileName().toString();
         String step = name.contains(".") ? name.substring(0, name.indexOf('.')) : name;
@@ -262,11 +269,13 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
                 DurableFiles.delete(removed);
             }
         } catch (IOException e) {
-            LOG.warn("{}: cannot be removed: {}", folder, e.getMessage());
+            LOG.warn("{}: cannot remove it: {}", folder, e.getMessage());
         }
     }
 
-    /** Waits until the last published checkpoint was read back and the old ones are gone. */
+    /**
+     * Waits until the last published checkpoint has been read back and the old ones are gone.
+     */
     @Override
     public void close() {
         housekeeper.close();

@@ -16,8 +16,8 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
- * The checkpoints of a run, read-only: folders named {@code step-000100}. Beside them may lie what
- * a crash left behind: sets that were never finished ({@code .incomplete}), half removed ({@code
+ * The checkpoints of a run, read-only: folders named {@code step-000100}. Next to them there may
+ * be sets that a crash left behind: never finished ({@code .incomplete}), half removed ({@code
  * .removed}), or about to be replaced by a newer set of the same step ({@code .replaced}).
  */
 public final class CheckpointFolders {
@@ -39,12 +39,15 @@ public final class CheckpointFolders {
      */
     record Folder(Path path, long step, String state) {}
 
-    /** The folder of a step's checkpoint. */
+    /** Returns the folder of a step's checkpoint. */
     public static Path of(Path root, long step) {
         return root.resolve("step-%06d".formatted(step));
     }
 
-    /** The step of a folder of the layout, whether it is there or not; empty for another name. */
+    /**
+     * Returns the step of a folder of the layout, whether the folder exists or not; empty for
+     * another name.
+     */
     public static OptionalLong stepOf(Path folder) {
         Matcher name = NAME.matcher(folder.getFileName().toString());
         return name.matches()
@@ -57,10 +60,11 @@ public final class CheckpointFolders {
     }
 
     /**
-     * The newest checkpoint all of whose files have the hashes of its manifest. Reads it in full.
+     * Finds the newest checkpoint all of whose files have the hashes of its manifest. Reads it
+     * in full.
      *
      * @param root of the checkpoints; need not exist
-     * @param ignored receives a line for every set that is passed over, naming the file at fault
+     * @param ignored receives a line for every set that is skipped, naming the file at fault
      */
     public static Optional<SavedCheckpoint> latest(Path root, Consumer<String> ignored) {
         for (Folder folder : newestFirst(root)) {
@@ -68,7 +72,7 @@ public final class CheckpointFolders {
                 continue;
             }
             if (folder.state().equals(INCOMPLETE)) {
-                ignored.accept(folder.path() + ": ignored, it was never finished");
+                ignored.accept(folder.path() + ": ignored, because it was never finished");
                 continue;
             }
             try {
@@ -86,7 +90,7 @@ public final class CheckpointFolders {
     }
 
     /**
-     * The checkpoint that a run continues from: its newest whole one.
+     * Finds the checkpoint from which a run continues: its newest whole one.
      *
      * @param run folder of the run
      * @param ignored as for {@link #latest}
@@ -101,17 +105,17 @@ public final class CheckpointFolders {
                         .map(Folder::state)
                         .anyMatch(state -> state.isEmpty() || state.equals(REPLACED));
         if (newest.isEmpty() && saved) {
-            throw new StoredFileException(root, "none of the checkpoints here is whole");
+            throw new StoredFileException(root, "none of the checkpoints here is usable");
         }
         return newest;
     }
 
     /**
-     * The checkpoint that a path means: that checkpoint itself, or the newest whole one of a run's
-     * folder or a folder of checkpoints. Reads it in full.
+     * Finds the checkpoint to which a path refers: that checkpoint itself, or the newest whole
+     * one of a run's folder or a folder of checkpoints. Reads it in full.
      *
      * @param ignored as for {@link #latest}
-     * @throws StoredFileException if there is none, or the one that was named is damaged
+     * @throws StoredFileException if there is none, or the named one is damaged
      */
     public static SavedCheckpoint find(Path path, Consumer<String> ignored) {
         if (Files.exists(path.resolve(Manifest.FILE))) {
@@ -138,7 +142,9 @@ public final class CheckpointFolders {
         return problem.getMessage() + "; this checkpoint is ignored";
     }
 
-    /** All folders of the layout; of one step, the finished one comes first. */
+    /**
+     * Lists all folders of the layout, newest first; of one step, the finished one comes first.
+     */
     static List<Folder> newestFirst(Path root) {
         List<Folder> folders = new ArrayList<>();
         try (Stream<Path> children = Files.list(root)) {

@@ -1,7 +1,7 @@
 package dev.penstock.runtime.checkpoint;
 
 /**
- * What a run writes into the manifest of each of its checkpoints.
+ * The run's details in the manifest of each of its checkpoints.
  *
  * @param model shape
  * @param configHash of the run's resolved configuration

@@ -20,8 +20,9 @@ import java.util.Optional;
 import java.util.stream.Stream;
 
 /**
- * The state in a checkpoint as one set of tensors, whoever wrote which piece of them: parameters by
- * their names, the optimizer's moments under {@code optimizer.m.NAME} and {@code optimizer.v.NAME}.
+ * The state in a checkpoint as one set of tensors, regardless of which rank wrote which piece of
+ * them: parameters by their names, the optimizer's moments under {@code optimizer.m.NAME} and
+ * {@code optimizer.v.NAME}.
  */
 public final class CheckpointReader implements ModelTensors {
     private static final int SHOWN = 20;
@@ -40,9 +41,9 @@ public final class CheckpointReader implements ModelTensors {
     /**
      * Opens files that hold a set of tensors together.
      *
-     * @param path that they are in, for messages
-     * @throws StoredFileException if one is malformed, or if the pieces of a tensor leave a hole or
-     *     overlap
+     * @param path of the folder that they are in, for messages
+     * @throws StoredFileException if one is malformed, or if the pieces of a tensor leave a hole
+     *     or overlap
      */
     public static CheckpointReader open(Path path, List<Path> files) {
         List<SafetensorsFile> open = new ArrayList<>();
@@ -96,20 +97,20 @@ public final class CheckpointReader implements ModelTensors {
             List<String> shown = problems.subList(0, Math.min(SHOWN, problems.size()));
             String more =
                     problems.size() > SHOWN
-                            ? "%n  and %d tensors more".formatted(problems.size() - SHOWN)
+                            ? "%n  and %d more tensors".formatted(problems.size() - SHOWN)
                             : "";
             throw new StoredFileException(
                     path,
-                    "its files do not make whole tensors:\n  " + String.join("\n  ", shown) + more);
+                    "the files do not add up to whole tensors:\n  " + String.join("\n  ", shown) + more);
         }
     }
 
-    /** How many tensors a file has something of. */
+    /** Returns how many tensors a file has at least a piece of. */
     public int tensorsIn(String file) {
         return (int) piecesOf(file).count();
     }
 
-    /** How many of them it does not have as a whole. */
+    /** Returns how many of them it does not have as a whole. */
     public int piecesIn(String file) {
         return (int) piecesOf(file).filter(piece -> !piece.place().isWhole()).count();
     }

@@ -5,15 +5,15 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Compares what a file will take with what its disk has. */
+/** Compares the bytes that a file will take with the free space of its disk. */
 final class DiskSpace {
     private DiskSpace() {}
 
     /**
-     * Refuses early, before anything is written.
+     * Fails early, before anything is written.
      *
      * @param file about to be written; its folder exists
-     * @throws StoredFileException if the disk says that it has less room than that
+     * @throws StoredFileException if the disk reports less free space than that
      */
     static void require(Path file, long bytes) throws IOException {
         long free = free(file);
@@ -22,7 +22,7 @@ final class DiskSpace {
         }
     }
 
-    /** The failure of a write, with the figures that tell whether the disk was full. */
+    /** Returns the failure of a write, with the figures that show whether the disk was full. */
     static StoredFileException failure(Path file, long bytes, Exception cause) {
         try {
             return new StoredFileException(
@@ -33,7 +33,7 @@ final class DiskSpace {
     }
 
     private static String refusal(long bytes, long free) {
-        return ("cannot write the checkpoint: %,d bytes wanted, %,d free; free some space or lower"
+        return ("cannot write the checkpoint: %,d bytes needed, %,d free; free some space or lower"
                         + " checkpoint.retain")
                 .formatted(bytes, free);
     }

@@ -18,7 +18,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** File operations that are on disk when they return. */
+/** File operations whose results are on disk when they return. */
 final class DurableFiles {
     private DurableFiles() {}
 
@@ -41,7 +41,7 @@ final class DurableFiles {
         syncFolder(folderOf(to));
     }
 
-    /** The folder that holds a file. */
+    /** Returns the folder that holds a file. */
     static Path folderOf(Path file) {
         return file.toAbsolutePath().resolve("..").normalize();
     }
@@ -53,7 +53,7 @@ final class DurableFiles {
         }
     }
 
-    /** Removes a folder and all in it, if it exists. */
+    /** Removes a folder with everything in it, if it exists. */
     static void delete(Path folder) throws IOException {
         try (Stream<Path> walk = Files.walk(folder)) {
             List<Path> deepestFirst = walk.sorted(Comparator.reverseOrder()).toList();
@@ -61,7 +61,7 @@ final class DurableFiles {
                 Files.deleteIfExists(path);
             }
         } catch (NoSuchFileException e) {
-            // someone else removed it, or it never was
+            // already removed, or it never existed
         } catch (UncheckedIOException e) {
             throw e.getCause();
         }

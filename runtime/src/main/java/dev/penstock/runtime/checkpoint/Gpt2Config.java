@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The shape of a GPT-2, as {@code config.json} of Hugging Face's transformers says it.
+ * The shape of a GPT-2, as given in {@code config.json} of Hugging Face's transformers.
  *
  * @param vocabulary rows of the token embedding ({@code vocab_size})
  * @param context rows of the position embedding ({@code n_positions})
@@ -26,7 +26,7 @@ import java.util.Map;
  */
 public record Gpt2Config(
         int vocabulary, int context, int width, int layers, int heads, boolean tied) {
-    /** The name of the file beside a model. */
+    /** The name of the file next to a model. */
     public static final String FILE = "config.json";
 
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -37,7 +37,7 @@ public record Gpt2Config(
      * Reads a {@code config.json}.
      *
      * @throws StoredFileException if it is not one, or asks for something that differs from the
-     *     GPT-2 that Penstock computes; all such things at once
+     *     GPT-2 that Penstock computes; lists all differences at once
      */
     public static Gpt2Config read(Path file) {
         try {
@@ -67,7 +67,7 @@ public record Gpt2Config(
         expect(root, "scale_attn_by_inverse_layer_idx", "false", problems);
         if (!problems.isEmpty()) {
             throw new StoredFileException(
-                    file, "not a GPT-2 as Penstock knows it: " + String.join("; ", problems));
+                    file, "not a GPT-2 that Penstock supports: " + String.join("; ", problems));
         }
         return config;
     }
@@ -93,7 +93,7 @@ public record Gpt2Config(
         return node.isMissingNode() ? "nothing" : node.toString();
     }
 
-    /** The text of a {@code config.json}. */
+    /** Returns the text of a {@code config.json}. */
     public String toJson() {
         ObjectNode root = JSON.createObjectNode();
         root.putArray("architectures").add("GPT2LMHeadModel");
@@ -111,7 +111,7 @@ public record Gpt2Config(
         return root.toPrettyString() + "\n";
     }
 
-    /** Every parameter's name and shape, in the order of the model. */
+    /** Returns every parameter's name and shape, in the order of the model. */
     public Map<String, List<Integer>> parameters() {
         Map<String, List<Integer>> shapes = new LinkedHashMap<>();
         shapes.put("wte.weight", List.of(vocabulary, width));

@@ -6,7 +6,7 @@ import dev.penstock.runtime.safetensors.SafetensorsWriter;
 import java.io.IOException;
 
 /**
- * Asks, while a shard is written, whether something is to go wrong.
+ * Injects faults while a shard is written.
  *
  * @param bytes that the shard will have
  */

@@ -12,23 +12,23 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A checkpoint that stays while somebody reads it, also when the run that it belongs to is under
- * way and lets go of it: its files have second names (hard links) beside it, which cost no room.
- * Where that cannot be, in a folder that only others may write to or without hard links, it is the
- * checkpoint itself.
+ * A checkpoint that stays while it is being read, even if its run is active and deletes it: its
+ * files have second names (hard links) next to it, which cost no space. Where that is
+ * impossible, in a folder without write permission or without hard links, it is the checkpoint
+ * itself.
  *
  * @param path of the folder to read
  */
 public record HeldCheckpoint(Path path) implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(HeldCheckpoint.class);
 
-    /** What the folders begin with that hold checkpoints. */
+    /** The prefix of folders that hold checkpoints. */
     private static final String PREFIX = "held-";
 
     /**
      * Holds a checkpoint until {@link #close}.
      *
-     * @throws StoredFileException if its run has just let go of it
+     * @throws StoredFileException if its run has just deleted it
      */
     public static HeldCheckpoint of(SavedCheckpoint checkpoint) {
         Path folder = checkpoint.path().toAbsolutePath();
@@ -43,15 +43,15 @@ public record HeldCheckpoint(Path path) implements AutoCloseable {
         } catch (NoSuchFileException e) {
             delete(holder);
             throw new StoredFileException(
-                    folder, "expected a checkpoint, but its run has just let go of it; try again");
+                    folder, "the run has just deleted this checkpoint; try again");
         } catch (IOException | UnsupportedOperationException e) {
-            LOG.debug("{} cannot be held", folder, e);
+            LOG.debug("cannot hold {}", folder, e);
             delete(holder);
             return new HeldCheckpoint(folder);
         }
     }
 
-    /** Removes what was held by processes that were killed. */
+    /** Removes what killed processes had held. */
     static void sweep(Path root) {
         try {
             if (Files.isDirectory(root)) {
@@ -60,7 +60,7 @@ public record HeldCheckpoint(Path path) implements AutoCloseable {
                         .forEach(HeldCheckpoint::delete);
             }
         } catch (IOException e) {
-            LOG.warn("{}: cannot be read", root, e);
+            LOG.warn("{}: cannot read it", root, e);
         }
     }
 

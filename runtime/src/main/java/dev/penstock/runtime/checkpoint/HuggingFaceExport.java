@@ -13,8 +13,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Writes a model as transformers reads it: one safetensors file (which it looks for under the name
- * {@code model.safetensors}) and {@code config.json} beside it.
+ * Writes a model as transformers reads it: one safetensors file (which it looks for under the
+ * name {@code model.safetensors}) and {@code config.json} next to it.
  */
 public final class HuggingFaceExport {
     private HuggingFaceExport() {}
@@ -22,11 +22,11 @@ public final class HuggingFaceExport {
     /**
      * Exports the parameters of a model; optimizer state is left out. The names are those of the
      * published gpt2 files ({@code wte.weight}, ...); a model with a head of its own gets the
-     * {@code transformer.} prefix, since transformers refuses a {@code lm_head.weight} beside bare
-     * names.
+     * {@code transformer.} prefix, since transformers refuses a {@code lm_head.weight} next to
+     * bare names.
      *
-     * @param weights the file to write; its folder is made if it does not exist; files of the same
-     *     names are replaced
+     * @param weights the file to write; its folder is created if it does not exist; files of the
+     *     same names are replaced
      * @throws StoredFileException if the tensors are not those of the model or cannot be written
      */
     public static void write(Path weights, Gpt2Config model, ModelTensors source) {
@@ -44,7 +44,7 @@ public final class HuggingFaceExport {
                 if (written.tensor(tensor.name()).data().mismatch(tensor.data()) >= 0) {
                     throw new StoredFileException(
                             weights,
-                            tensor.name() + " came back with other bits; try another disk");
+                            tensor.name() + " was read back with different bits; try another disk");
                 }
             }
         }
@@ -79,7 +79,7 @@ public final class HuggingFaceExport {
         }
     }
 
-    /** What was written is of no use, and on a full disk it is in the way. */
+    /** Removes the partial file, which is useless: on a full disk its space is needed. */
     private static StoredFileException failed(Path partial, StoredFileException failure) {
         try {
             Files.deleteIfExists(partial);

@@ -50,13 +50,13 @@ public final class HuggingFaceWeights implements ModelTensors {
             if (tensors.put(name, renamed) != null) {
                 file.close();
                 throw new StoredFileException(
-                        path, name + " is there with and without '" + PREFIX + "'");
+                        path, name + " exists with and without '" + PREFIX + "'");
             }
         }
         return new HuggingFaceWeights(file, tensors);
     }
 
-    /** Whether a folder has weights under their usual name. */
+    /** Returns whether a folder has weights under their usual name. */
     public static boolean areIn(Path folder) {
         return Files.exists(folder.resolve(FILE));
     }
@@ -69,7 +69,7 @@ public final class HuggingFaceWeights implements ModelTensors {
         return name.endsWith(".attn.bias") || name.endsWith(".attn.masked_bias");
     }
 
-    /** The model's shape, if a {@code config.json} lies beside the weights. */
+    /** Returns the model's shape, if there is a {@code config.json} next to the weights. */
     public Optional<Gpt2Config> config() {
         Path config = file.path().resolveSibling(Gpt2Config.FILE);
         return Files.exists(config) ? Optional.of(Gpt2Config.read(config)) : Optional.empty();

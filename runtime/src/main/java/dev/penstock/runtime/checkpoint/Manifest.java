@@ -16,11 +16,11 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * The table of contents of a checkpoint; its presence makes the checkpoint whole. Carries a hash of
- * itself, so that no field of a damaged manifest is believed.
+ * The table of contents of a checkpoint; its presence makes the checkpoint whole. Contains a
+ * hash of itself, so that no field of a damaged manifest is trusted.
  *
  * @param formatVersion of this layout
- * @param step training steps that the state has seen
+ * @param step number of training steps that the state has seen
  * @param seed of the run
  * @param configHash of the run's resolved configuration
  * @param model shape
@@ -38,7 +38,7 @@ public record Manifest(
     static final String FILE = "manifest.json";
     static final int FORMAT_VERSION = 1;
 
-    /** Some three hundred thousand files. */
+    /** Enough for some three hundred thousand files. */
     private static final long MAX_BYTES = 64 << 20;
 
     private static final String HASH = "sha256";
@@ -54,7 +54,7 @@ public record Manifest(
         shards = List.copyOf(shards);
     }
 
-    /** The text of the file. */
+    /** Returns the text of the file. */
     String toJson() {
         ObjectNode content = JSON.valueToTree(this);
         ObjectNode root = JSON.createObjectNode();
@@ -77,7 +77,7 @@ public record Manifest(
             JsonNode root = JSON.readTree(Files.readString(file, StandardCharsets.UTF_8));
             JsonNode content = root.path(CONTENT);
             if (!root.path(HASH).asText().equals(hash(content))) {
-                throw new StoredFileException(file, "damaged: its hash differs from its content");
+                throw new StoredFileException(file, "damaged: its hash does not match its content");
             }
             int version = content.path("formatVersion").asInt();
             if (version != FORMAT_VERSION) {

@@ -9,7 +9,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** Collects what keeps stored tensors from being those of a model, and says it all at once. */
+/**
+ * Collects everything that keeps stored tensors from being those of a model, and reports it all
+ * at once.
+ */
 final class ModelFit {
     static final String FIRST_MOMENT = "optimizer.m.";
     static final String SECOND_MOMENT = "optimizer.v.";
@@ -23,7 +26,7 @@ final class ModelFit {
         this.stored = stored;
     }
 
-    /** Parameters: each there, of its shape, and none beyond them. */
+    /** Compares parameters: each must exist with its shape, and no others. */
     ModelFit parameters(Gpt2Config model) {
         Map<String, List<Integer>> wanted = model.parameters();
         wanted.forEach(this::compare);
@@ -40,7 +43,7 @@ final class ModelFit {
         return this;
     }
 
-    /** Both moments of every parameter. */
+    /** Compares both moments of every parameter. */
     ModelFit moments(Gpt2Config model) {
         model.parameters()
                 .forEach(
@@ -60,7 +63,7 @@ final class ModelFit {
                 problems.size() > SHOWN ? "%n  and %d more".formatted(problems.size() - SHOWN) : "";
         throw new StoredFileException(
                 stored.path(),
-                "does not fit the model of this run:\n  " + String.join("\n  ", shown) + more);
+                "does not match the model of this run:\n  " + String.join("\n  ", shown) + more);
     }
 
     private void compare(String name, List<Integer> shape) {
@@ -83,7 +86,7 @@ final class ModelFit {
                     && embedding.isPresent()
                     && head.get().data().mismatch(embedding.get().data()) >= 0) {
                 problems.add(
-                        "%s: expected none or a copy of wte.weight, got another %s; try model.tied = false"
+                        "%s: expected none or a copy of wte.weight, got a different %s; try model.tied = false"
                                 .formatted(HEAD, head.get().shape()));
             }
         }

@@ -11,28 +11,29 @@ import java.util.Collection;
 import java.util.Optional;
 
 /**
- * Stored tensors of a model by their names, wherever they lie. May be read from any thread until
- * closed.
+ * Stored tensors of a model by their names, wherever they lie. They may be read from any thread
+ * until closed.
  */
 public interface ModelTensors extends AutoCloseable {
-    /** The file or directory they come from. */
+    /** Returns the file or directory they come from. */
     Path path();
 
-    /** All of them. */
+    /** Returns all tensors. */
     Collection<? extends TensorFacts> tensors();
 
-    /** One by name, if it is there. */
+    /** Finds a tensor by name. */
     Optional<? extends TensorFacts> find(String name);
 
     /**
-     * A whole tensor, if it is there.
+     * Reads a whole tensor, if it exists.
      *
-     * @param arena has the memory if it lies in pieces; otherwise it is where it is stored
+     * @param arena provides the memory if it is stored in pieces; otherwise it is returned where
+     *     it is stored
      */
     Optional<StoredTensor> read(String name, Arena arena);
 
     /**
-     * Copies a piece of a floating-point tensor that is there as F32 in native byte order.
+     * Copies a piece of an existing floating-point tensor as F32 in native byte order.
      *
      * @param piece of the tensor's shape
      */
@@ -42,7 +43,7 @@ public interface ModelTensors extends AutoCloseable {
      * Copies a piece of a tensor as F32 in native byte order; has the signature of a source of
      * parameters.
      *
-     * @return false if it is not there
+     * @return false if it does not exist
      * @throws StoredFileException if it has another shape or does not hold real numbers
      */
     default boolean fill(String name, TensorPiece piece, MemorySegment destination) {

@@ -15,9 +15,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The note in a safetensors header that says which tensors of the file are pieces, and of what; a
- * tensor that it does not name is whole. A piece lies in the file as a vector of F32. A file of
- * whole tensors has no note.
+ * The note in a safetensors header on which tensors of the file are pieces, and of what; a tensor that it does not name is whole. A piece is stored in the file as a vector of F32. A file of whole tensors has no note.
  *
  * <pre>
  *   "penstock.pieces": {"version": 1, "tensors": {
@@ -29,7 +27,7 @@ import java.util.Map;
  * A strip is its first row, rows, first column and columns; see {@link TensorPiece}.
  */
 final class PieceNote {
-    /** Where it is among the header's texts. */
+    /** Its key in the header's metadata. */
     static final String KEY = "penstock.pieces";
 
     private static final int VERSION = 1;
@@ -60,7 +58,7 @@ final class PieceNote {
     }
 
     /**
-     * Reads a note; nothing in it is believed before it is checked.
+     * Reads a note; nothing in it is trusted before it is checked.
      *
      * @param file that it is from, for the message
      * @throws StoredFileException if it is damaged or of another version
@@ -71,7 +69,7 @@ final class PieceNote {
             if (root.path("version").asInt() != VERSION) {
                 throw new StoredFileException(
                         file,
-                        "expected pieces of tensors in version %d, got %s; use the Penstock that wrote it"
+                        "expected version %d of the note on pieces, got %s; use the Penstock that wrote it"
                                 .formatted(VERSION, root.path("version")));
             }
             Map<String, TensorPiece> pieces = new LinkedHashMap<>();
@@ -119,7 +117,7 @@ final class PieceNote {
 
     private static void require(boolean good, JsonNode node) {
         if (!good) {
-            throw new IllegalArgumentException(node + " is no piece of a tensor");
+            throw new IllegalArgumentException(node + " is not a piece of a tensor");
         }
     }
 }

@@ -10,10 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
-/**
- * A checkpoint on disk whose manifest could be read; its shards are as good as {@link #verify}
- * says.
- */
+/** A checkpoint on disk whose manifest could be read; {@link #verify} checks its shards. */
 public record SavedCheckpoint(Path path, Manifest manifest) {
     /**
      * Reads the manifest of a checkpoint.
@@ -23,21 +20,21 @@ public record SavedCheckpoint(Path path, Manifest manifest) {
     public static SavedCheckpoint open(Path path) {
         if (!Files.isDirectory(path)) {
             throw new StoredFileException(
-                    path, "expected the folder of a checkpoint such as checkpoints/step-000100");
+                    path, "not the folder of a checkpoint; expected one such as checkpoints/step-000100");
         }
         return new SavedCheckpoint(path, Manifest.read(path));
     }
 
-    /** Training steps that the state has seen. */
+    /** Returns the number of training steps that the state has seen. */
     public long step() {
         return manifest.step();
     }
 
     /**
-     * Reads every file in full and compares its hash with the manifest; then looks whether the
+     * Reads every file in full and compares its hash with the manifest; then checks that the
      * files hold every tensor of the model, each of its elements once.
      *
-     * @return what is wrong, each naming its file; empty if all is well
+     * @return the problems, each naming its file; empty if all is well
      */
     public List<StoredFileException> verify() {
         List<StoredFileException> problems = new ArrayList<>();
@@ -80,10 +77,10 @@ public record SavedCheckpoint(Path path, Manifest manifest) {
     }
 
     /**
-     * Opens the tensors of all shards; hashes are not looked at.
+     * Opens the tensors of all shards without checking hashes.
      *
-     * @throws StoredFileException if a shard is missing or malformed, or if they do not make whole
-     *     tensors
+     * @throws StoredFileException if a shard is missing or malformed, or if they do not make
+     *     whole tensors
      */
     public CheckpointReader read() {
         return CheckpointReader.open(

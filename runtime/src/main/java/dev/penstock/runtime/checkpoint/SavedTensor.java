@@ -12,10 +12,10 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
 
-/** A tensor of a checkpoint: whole in one file, or in pieces that ranks wrote. */
+/** A tensor of a checkpoint: whole in one file, or in pieces written by several ranks. */
 final class SavedTensor implements TensorFacts {
     /**
-     * What a file has of it.
+     * The part of it in one file.
      *
      * @param stored the elements; a vector if they are not the whole
      */
@@ -51,7 +51,7 @@ final class SavedTensor implements TensorFacts {
         return pieces.size();
     }
 
-    /** Copies elements as F32 in the byte order of this machine; all pieces are there. */
+    /** Copies elements as F32 in the byte order of this machine; all pieces are present. */
     void copyTo(TensorPiece wanted, MemorySegment target) {
         Optional<Piece> same =
                 pieces.stream().filter(piece -> piece.place().equals(wanted)).findFirst();
@@ -65,9 +65,9 @@ final class SavedTensor implements TensorFacts {
     }
 
     /**
-     * The whole tensor, where it lies if it lies whole.
+     * Returns the whole tensor, in place if it is stored whole.
      *
-     * @param arena has the memory if it must be put together
+     * @param arena provides the memory if it must be put together
      */
     StoredTensor read(Arena arena) {
         Piece first = pieces.getFirst();
@@ -79,7 +79,9 @@ final class SavedTensor implements TensorFacts {
         return new StoredTensor(name(), type(), shape(), whole);
     }
 
-    /** What keeps the pieces from being the whole, each of its elements once. */
+    /**
+     * Returns the reason why the pieces do not make up the whole with each of its elements once.
+     */
     Optional<String> problem() {
         Piece first = pieces.getFirst();
         for (Piece piece : pieces) {

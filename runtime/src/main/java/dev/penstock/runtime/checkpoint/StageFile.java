@@ -12,13 +12,13 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A safetensors file about to be written: what one rank holds of the tensors of a stage, wholes and
- * pieces.
+ * A safetensors file about to be written: what one rank holds of the tensors of a stage, whole
+ * or in pieces.
  *
- * @param metadata free texts of the header, with the note on the pieces if there are any
+ * @param metadata free texts of the header, including the note on the pieces if there are any
  */
 public record StageFile(Map<String, String> metadata, List<StoredTensor> tensors) {
-    /** The file of these tensors, in their order. */
+    /** Returns the file of these tensors, in their order. */
     public static StageFile of(Map<String, String> metadata, List<NamedTensor> state) {
         List<StoredTensor> tensors = new ArrayList<>();
         Map<String, TensorPiece> pieces = new LinkedHashMap<>();
@@ -43,7 +43,7 @@ public record StageFile(Map<String, String> metadata, List<StoredTensor> tensors
                     case I32 -> StoredType.I32;
                 };
         TensorPiece piece = named.piece();
-        // rows that pad a table are no part of the piece
+        // rows that pad a table are not part of the piece
         MemorySegment data = named.tensor().segment().asSlice(0, piece.elements() * type.bytes());
         List<Integer> shape =
                 piece.isWhole() ? piece.whole() : List.of(Math.toIntExact(piece.elements()));
@@ -51,9 +51,9 @@ public record StageFile(Map<String, String> metadata, List<StoredTensor> tensors
     }
 
     /**
-     * The name of the file of a rank that holds a stage, without an ending: {@code stage-1}, and
-     * where several ranks hold the stage {@code stage-1-tensor-1}, {@code stage-1-tensor-1-data-2}
-     * for those that are not the first of them.
+     * Returns the name of the file of a rank that holds a stage, without an ending: {@code
+     * stage-1}, and if several ranks hold the stage {@code stage-1-tensor-1}, {@code
+     * stage-1-tensor-1-data-2} for those that are not the first of them.
      */
     public static String name(int stage, RankPlace place) {
         return "stage-%d%s%s%s"

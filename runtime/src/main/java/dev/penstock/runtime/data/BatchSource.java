@@ -3,9 +3,9 @@ package dev.penstock.runtime.data;
 import dev.penstock.actors.spi.StepKind;
 
 /**
- * Where a stage reads its tokens. What a call returns depends on its arguments alone, never on
- * earlier calls: a resumed run, a second process and a repeated step read the same tokens. Safe to
- * use from any thread.
+ * The source of a stage's tokens. The result of a call depends only on its arguments, never on
+ * earlier calls: a resumed run, a second process and a repeated step read the same tokens. Safe
+ * to use from any thread.
  */
 public interface BatchSource {
     /**
@@ -22,8 +22,8 @@ public interface BatchSource {
     void read(StepKind kind, long step, int microBatch, int[] tokens);
 
     /**
-     * How many sequences a step has: the first so many of its micro-batches. The others are not
-     * there, and {@link #read} gives for them any tokens of the vocabulary.
+     * Returns how many sequences a step has: the first ones of its micro-batches. The others do
+     * not exist, and {@link #read} returns arbitrary tokens of the vocabulary for them.
      *
      * @param kind as of {@link #read}
      * @param step as of {@link #read}

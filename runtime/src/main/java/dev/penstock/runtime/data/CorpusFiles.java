@@ -18,7 +18,7 @@ final class CorpusFiles {
     private CorpusFiles() {}
 
     /**
-     * The files of a file, a folder or a glob, in the order of their paths.
+     * Returns the files of a file, a folder or a glob, in the order of their paths.
      *
      * @throws DataException if there are none
      */
@@ -71,7 +71,7 @@ final class CorpusFiles {
         return text.chars().anyMatch(c -> "*?[{".indexOf(c) >= 0);
     }
 
-    /** The deepest folder above the first part with a wildcard. */
+    /** Returns the deepest folder above the first part with a wildcard. */
     private static Path root(Path glob) {
         Path root = glob.toAbsolutePath().normalize();
         Path folder = root.getRoot();
@@ -98,6 +98,6 @@ final class CorpusFiles {
                                 KEY,
                                 expected,
                                 got,
-                                "check the path, which is taken from the configuration's folder")));
+                                "check the path, which is relative to the configuration's folder")));
     }
 }

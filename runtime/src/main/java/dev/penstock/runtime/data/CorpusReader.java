@@ -21,8 +21,8 @@ import java.util.Locale;
 import java.util.zip.GZIPInputStream;
 
 /**
- * Reads files into tokens, documents joined by the tokenizer's separator. Goes on after a problem
- * to find the next one. For one thread.
+ * Reads files into tokens, documents joined by the tokenizer's separator. Continues after a
+ * problem to find the next one. Not thread-safe.
  */
 final class CorpusReader {
     private static final int SHOWN = 10;
@@ -40,7 +40,7 @@ final class CorpusReader {
     }
 
     /**
-     * All tokens of the files.
+     * Returns all tokens of the files.
      *
      * @throws DataException with the problems of all files, the first few of them
      */

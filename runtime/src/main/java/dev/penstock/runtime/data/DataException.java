@@ -14,7 +14,7 @@ public final class DataException extends RuntimeException {
         this.problems = List.copyOf(problems);
     }
 
-    /** At least one. */
+    /** Returns at least one problem. */
     public List<DataProblem> problems() {
         return problems;
     }

@@ -1,6 +1,6 @@
 package dev.penstock.runtime.data;
 
-/** What the files of a run's data hold. */
+/** The content of the files of a run's data. */
 public enum DataFormat {
     /** Plain text; each file is one document. */
     TEXT,

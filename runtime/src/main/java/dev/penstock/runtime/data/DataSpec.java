@@ -4,19 +4,19 @@ import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.nio.file.Path;
 
 /**
- * What a run wants of its data.
+ * A run's requirements of its data.
  *
  * @param source a file, a folder (all files below it that are not hidden) or a glob
  * @param field member of a JSON line that holds the text; only for {@link DataFormat#JSONL}
  * @param tokenizer makes tokens of text; not used by {@link DataFormat#TOKENS}
  * @param vocabulary rows of the model's token embedding; every token is below it
- * @param validationFraction share of the text's tokens, at its end, that is held out; 0 for none, 1
- *     for all: then there is nothing to train on
+ * @param validationFraction share of the text's tokens, at its end, that is held out; 0 for
+ *     none, 1 for all: then there is nothing to train on
  * @param context tokens of a sequence
  * @param sequences of a step
  * @param microBatches of a step; divides {@code sequences}
- * @param smallerLast whether the last step of an epoch has the sequences that are left, else it
- *     continues with the next epoch
+ * @param smallerLast whether the last step of an epoch has only the remaining sequences;
+ *     otherwise it continues with the next epoch
  * @param steps of the run
  * @param seed decides the order of the training windows
  */
@@ -34,12 +34,12 @@ public record DataSpec(
         long steps,
         long seed) {
 
-    /** Sequences of one micro-batch. */
+    /** Returns the sequences of one micro-batch. */
     public int sequencesPerMicroBatch() {
         return sequences / microBatches;
     }
 
-    /** Rows that end in the middle would be filled in part. */
+    /** Rejects a buffer that ends within a row, which would be filled only in part. */
     void requireWholeRows(int[] batch) {
         if (batch.length % (context + 1) != 0) {
             throw new IllegalArgumentException(

@@ -13,7 +13,7 @@ final class Permutation {
 
     /**
      * @param size from 1 to 2^60
-     * @param key another key, another order
+     * @param key selects the order
      */
     Permutation(long size, long key) {
         this.size = size;
@@ -24,7 +24,7 @@ final class Permutation {
         }
     }
 
-    /** Where {@code index} goes; distinct for distinct indices. */
+    /** Returns the image of {@code index}; distinct for distinct indices. */
     long at(long index) {
         long value = index;
         do {

@@ -53,7 +53,7 @@ final class TextCorpus implements TrainingData {
                     new DataProblem(
                             "data.source",
                             "at least %d tokens to train on (model.context + 1)".formatted(wanted),
-                            "%s with %d".formatted(spec.source(), size - heldOut),
+                            "%s with only %d".formatted(spec.source(), size - heldOut),
                             "use more text or a smaller model.context"));
         }
         if (spec.validationFraction() > 0 && heldOut < wanted) {
@@ -70,11 +70,11 @@ final class TextCorpus implements TrainingData {
             problems.add(
                     new DataProblem(
                             "model.vocabulary",
-                            "at least %d, as %s has tokens"
+                            "at least %d, the number of tokens of %s"
                                     .formatted(
                                             spec.tokenizer().vocabulary(), spec.tokenizer().name()),
                             Integer.toString(spec.vocabulary()),
-                            "leave model.vocabulary out"));
+                            "omit model.vocabulary"));
         }
         return problems;
     }
@@ -146,7 +146,7 @@ final class TextCorpus implements TrainingData {
         return heldOutWindows > 0;
     }
 
-    /** The first token of a window is no target, unless it is the last one of the window before. */
+    /** The first token of a window is not a target, unless it is also the last one of the previous window. */
     @Override
     public long heldOutBytes(long sequences) {
         int end = spec.tokenizer().endOfText().orElse(-1);

@@ -10,8 +10,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Tokens prepared elsewhere, fed in their order: step {@code s} reads {@code tokens[s - 1]}, or of
- * sequences that are not divided into steps the next so many. Holds out nothing.
+ * Tokens prepared elsewhere, fed in their order: step {@code s} reads {@code tokens[s - 1]}, or,
+ * if sequences are not divided into steps, the next sequences. Holds out nothing.
  */
 final class TokenFile implements TrainingData {
     private static final String TENSOR = "tokens";
@@ -69,16 +69,16 @@ final class TokenFile implements TrainingData {
         if (stored.type() != StoredType.I64 || !(bySteps || shape.size() == 2)) {
             String expected =
                     TENSOR + " as I64 [step, batch, context + 1] or [sequence, context + 1]";
-            problems.add(new DataProblem("data.source", expected, got, "store them so"));
+            problems.add(new DataProblem("data.source", expected, got, "store them in this form"));
             return problems;
         }
         if (shape.getLast() != spec.context() + 1) {
-            String expected = "rows of %d tokens, context + 1".formatted(spec.context() + 1);
+            String expected = "rows of %d tokens (context + 1)".formatted(spec.context() + 1);
             String advice = "set model.context = " + (shape.getLast() - 1);
             problems.add(new DataProblem("model.context", expected, got, advice));
         }
         if (bySteps && shape.get(1) != spec.sequences()) {
-            String expected = "%d sequences a step".formatted(spec.sequences());
+            String expected = "%d sequences per step".formatted(spec.sequences());
             String advice = "set batch.sequences = " + shape.get(1);
             problems.add(new DataProblem("batch.sequences", expected, got, advice));
         }
@@ -117,7 +117,7 @@ final class TokenFile implements TrainingData {
                                                 bySteps ? i % batch / row + ", " : "",
                                                 i % row,
                                                 token),
-                                "set model.vocabulary to what the file was made for"));
+                                "set model.vocabulary to the value for which the file was made"));
             }
             tokens.add((int) token);
         }
@@ -128,7 +128,7 @@ final class TokenFile implements TrainingData {
     public void read(StepKind kind, long step, int microBatch, int[] batch) {
         switch (kind) {
             case TRAIN -> readStep(step, microBatch, batch);
-            case EVALUATE -> throw new IllegalStateException("a file of tokens holds out no data");
+            case EVALUATE -> throw new IllegalStateException("a file of tokens has no held-out data");
         }
     }
 

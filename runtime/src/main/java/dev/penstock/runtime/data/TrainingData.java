@@ -1,6 +1,6 @@
 package dev.penstock.runtime.data;
 
-/** An opened source of batches and what is known of it. */
+/** An opened source of batches and its sizes. */
 public interface TrainingData extends BatchSource {
     /**
      * Reads the data of a run.
@@ -14,31 +14,34 @@ public interface TrainingData extends BatchSource {
         };
     }
 
-    /** Whether there is held-out data, so that evaluations can be asked for. */
+    /** Returns whether there is held-out data, so that evaluations can be requested. */
     boolean hasHeldOut();
 
-    /** Held-out batches until that data ends; as many as one likes where it starts again then. */
+    /**
+     * Returns the number of held-out batches until that data ends; unlimited if it then starts
+     * again.
+     */
     default int heldOutBatches() {
         return Integer.MAX_VALUE;
     }
 
-    /** Training steps until the data begins again or ends, at least 1. */
+    /** Returns the training steps until the data begins again or ends, at least 1. */
     long stepsOfEpoch();
 
-    /** Tokens to train on, in all. */
+    /** Returns the total number of tokens to train on. */
     long trainingTokens();
 
-    /** Tokens held out for validation. */
+    /** Returns the tokens held out for validation. */
     long heldOutTokens();
 
     /**
-     * Bytes of text that the targets of the first held-out sequences stand for: what a loss in bits
-     * per byte is divided by. Tokens that only part documents stand for none.
+     * Returns the bytes of text for which the targets of the first held-out sequences stand: the
+     * divisor of a loss in bits per byte. Tokens that only separate documents stand for none.
      *
      * @param sequences as many as evaluations read, in their order
      */
     long heldOutBytes(long sequences);
 
-    /** What was read, in a line for people. */
+    /** Returns one line for people on what was read. */
     String description();
 }

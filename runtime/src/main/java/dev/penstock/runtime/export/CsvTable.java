@@ -11,7 +11,8 @@ import java.io.Writer;
 import java.nio.file.Path;
 
 /**
- * Steps and evaluations as comma-separated values (RFC 4180), a row each; empty where not known.
+ * Steps and evaluations as comma-separated values (RFC 4180), one row each; fields are empty if
+ * not known.
  */
 public final class CsvTable {
     private static final String HEADER =
@@ -21,7 +22,7 @@ public final class CsvTable {
     private CsvTable() {}
 
     /**
-     * Writes all that a metrics file holds.
+     * Writes all steps and evaluations of a metrics file.
      *
      * @param out stays open
      */
@@ -69,7 +70,7 @@ public final class CsvTable {
                                 "",
                                 "",
                                 "");
-                case RecoveryMetrics _ -> {} // no row of figures
+                case RecoveryMetrics _ -> {} // not a row of figures
             }
         } catch (IOException e) {
             throw new UncheckedIOException(e);

@@ -19,7 +19,7 @@ import java.util.Map;
 import java.util.zip.CRC32C;
 
 /**
- * An event file of TensorBoard: scalars of every step and evaluation. A record is framed as in a
+ * An event file of TensorBoard: the scalars of every step and evaluation. A record is framed as in a
  * TFRecord file, and holds an {@code Event} message of TensorBoard's event.proto:
  *
  * <pre>
@@ -41,7 +41,7 @@ public final class TensorBoardEvents {
     }
 
     /**
-     * Writes all that a metrics file holds.
+     * Writes the scalars of all lines of a metrics file.
      *
      * @param out stays open
      */

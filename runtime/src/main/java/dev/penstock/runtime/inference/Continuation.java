@@ -1,19 +1,19 @@
 package dev.penstock.runtime.inference;
 
 /**
- * How a text went on.
+ * The continuation of a text.
  *
  * @param tokens that were chosen, without prompt and end-of-text token
  */
-@SuppressWarnings("ArrayRecordComponent") // a value on its way to the user; nobody compares it
+@SuppressWarnings("ArrayRecordComponent") // a value handed to the user, never compared
 public record Continuation(int[] tokens, End end) {
-    /** Why a text ended. */
+    /** The reason why a text ended. */
     public enum End {
-        /** It has as many tokens as were asked for. */
+        /** It has as many tokens as were requested. */
         LENGTH,
         /** The model ended it. */
         END_OF_TEXT,
-        /** Somebody stopped it, or the pipeline failed. */
+        /** It was stopped from outside, or the pipeline failed. */
         STOPPED
     }
 }

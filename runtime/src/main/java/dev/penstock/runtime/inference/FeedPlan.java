@@ -5,30 +5,29 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What a text feeds, slice by slice, until all its tokens are chosen. It follows from lengths
- * alone, so the whole order is known before the first token is. A context of 8, a prompt of 5,
+ * The feeds of a text, slice by slice, until all its tokens are chosen. They follow from lengths alone, so the whole order is known before the first token is. A context of 8, a prompt of 5,
  * slices of 4:
  *
  * <pre>
  *   tokens   0 1 2 3 | 4 | 5 | 6 | 7 |           the prompt, then one by one
- *                                 5 6 7 8 | 9 ..  the context is full: its younger half once more
+ *                                 5 6 7 8 | 9 ..  the context is full: its newer half once more
  * </pre>
  *
- * <p>A window that is full continues with its younger half, fed again from position 0: positions
+ * <p>A full window continues with its newer half, fed again from position 0: positions
  * are learned, so keys of tokens that move to another position are void.
  */
 final class FeedPlan {
     private FeedPlan() {}
 
     /**
-     * The feeds of a text, in order.
+     * Returns the feeds of a text, in order.
      *
      * @param prompt tokens of the prompt, at least 1; of more than {@code context} only the last
      *     count
      * @param count tokens to choose, at least 1
-     * @param sliceTokens most tokens of a feed
-     * @param caches whether keys and values of earlier tokens are kept; else every token feeds its
-     *     whole window again, for comparison
+     * @param sliceTokens maximum tokens of a feed
+     * @param caches whether keys and values of earlier tokens are kept; otherwise every token
+     *     feeds its whole window again, for comparison
      */
     static List<Feed> of(int prompt, int count, int context, int sliceTokens, boolean caches) {
         List<Feed> feeds = new ArrayList<>();

@@ -14,15 +14,16 @@ import java.util.Map;
 
 /** The order in which stages feed texts, lowered and proved for channels of a few tensors. */
 final class InferenceOrder {
-    /** One tensor under way while the receiver computes with another. */
+    /** One tensor in flight while the receiver computes with another. */
     private static final int IN_FLIGHT = 2;
 
     private InferenceOrder() {}
 
     /**
-     * One stage per rank.
+     * Returns the order with one stage per rank.
      *
-     * @throws dev.penstock.schedules.validate.InvalidScheduleException if the judge refuses it
+     * @throws dev.penstock.schedules.validate.InvalidScheduleException if the validator rejects
+     *     it
      */
     static Schedule of(int stages, Texts texts) {
         var shape = new PipelineShape(stages, 1, texts.microBatches(), texts.sliceRows());
@@ -33,7 +34,10 @@ final class InferenceOrder {
         return order;
     }
 
-    /** What the channels take; those of gradients, which carry nothing, as little as can be. */
+    /**
+     * Returns the capacities of the channels; those of gradients, which carry nothing, are as
+     * small as possible.
+     */
     static Map<ChannelKey, Integer> inFlight(int stages) {
         Map<ChannelKey, Integer> capacities = new HashMap<>();
         for (int stage = 1; stage < stages; stage++) {

@@ -8,9 +8,10 @@ import java.util.OptionalInt;
  * Texts to be continued side by side.
  *
  * @param prompts at least one, each of at least one token
- * @param count most tokens to choose for each
- * @param endOfText the token that ends a text before; it is no part of it
- * @param caches whether keys and values of earlier tokens are kept; without, only time is lost
+ * @param count maximum tokens to choose for each
+ * @param endOfText the token that ends a text early; it is not part of it
+ * @param caches whether keys and values of earlier tokens are kept; without them, only time is
+ *     lost
  */
 public record InferenceRequest(
         List<int[]> prompts, int count, Sampling sampling, OptionalInt endOfText, boolean caches) {
@@ -22,11 +23,11 @@ public record InferenceRequest(
                             .formatted(prompts.stream().map(prompt -> prompt.length).toList()));
         }
         if (count < 1) {
-            throw new IllegalArgumentException("expected 1 token or more to choose, got " + count);
+            throw new IllegalArgumentException("expected a count of 1 token or more, got " + count);
         }
     }
 
-    /** With caches, to the full length. */
+    /** A request with caches, without an end-of-text token. */
     public static InferenceRequest of(List<int[]> prompts, int count, Sampling sampling) {
         return new InferenceRequest(prompts, count, sampling, OptionalInt.empty(), true);
     }

@@ -33,7 +33,7 @@ import org.slf4j.LoggerFactory;
 /**
  * Continues texts in a pipeline all of whose stages are in this process, each on a device and a
  * thread of its own: the actors, the data plane and the interpreter of training, for one pass
- * without backwards. Can be used again and again, each time with stages of its own.
+ * without backwards. Can be used repeatedly, each time with stages of its own.
  *
  * @param weights all parameters; read by several threads
  * @param devices one for each stage
@@ -46,13 +46,19 @@ public record PipelineInference(
         DeviceFactory devices) {
     private static final Logger LOG = LoggerFactory.getLogger(PipelineInference.class);
 
-    /** Slices of a prompt: the stages work on it side by side, and attention loses little. */
+    /**
+     * Length of a prompt's slices: the stages work on them in parallel, and attention loses
+     * little.
+     */
     private static final int SLICE_TOKENS = 128;
 
-    /** The smallest that takes the largest chunks of frames. */
+    /** The smallest term length that holds the largest chunks of frames. */
     private static final int TERM_BYTES = 1 << 20;
 
-    /** In one process no rank dies alone; a machine that is busy with others is no death. */
+    /**
+     * In one process no rank dies alone; a machine that is busy with other work does not count
+     * as a death.
+     */
     private static final Timeouts TIMEOUTS =
             new Timeouts(
                     Duration.ofSeconds(60),
@@ -77,19 +83,19 @@ public record PipelineInference(
             };
 
     /**
-     * What came of a request.
+     * The result of a request.
      *
      * @param outcome whether the pipeline worked
-     * @param texts entry i continues prompt i; as far as they came
+     * @param texts entry i continues prompt i, possibly cut short
      */
     public record Result(RunOutcome outcome, List<Continuation> texts) {}
 
     /**
      * Continues all texts and returns when they have ended.
      *
-     * @param listener told tokens as they come
-     * @param onInterrupt given what to do if the user wants all texts to end
-     * @throws IllegalArgumentException if a prompt has tokens that the model does not know
+     * @param listener notified of tokens as they are chosen
+     * @param onInterrupt given the action that ends all texts at the user's request
+     * @throws IllegalArgumentException if a prompt has tokens outside the model's vocabulary
      */
     public Result run(
             InferenceRequest request, TokenListener listener, Consumer<Runnable> onInterrupt) {
@@ -130,14 +136,16 @@ public record PipelineInference(
             for (int token : prompt) {
                 if (token < 0 || token >= shape.vocabulary()) {
                     throw new IllegalArgumentException(
-                            "the model knows tokens 0 to %d, but a prompt has %d"
+                            "the model's vocabulary has tokens 0 to %d, but a prompt has %d"
                                     .formatted(shape.vocabulary() - 1, token));
                 }
             }
         }
     }
 
-    /** One pass, as an evaluation is: its order stands in both places, and no step is trained. */
+    /**
+     * One pass, like an evaluation: its order is used in both places, and no step is trained.
+     */
     private static RunPlan plan(Schedule order) {
         int stages = order.shape().stages();
         return new RunPlan(

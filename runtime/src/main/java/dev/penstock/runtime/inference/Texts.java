@@ -13,14 +13,18 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The texts of a request as they grow: where the last stage puts a token and the first stage waits
- * for it. Everything shared is guarded by this object's monitor; samplers are the last stage's.
+ * The texts of a request as they grow: the last stage adds a token, for which the first stage
+ * waits. Everything shared is guarded by this object's monitor; samplers belong to the last
+ * stage.
  */
 final class Texts implements TextFeed {
     private static final long PATIENCE_NANOS = 60_000_000_000L;
     private static final long LOOK_MILLIS = 1_000;
 
-    /** Beyond this, more rows at a time make the products no faster, and prompts take room. */
+    /**
+     * Beyond this number, more rows at a time do not make the products faster, and prompts take
+     * memory.
+     */
     private static final int MOST_TOGETHER = 16;
 
     private static final class Text {
@@ -48,11 +52,11 @@ final class Texts implements TextFeed {
     private long moves;
 
     /**
-     * Deals texts to as many micro-batches as there are stages, so that each stage has one to work
-     * on.
+     * Deals texts to as many micro-batches as there are stages, so that each stage has one to
+     * work on.
      *
      * @param context of the model
-     * @param sliceTokens most tokens of a slice of a prompt
+     * @param sliceTokens maximum tokens of a slice of a prompt
      */
     Texts(
             InferenceRequest request,
@@ -94,7 +98,7 @@ final class Texts implements TextFeed {
                 .orElseThrow();
     }
 
-    /** What the lengths say. */
+    /** Returns the feeds that follow from the lengths alone. */
     private FeedRows planned(int microBatch, int slice) {
         List<Integer> feeding =
                 microBatches.get(microBatch).stream()
@@ -104,7 +108,7 @@ final class Texts implements TextFeed {
                 feeding, feeding.stream().map(text -> texts.get(text).feeds.get(slice)).toList());
     }
 
-    /** How many there are. */
+    /** Returns the number of micro-batches. */
     int microBatches() {
         return microBatches.size();
     }
@@ -135,7 +139,7 @@ final class Texts implements TextFeed {
         return haveEnded(feeds) ? null : feeds;
     }
 
-    /** True of none as well. */
+    /** Returns true also if there are no feeds. */
     private boolean haveEnded(FeedRows feeds) {
         return feeds.runs().stream().allMatch(run -> texts.get(run.text()).end != null);
     }
@@ -152,7 +156,7 @@ final class Texts implements TextFeed {
         return haveEnded(feeds) ? null : tokens;
     }
 
-    /** Until the text has so many tokens, or has ended. */
+    /** Waits until the text has that many tokens, or has ended. */
     private synchronized void awaitTokens(int number, int length) {
         Text text = texts.get(number);
         long seen = moves;
@@ -162,20 +166,20 @@ final class Texts implements TextFeed {
                 wait(LOOK_MILLIS);
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
-                throw new IllegalStateException("interrupted while a token was to be chosen", e);
+                throw new IllegalStateException("interrupted while waiting for a token", e);
             }
             if (moves != seen) {
                 seen = moves;
                 since = System.nanoTime();
             } else if (System.nanoTime() - since > PATIENCE_NANOS) {
                 throw new IllegalStateException(
-                        "token %d of text %d was not chosen: no stage has moved for %d s"
+                        "token %d of text %d was not chosen: no stage has made progress for %d s"
                                 .formatted(text.length, number, PATIENCE_NANOS / 1_000_000_000));
             }
         }
     }
 
-    /** The first stage goes on while the listener is told. */
+    /** The first stage continues while the listener is notified. */
     @Override
     public void choose(int number, float[] logits) {
         Text text = texts.get(number);
@@ -221,7 +225,7 @@ final class Texts implements TextFeed {
         texts.forEach(text -> end(text, End.STOPPED));
     }
 
-    /** How the texts went on so far. */
+    /** Returns the continuations of the texts so far. */
     synchronized List<Continuation> continuations() {
         return texts.stream()
                 .map(

@@ -1,6 +1,6 @@
 package dev.penstock.runtime.inference;
 
-/** Told tokens as they are chosen, on the last stage's thread: must return quickly. */
+/** Notified of tokens as they are chosen, on the last stage's thread: must return quickly. */
 @FunctionalInterface
 public interface TokenListener {
     /**
@@ -11,6 +11,6 @@ public interface TokenListener {
      */
     boolean onToken(int text, int token);
 
-    /** No token of this text follows; not told of texts that are stopped from outside. */
+    /** No token of this text follows; not called for texts that are stopped from outside. */
     default void onEnd(int text) {}
 }

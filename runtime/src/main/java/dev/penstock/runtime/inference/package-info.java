@@ -1,5 +1,5 @@
 /**
- * Continues texts with a trained model: what each text feeds when, the order of that as a proved
+ * Continues texts with a trained model: the feeds of each text, their order as a proved
  * schedule, and the pipeline that runs it.
  */
 @NullMarked

@@ -3,7 +3,7 @@ package dev.penstock.runtime.metrics;
 import dev.penstock.schedules.ir.Op;
 import java.util.Locale;
 
-/** What a rank spends the time of a step on. */
+/** The activities on which a rank spends the time of a step. */
 public enum Activity {
     /** Forwards. */
     FORWARD,
@@ -36,7 +36,7 @@ public enum Activity {
         };
     }
 
-    /** Whether this is work of the model: what is left of the span is the bubble. */
+    /** Returns whether this is work of the model: the rest of the span is the bubble. */
     public boolean isCompute() {
         return switch (this) {
             case FORWARD, BACKWARD -> true;
@@ -44,7 +44,7 @@ public enum Activity {
         };
     }
 
-    /** The name in files and reports: {@code forward}. */
+    /** Returns the name in files and reports: {@code forward}. */
     public String label() {
         return name().toLowerCase(Locale.ROOT);
     }

@@ -4,7 +4,7 @@ import dev.penstock.actors.spi.StepTokens;
 import java.util.function.LongToDoubleFunction;
 
 /**
- * What is known of the steps of a run before they are done.
+ * The properties of a run's steps that are known before they are done.
  *
  * @param tokens that each trains on
  * @param learningRate of a step, from 1

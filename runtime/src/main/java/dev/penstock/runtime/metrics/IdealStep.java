@@ -9,12 +9,12 @@ import dev.penstock.schedules.simulate.Timeline;
 import java.util.List;
 
 /**
- * The best that a schedule could have made of a measured step: the same program simulated, where
- * every forward and backward takes as long as the mean of its stage and slice took in all
- * pipelines, and everything else is free.
+ * The best result that a schedule could have achieved for a measured step: the same program
+ * simulated, where every forward and backward takes the mean time of its stage and slice over
+ * all pipelines, and everything else is free.
  *
- * @param timeline of the simulation; a receive or reduction begins when its rank begins to wait, as
- *     in a measured one
+ * @param timeline of the simulation; a receive or reduction begins when its rank begins to wait,
+ *     as in a measured one
  */
 public record IdealStep(Timeline timeline) {
 
@@ -40,12 +40,12 @@ public record IdealStep(Timeline timeline) {
         return timeline.makespanNanos();
     }
 
-    /** The bubble that the schedule itself has. */
+    /** Returns the bubble of the schedule itself. */
     public double bubble() {
         return timeline.bubble().bubbleShare();
     }
 
-    /** Where the time of the simulated step goes. */
+    /** Returns how the time of the simulated step was spent. */
     public StepTimes times() {
         return StepTimes.of(timeline);
     }

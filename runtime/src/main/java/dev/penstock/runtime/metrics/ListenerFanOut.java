@@ -13,8 +13,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Hands each event to several listeners, in their order. What a listener throws is logged once and
- * goes no further: neither the other listeners nor the training notice it.
+ * Passes each event to several listeners, in their order. An exception from a listener is logged
+ * once and goes no further: neither the other listeners nor the training notice it.
  */
 public final class ListenerFanOut implements RunListener {
     private static final Logger LOG = LoggerFactory.getLogger(ListenerFanOut.class);
@@ -88,7 +88,7 @@ public final class ListenerFanOut implements RunListener {
             } catch (RuntimeException | LinkageError e) {
                 if (failed.add(listener)) {
                     LOG.warn(
-                            "{} failed and may miss events from here on; training goes on",
+                            "{} failed and may miss events from here on; training continues",
                             listener.getClass().getSimpleName(),
                             e);
                 }

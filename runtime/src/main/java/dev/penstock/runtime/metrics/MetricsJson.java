@@ -20,7 +20,7 @@ import java.util.Optional;
 
 /**
  * Both directions of the line format. Numbers that JSON does not have (NaN, infinities) become
- * null; readers pass over fields and types that they do not know.
+ * null; readers ignore fields and types that they do not know.
  */
 final class MetricsJson {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -28,7 +28,7 @@ final class MetricsJson {
 
     private MetricsJson() {}
 
-    /** The line without its end. */
+    /** Returns the line without its line break. */
     static String write(MetricsLine line) {
         ObjectNode object = JSON.createObjectNode();
         switch (line) {
@@ -203,7 +203,10 @@ final class MetricsJson {
         return "%016x".formatted(Double.doubleToRawLongBits(value));
     }
 
-    /** A value whose bits are in a second field: exact even where it is not a JSON number. */
+    /**
+     * Returns a value whose bits are in a second field: exact even where it is not a JSON
+     * number.
+     */
     private static double exact(JsonNode object, String field) {
         JsonNode bits = object.path(field + "Bits");
         return bits.isTextual()

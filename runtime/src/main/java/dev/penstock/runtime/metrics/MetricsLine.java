@@ -4,9 +4,9 @@ import java.time.Instant;
 
 /** One line of {@code metrics.jsonl}; the format is in {@code docs/metrics.md}. */
 public sealed interface MetricsLine permits StepMetrics, EvaluationMetrics, RecoveryMetrics {
-    /** Training steps done, from 1. */
+    /** Returns the number of training steps done, from 1. */
     long step();
 
-    /** When the line was written. */
+    /** Returns when the line was written. */
     Instant time();
 }

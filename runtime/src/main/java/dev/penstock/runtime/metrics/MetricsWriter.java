@@ -20,11 +20,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Appends one line per committed step and per evaluation to {@code metrics.jsonl}, each on its way
- * to the disk when the event returns. Fields: {@code docs/metrics.md}.
+ * Appends one line per committed step and per evaluation to {@code metrics.jsonl}, each handed
+ * to the system before the event returns. Fields: {@code docs/metrics.md}.
  *
- * <p>Never throws: when the disk is full or the file cannot be written, it warns once and writes no
- * more.
+ * <p>Never throws: when the disk is full or the file cannot be written, it warns once and stops
+ * writing.
  */
 public final class MetricsWriter implements RunListener, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(MetricsWriter.class);
@@ -35,10 +35,10 @@ public final class MetricsWriter implements RunListener, AutoCloseable {
     private final InstantSource clock;
     private @Nullable BufferedWriter writer;
     private long lastStep;
-    private long lastEvaluation = -1; // 0 is one before the first step
+    private long lastEvaluation = -1; // step 0 is the evaluation before the first step
 
     /**
-     * Opens the file, and keeps of what it holds only the lines up to a step.
+     * Opens the file, and keeps only its lines up to a step.
      *
      * @param file {@code RunDirectory.metrics()}
      * @param resumedStep the step of the checkpoint that the run continues from; 0 for a new run
@@ -74,7 +74,7 @@ public final class MetricsWriter implements RunListener, AutoCloseable {
         }
     }
 
-    /** Steps that are done again replace their lines. */
+    /** Removes the lines of steps that will be repeated. */
     @Override
     public void onRecovery(RecoveryReport report) {
         if (report.fromStep() < lastStep) {
@@ -148,7 +148,7 @@ public final class MetricsWriter implements RunListener, AutoCloseable {
     }
 
     private void warn(IOException e) {
-        LOG.warn("no more metrics are written to {}: {}; training goes on", file, e.toString());
+        LOG.warn("cannot write any more metrics to {}: {}; training continues", file, e.toString());
     }
 
     private StepMetrics stepMetrics(StepReport report) {

@@ -7,7 +7,7 @@ import java.time.Duration;
 import me.tongfei.progressbar.ConsoleProgressBarConsumer;
 import me.tongfei.progressbar.ProgressBar;
 
-/** Progress on a terminal: one line that is drawn again a few times per second. */
+/** Progress on a terminal: one line that is redrawn a few times per second. */
 final class ProgressBarListener implements ProgressListener {
     private static final int REDRAW_MILLIS = 250;
     private static final int LONGEST_NAME = 20;
@@ -77,7 +77,7 @@ final class ProgressBarListener implements ProgressListener {
         above(Notices.straggler(rank, step, factor));
     }
 
-    /** Draws the bar a last time and leaves it standing. */
+    /** Draws the bar one last time and leaves it on the screen. */
     @Override
     public void close() {
         bar.close();
@@ -101,7 +101,10 @@ final class ProgressBarListener implements ProgressListener {
         out.flush();
     }
 
-    /** Names come from outside and must neither move the cursor nor push the figures away. */
+    /**
+     * Names come from outside and must neither move the cursor nor push the figures off the
+     * line.
+     */
     private static String shown(String name) {
         String clean = name.strip().replaceAll("\\p{Cntrl}", "?");
         return clean.length() <= LONGEST_NAME ? clean : clean.substring(0, LONGEST_NAME);

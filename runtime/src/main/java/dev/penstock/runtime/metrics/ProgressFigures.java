@@ -5,11 +5,11 @@ import dev.penstock.actors.spi.StepTokens;
 import java.time.Duration;
 import java.util.function.LongSupplier;
 
-/** The numbers that progress is told in. Not thread-safe. */
+/** The numbers that progress reports show. Not thread-safe. */
 final class ProgressFigures {
     /**
-     * Weight of the newest step in the speed that is shown; all of it for the first step and for
-     * the second, since the first one is slow.
+     * The weight of the newest step in the speed shown; the first step and the second have full
+     * weight, since the first one is slow.
      */
     private static final double NEWEST = 0.2;
 
@@ -60,7 +60,7 @@ final class ProgressFigures {
         }
     }
 
-    /** The time that is left is judged anew from here. */
+    /** Returns to an earlier step; the remaining time is estimated afresh from here. */
     void goBackTo(long doneStep) {
         step = doneStep;
         firstMeasuredStep = 0;
@@ -86,7 +86,10 @@ final class ProgressFigures {
         return lastStep;
     }
 
-    /** {@code loss 3.1416 validation 3.2000 12.3k tokens/s bubble 14.2 % (predicted 11.1 %)}. */
+    /**
+     * Returns {@code loss 3.1416 validation 3.2000 12.3k tokens/s bubble 14.2 % (predicted 11.1
+     * %)}.
+     */
     String figures() {
         String validation =
                 Double.isNaN(validationLoss)
@@ -101,7 +104,7 @@ final class ProgressFigures {
                         Quantities.percent(bubblePredicted));
     }
 
-    /** The same for a line that is shared with a bar. */
+    /** Returns the same figures for a line that is shared with a bar. */
     ProgressLine.Figures shortFigures() {
         return new ProgressLine.Figures(
                 Quantities.loss(loss),
@@ -111,14 +114,14 @@ final class ProgressFigures {
                 Double.isNaN(validationLoss) ? "" : Quantities.loss(validationLoss));
     }
 
-    /** Whether there were steps after the first, which is slow. */
+    /** Returns whether there were steps after the first, which is slow. */
     boolean knowPace() {
         return step > firstMeasuredStep && firstMeasuredStep > 0;
     }
 
     /**
-     * Time left, judged by the steps after the first, which is slow: it tells only of itself, and
-     * only as long as there is no other.
+     * Returns the remaining time, estimated from the steps after the first, which is slow: it
+     * counts only as long as there is no other.
      */
     Duration left() {
         long done = firstMeasuredStep == 0 ? 0 : step - firstMeasuredStep;

@@ -5,8 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * One line that says how far a run is. A terminal that is not wide enough for all of it loses what
- * matters least, so that there is always a bar:
+ * One line that shows how far a run is. On a terminal that is not wide enough for all of it, the least important parts are dropped, so that there is always a bar:
  *
  * <pre>
  *   quickstart  21 % │███▏           │ 128/600  loss 2.8412  12.3k tok/s  bubble 14.2 % (ideal 11.1 %)  val 2.9000  ETA 1:06
@@ -16,7 +15,7 @@ import java.util.List;
  *
  * @param name of the run
  * @param last the step that it ends with
- * @param left until then; zero if nobody knows
+ * @param left time until then; zero if not known
  * @param figures of the last step; empty before the first
  */
 record ProgressLine(String name, long step, long last, Duration left, Figures figures) {
@@ -24,14 +23,14 @@ record ProgressLine(String name, long step, long last, Duration left, Figures fi
     private static final int WIDEST_BAR = 40;
     private static final String EIGHTHS = " ▏▎▍▌▋▊▉";
 
-    /** In the words of {@link Quantities}; each empty where it is not known. */
+    /** The figures, formatted by {@link Quantities}; each empty if it is not known. */
     record Figures(String loss, String speed, String bubble, String ideal, String validation) {
         static final Figures NONE = new Figures("", "", "", "", "");
     }
 
     /**
      * @param width of the text, exactly
-     * @param blocks whether the terminal can show them; else it gets ASCII
+     * @param blocks whether the terminal can show block characters; otherwise it gets ASCII
      */
     String text(int width, boolean blocks) {
         String start = Quantities.format("%3d %% ", last == 0 ? 100 : 100 * step / last);
@@ -45,7 +44,7 @@ record ProgressLine(String name, long step, long last, Duration left, Figures fi
         return filled(start + step + "/" + last, width);
     }
 
-    /** What comes before and after the bar, from all there is to say to the least. */
+    /** Returns the texts before and after the bar, from the longest form to the shortest. */
     private List<String[]> ends() {
         String steps = " %d/%d".formatted(step, last);
         String loss = said("loss ", figures.loss());

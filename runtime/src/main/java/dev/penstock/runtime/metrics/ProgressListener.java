@@ -6,9 +6,9 @@ import java.io.PrintStream;
 import java.util.function.LongSupplier;
 
 /**
- * Shows how far a run is: loss, validation loss, tokens per second, the measured bubble beside the
- * predicted one, and the time that is left. Close it when the run ends, before printing anything
- * else.
+ * Shows how far a run is: loss, validation loss, tokens per second, the measured bubble next to
+ * the predicted one, and the remaining time. Close it when the run ends, before printing
+ * anything else.
  */
 public sealed interface ProgressListener extends RunListener, AutoCloseable
         permits ProgressBarListener, ProgressLinesListener {
@@ -17,8 +17,8 @@ public sealed interface ProgressListener extends RunListener, AutoCloseable
      * Chooses a bar or lines.
      *
      * @param out where to write; not closed
-     * @param terminal whether {@code out} is a terminal: only then a bar is drawn
-     * @param columns width of the terminal, 0 to ask it
+     * @param terminal whether {@code out} is a terminal: only then is a bar drawn
+     * @param columns width of the terminal, 0 to query it
      * @param firstStep the step that the run continues from; 0 for a new run
      * @param lastStep the step that it ends with
      * @param tokens that the steps train on

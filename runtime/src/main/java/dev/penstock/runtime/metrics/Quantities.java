@@ -3,13 +3,13 @@ package dev.penstock.runtime.metrics;
 import java.time.Duration;
 import java.util.Locale;
 
-/** How numbers are told to people: the same everywhere, whatever the machine's locale. */
+/** Formats numbers for people: the same everywhere, whatever the machine's locale. */
 public final class Quantities {
     private static final double KIBI = 1024;
 
     private Quantities() {}
 
-    /** {@code 0:42}, {@code 12:05} or {@code 3:07:59}. */
+    /** Returns {@code 0:42}, {@code 12:05} or {@code 3:07:59}. */
     public static String clock(Duration time) {
         long seconds = Math.max(0, Math.round(time.toMillis() / 1e3));
         long hours = seconds / 3600;
@@ -18,7 +18,7 @@ public final class Quantities {
                 : format("%d:%02d", seconds / 60, seconds % 60);
     }
 
-    /** {@code 950}, {@code 12.3k} or {@code 1.25M}. */
+    /** Returns {@code 950}, {@code 12.3k} or {@code 1.25M}. */
     public static String count(double value) {
         if (!Double.isFinite(value)) {
             return "-";
@@ -29,7 +29,7 @@ public final class Quantities {
         return Math.abs(value) < 1e6 ? format("%.1fk", value / 1e3) : format("%.2fM", value / 1e6);
     }
 
-    /** {@code 512 B}, {@code 31.5 MiB} or {@code 1.25 GiB}. */
+    /** Returns {@code 512 B}, {@code 31.5 MiB} or {@code 1.25 GiB}. */
     public static String bytes(double bytes) {
         if (bytes < KIBI) {
             return format("%.0f B", bytes);
@@ -42,7 +42,7 @@ public final class Quantities {
                 : format("%.2f GiB", bytes / (KIBI * KIBI * KIBI));
     }
 
-    /** {@code 3.20 ms}, {@code 120 ms}, {@code 4.5 µs} or {@code 2.31 s}. */
+    /** Returns {@code 3.20 ms}, {@code 120 ms}, {@code 4.5 µs} or {@code 2.31 s}. */
     public static String nanos(double nanos) {
         if (nanos >= 1e9) {
             return format("%.2f s", nanos / 1e9);
@@ -56,17 +56,17 @@ public final class Quantities {
         return format("%.1f µs", nanos / 1e3);
     }
 
-    /** {@code 11.1 %}; a dash where the share is not known. */
+    /** Returns {@code 11.1 %}; a dash if the share is not known. */
     public static String percent(double share) {
         return Double.isFinite(share) ? format("%.1f %%", 100 * share) : "-";
     }
 
-    /** {@code 3.1416}; a dash where the loss is not known. */
+    /** Returns {@code 3.1416}; a dash if the loss is not known. */
     public static String loss(double loss) {
         return Double.isFinite(loss) ? format("%.4f", loss) : "-";
     }
 
-    /** {@link String#format} with a point as the decimal sign. */
+    /** Same as {@link String#format} with a point as the decimal sign. */
     public static String format(String pattern, Object... arguments) {
         return String.format(Locale.ROOT, pattern, arguments);
     }

@@ -15,7 +15,7 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
- * Where everything about one run lies.
+ * The directory of everything about one run.
  *
  * @param path the directory, absolute
  */
@@ -28,10 +28,10 @@ public record RunDirectory(Path path) {
     }
 
     /**
-     * Makes {@code runs/NAME-N} with the first N after those that exist. Characters of the name
-     * that do not belong into a file name become dashes.
+     * Creates {@code runs/NAME-N} with the first N after the existing ones. Characters of the
+     * name that do not belong in a file name become dashes.
      *
-     * @throws RunDirectoryException if it cannot be made
+     * @throws RunDirectoryException if it cannot be created
      */
     public static RunDirectory createUnder(Path runs, String name) {
         String safe = safeName(name);
@@ -52,16 +52,16 @@ public record RunDirectory(Path path) {
     }
 
     /**
-     * Makes a run directory at a place that the user chose; it may exist, but not hold a run.
+     * Creates a run directory at a place that the user chose; it may exist, but not hold a run.
      *
-     * @throws RunDirectoryException if it holds a run or cannot be made
+     * @throws RunDirectoryException if it holds a run or cannot be created
      */
     public static RunDirectory create(Path path) {
         RunDirectory directory = new RunDirectory(path);
         if (directory.holdsRun()) {
             throw new RunDirectoryException(
                     directory.path,
-                    "starting a run: expected an empty directory, but %s already holds a run; try --resume to go on with it, or another --run-dir"
+                    "cannot start a run: %s already holds a run; try --resume to continue it, or another --run-dir"
                             .formatted(directory.path));
         }
         try {
@@ -82,7 +82,7 @@ public record RunDirectory(Path path) {
         if (!directory.holdsRun()) {
             throw new RunDirectoryException(
                     directory.path,
-                    "opening a run: expected a run directory with %s, but %s; try the directory that the run printed when it ended"
+                    "cannot open a run: expected a run directory with %s, but %s; try the directory that the run printed when it ended"
                             .formatted(
                                     directory.resolvedConfiguration().getFileName(),
                                     Files.isDirectory(directory.path)
@@ -96,7 +96,7 @@ public record RunDirectory(Path path) {
         }
     }
 
-    /** The newest run of this name under {@code runs}, if any. */
+    /** Returns the newest run of this name under {@code runs}, if any. */
     public static Optional<RunDirectory> latestUnder(Path runs, String name) {
         String safe = safeName(name);
         try {
@@ -106,7 +106,7 @@ public record RunDirectory(Path path) {
                     : Optional.of(new RunDirectory(runs.resolve(safe + "-" + number.getAsInt())));
         } catch (IOException e) {
             throw new RunDirectoryException(
-                    runs, "looking for runs in %s: %s".formatted(runs, reason(e)), e);
+                    runs, "cannot look for runs in %s: %s".formatted(runs, reason(e)), e);
         }
     }
 
@@ -115,10 +115,10 @@ public record RunDirectory(Path path) {
     }
 
     /**
-     * Takes this directory for one run until closed; the system lets go of it when the process
+     * Locks this directory for one run until closed; the system releases it when the process
      * ends, however it ends.
      *
-     * @throws RunDirectoryException if another run has it
+     * @throws RunDirectoryException if another run has locked it
      */
     public FileChannel lock() {
         try {
@@ -131,11 +131,11 @@ public record RunDirectory(Path path) {
             channel.close();
         } catch (IOException e) {
             throw new RunDirectoryException(
-                    path, "locking the run directory %s: %s".formatted(path, reason(e)), e);
+                    path, "cannot lock the run directory %s: %s".formatted(path, reason(e)), e);
         }
         throw new RunDirectoryException(
                 path,
-                "locking the run directory: expected %s to be free, but another run is writing there; try another --run-dir or wait for it to end"
+                "run directory %s is in use by another run; try another --run-dir or wait for it to end"
                         .formatted(path));
     }
 
@@ -143,47 +143,49 @@ public record RunDirectory(Path path) {
         try {
             return channel.tryLock() != null;
         } catch (OverlappingFileLockException e) {
-            return false; // this very process has it
+            return false; // locked by this very process
         }
     }
 
-    /** Removes a directory that was made for a run that never began. */
+    /** Removes a directory that was created for a run that never began. */
     public void removeIfEmpty() {
         try {
             Files.deleteIfExists(checkpoints());
             Files.deleteIfExists(lockFile());
             Files.delete(path);
         } catch (IOException e) {
-            // it holds something, or it stays empty: neither is a loss
+            // it holds something, or it stays empty: no harm in either
         }
     }
 
-    /** The configuration as it was used: defaults and overrides filled in. */
+    /**
+     * Returns the file of the configuration as it was used: defaults and overrides filled in.
+     */
     public Path resolvedConfiguration() {
         return path.resolve("resolved.conf");
     }
 
-    /** One JSON object per line, see {@code docs/metrics.md}. */
+    /** Returns the file of metrics: one JSON object per line, see {@code docs/metrics.md}. */
     public Path metrics() {
         return path.resolve("metrics.jsonl");
     }
 
-    /** What happened, a line each: see {@code docs/dashboard.md}. */
+    /** Returns the log of events, one per line: see {@code docs/dashboard.md}. */
     public Path events() {
         return path.resolve("events.jsonl");
     }
 
-    /** Op times of a few steps, for chrome://tracing and ui.perfetto.dev. */
+    /** Returns the file of op times of a few steps, for chrome://tracing and ui.perfetto.dev. */
     public Path trace() {
         return path.resolve("trace.json");
     }
 
-    /** A measured step beside the simulated one. */
+    /** Returns the picture of a measured step next to the simulated one. */
     public Path gantt() {
         return path.resolve("gantt.svg");
     }
 
-    /** What ops cost, for {@code penstock schedule simulate --profile}. */
+    /** Returns the file of op costs, for {@code penstock schedule simulate --profile}. */
     public Path profile() {
         return path.resolve("profile.txt");
     }
@@ -192,7 +194,7 @@ public record RunDirectory(Path path) {
         return path.resolve("loss.svg");
     }
 
-    /** What came of the run, in one JSON document. */
+    /** Returns the result of the run, in one JSON document. */
     public Path summary() {
         return path.resolve("summary.json");
     }
@@ -209,17 +211,17 @@ public record RunDirectory(Path path) {
         return path.resolve("checkpoints");
     }
 
-    /** Whether a run was started here. */
+    /** Returns whether a run was started here. */
     public boolean holdsRun() {
         return Files.exists(resolvedConfiguration()) || Files.exists(metrics());
     }
 
-    /** Whether this was made for a run, even if that ended before it began. */
+    /** Returns whether this was created for a run, even if that ended before it began. */
     public boolean wasPrepared() {
         return holdsRun() || Files.isDirectory(checkpoints());
     }
 
-    /** Whether a directory is here or can be made, and written to. */
+    /** Returns whether the directory exists or can be created, and is writable. */
     public boolean isWritable() {
         Path nearest = path;
         while (!Files.exists(nearest) && nearest.getParent() != null) {
@@ -257,7 +259,7 @@ public record RunDirectory(Path path) {
     private static RunDirectoryException cannotCreate(Path path, IOException e) {
         return new RunDirectoryException(
                 path,
-                "creating the run directory %s: %s; try --run-dir with a directory that you can write to"
+                "cannot create the run directory %s: %s; try --run-dir with a directory that you can write to"
                         .formatted(path, reason(e)),
                 e);
     }

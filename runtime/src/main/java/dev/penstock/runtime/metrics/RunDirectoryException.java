@@ -2,7 +2,7 @@ package dev.penstock.runtime.metrics;
 
 import java.nio.file.Path;
 
-/** A run directory cannot be made or opened; the message says what to try. */
+/** Thrown if a run directory cannot be created or opened; the message suggests what to try. */
 public final class RunDirectoryException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

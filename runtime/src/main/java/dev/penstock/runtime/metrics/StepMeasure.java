@@ -1,15 +1,15 @@
 package dev.penstock.runtime.metrics;
 
 /**
- * A measured step beside the ideal one.
+ * A measured step and the ideal one.
  *
- * @param times where the measured time went
+ * @param times how the measured time was spent
  * @param ideal the simulated step
  */
 public record StepMeasure(StepTimes times, IdealStep ideal) {
     /**
-     * Makespan of the ideal step over the measured span of all ranks: 1 is as good as this schedule
-     * gets with equal pipelines.
+     * Returns the makespan of the ideal step over the measured span of all ranks: 1 is the best
+     * that this schedule can achieve with equal pipelines.
      */
     public double efficiency() {
         return times.spanNanos() == 0 ? 1 : (double) ideal.makespanNanos() / times.spanNanos();

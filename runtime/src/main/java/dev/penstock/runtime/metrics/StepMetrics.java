@@ -11,20 +11,19 @@ import java.util.Map;
 /**
  * A line of type {@code step}: one committed training step.
  *
- * @param layout the same for steps whose ranks did the same work with the same memory; empty where
- *     not known
+ * @param layout the same for steps whose ranks did the same work with the same memory; empty if not known
  * @param loss mean over the step's tokens before the update, natural logarithm; NaN where unknown
  * @param gradientNorm global L2 norm before clipping
  * @param clipFactor factor on the gradients, 1 for none
  * @param tokens of the step
- * @param stepMillis from the start order to the last rank's done
+ * @param stepMillis from the start command to the last rank's end
  * @param bubbleMeasured share of the step's span in which ranks did no forward or backward
  * @param bubblePredicted the same share in the simulated step, see {@link IdealStep}
  * @param pipelineEfficiency makespan of the simulated step over the measured span
  * @param rankMillis per activity one entry per rank
- * @param peakBytes per rank: most device memory ever held
- * @param usesOfMemory per rank: what it held memory for, each with its own most
- * @param traffic per rank: what it sent to others for the step
+ * @param peakBytes per rank: peak of device memory so far
+ * @param usesOfMemory per rank: its uses of memory, each with its own peak
+ * @param traffic per rank: the bytes sent to others for the step
  * @param heapBytesPerOp per rank: heap bytes allocated during the step's ops, per op
  */
 public record StepMetrics(
@@ -56,12 +55,14 @@ public record StepMetrics(
         heapBytesPerOp = List.copyOf(heapBytesPerOp);
     }
 
-    /** Training tokens per second of this step, without evaluations and checkpoints. */
+    /**
+     * Returns the training tokens per second of this step, without evaluations and checkpoints.
+     */
     public double tokensPerSecond() {
         return tokens / stepMillis * 1e3;
     }
 
-    /** Per rank, milliseconds spent on an activity; empty where not known. */
+    /** Returns the milliseconds spent on an activity per rank; empty if not known. */
     public List<Double> millis(Activity activity) {
         return rankMillis.getOrDefault(activity, List.of());
     }

@@ -15,12 +15,12 @@ import java.util.function.Function;
 import java.util.stream.IntStream;
 
 /**
- * Where the time of one step went.
+ * How the time of one step was spent.
  *
  * @param pipelines when every op ran, of each pipeline; in the order of {@link
  *     RankGrid#pipelines()}
- * @param ranks entry r is rank r, in nanoseconds; all activities but {@link Activity#UPDATE} add up
- *     to the span
+ * @param ranks entry r is rank r, in nanoseconds; all activities but {@link Activity#UPDATE} add
+ *     up to the span
  */
 public record StepTimes(List<Timeline> pipelines, List<Map<Activity, Long>> ranks) {
     public StepTimes {
@@ -60,12 +60,12 @@ public record StepTimes(List<Timeline> pipelines, List<Map<Activity, Long>> rank
         return new StepTimes(pipelines, ranks);
     }
 
-    /** Of a pipeline alone. */
+    /** Adds up the op times of a step with pipeline parallelism alone. */
     public static StepTimes of(Schedule schedule, StepReport report) {
         return of(schedule, RankGrid.pipeline(schedule.programs().size()), report);
     }
 
-    /** Adds up the op times of a timeline, which does not know the optimizer. */
+    /** Adds up the op times of a timeline, which does not include the optimizer. */
     static StepTimes of(Timeline timeline) {
         return new StepTimes(
                 List.of(timeline),
@@ -100,12 +100,12 @@ public record StepTimes(List<Timeline> pipelines, List<Map<Activity, Long>> rank
         return last - first;
     }
 
-    /** Time of a rank spent on an activity, in nanoseconds. */
+    /** Returns the time that a rank spent on an activity, in nanoseconds. */
     public long nanos(int rank, Activity activity) {
         return ranks.get(rank).getOrDefault(activity, 0L);
     }
 
-    /** The mean over the ranks of the time spent on an activity. */
+    /** Returns the mean over the ranks of the time spent on an activity. */
     public double meanNanos(Activity activity) {
         return ranks.stream()
                 .mapToLong(rank -> rank.getOrDefault(activity, 0L))
@@ -113,12 +113,14 @@ public record StepTimes(List<Timeline> pipelines, List<Map<Activity, Long>> rank
                 .orElse(0);
     }
 
-    /** From the first op's start to the last op's end over all ranks. */
+    /** Returns the time from the first op's start to the last op's end over all ranks. */
     public long spanNanos() {
         return span(pipelines);
     }
 
-    /** Share of all ranks' time that was not spent on forwards and backwards: 0 to 1. */
+    /**
+     * Returns the share of all ranks' time that was not spent on forwards and backwards: 0 to 1.
+     */
     public double bubble() {
         long span = spanNanos();
         long idle = 0;

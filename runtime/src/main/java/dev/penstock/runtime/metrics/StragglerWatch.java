@@ -12,23 +12,23 @@ import java.util.Collection;
 import java.util.List;
 
 /**
- * Finds ranks that compute slower than they should. A rank's time for its forwards and backwards is
- * divided by its share of the model's work, for stages differ, and by the same of the middle rank,
- * for a busy machine slows all of them. What comes out is 1 for a rank that keeps up. It is
- * compared with the rank's own past, once there is some, so that what the shares do not say (a
- * stage whose ops are less efficient) is not held against it.
+ * Finds ranks that compute slower than they should. A rank's time for its forwards and backwards
+ * is divided by its share of the model's work, because stages differ, and by the same figure of
+ * the median rank, because a busy machine slows all of them. The result is 1 for a rank that
+ * keeps up. It is compared with the rank's own past, once there is some, so that differences
+ * that the shares do not include (a stage whose ops are less efficient) are not held against it.
  *
  * <p>Medians over {@value #WINDOW} steps decide, so a rank that becomes slow is found within as
- * many steps, and one slow step is nothing. Not thread-safe: the listener's thread only.
+ * many steps, and one slow step is ignored. Not thread-safe: confined to the listener's thread.
  */
 public final class StragglerWatch implements RunListener {
     private static final int WINDOW = 10;
     private static final int LONGEST_PAST = 200;
 
-    /** So many times its share makes a straggler. */
+    /** The factor from which a rank is a straggler. */
     private static final double SLOW = 1.5;
 
-    /** It is well again below. */
+    /** The factor below which it has recovered. */
     private static final double WELL = 1.25;
 
     private final Schedule schedule;
@@ -47,7 +47,7 @@ public final class StragglerWatch implements RunListener {
      * @param schedule the lowered training program
      * @param grid of all ranks
      * @param shares of the model's work, entry r is rank r's; any unit
-     * @param told of stragglers
+     * @param told notified of stragglers
      */
     public StragglerWatch(Schedule schedule, RankGrid grid, double[] shares, RunListener told) {
         this.schedule = schedule;

@@ -22,14 +22,14 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Costs of an order on a cluster: one device per rank, one sequence per micro-batch, the model's
- * blocks divided evenly among the stages.
+ * The costs of an order on a cluster: one device per rank, one sequence per micro-batch, the
+ * model's blocks divided evenly among the stages.
  */
 public final class HardwareModel {
     private HardwareModel() {}
 
     /**
-     * @throws BadInputException with everything that is wrong
+     * @throws BadInputException with all problems
      */
     public static HardwareCosts of(Path clusterFile, String modelText, Schedule schedule) {
         List<String> problems = new ArrayList<>();
@@ -53,12 +53,12 @@ public final class HardwareModel {
     }
 
     /**
-     * Costs of a configuration's order as its run has it: its shards, replicas, what these divide
-     * and when they gather and sum it, its batch, its cut into stages and the blocks that it runs
-     * again.
+     * Returns the costs of a configuration's order as its run executes it: with its shards, its
+     * replicas, what these divide and when they gather and sum it, its batch, its partition into
+     * stages and the blocks that it recomputes.
      *
-     * @param modelText another model than the configuration's
-     * @throws BadInputException with everything that is wrong
+     * @param modelText a model other than the configuration's
+     * @throws BadInputException with all problems
      */
     public static HardwareCosts of(
             Path clusterFile, Optional<String> modelText, Schedule schedule, RunConfig run) {
@@ -68,7 +68,7 @@ public final class HardwareModel {
         Optional<HardwareConfig> cluster = cluster(clusterFile, layout.devices(), problems);
         if (run.grid().context() > 1) {
             problems.add(
-                    "--hardware: expected a configuration without parts of a context, whose rings it does not know, got parallel.context = %d; try --profile with a run of it"
+                    "--hardware does not support context parallelism: expected parallel.context = 1, got %d; try --profile with a run of this configuration"
                             .formatted(run.grid().context()));
         }
         Optional<ModelShape> model =
@@ -103,7 +103,7 @@ public final class HardwareModel {
                 run.parallel().sequence() ? layout.tensor() : 1);
     }
 
-    /** Of what replicas divide; one alone has nobody to divide it with. */
+    /** Returns what replicas divide; a single one divides nothing. */
     private static ZeroStage zero(RunConfig run) {
         return Stream.of(ZeroStage.values())
                 .filter(_ -> run.grid().data() > 1)
@@ -113,7 +113,7 @@ public final class HardwareModel {
     }
 
     /**
-     * The model alone.
+     * Returns the model alone.
      *
      * @param tokens of a sequence; null for the model's
      */
@@ -127,12 +127,12 @@ public final class HardwareModel {
         return tokens == null ? model.orElseThrow() : model.orElseThrow().withSequence(tokens);
     }
 
-    /** What slices of one sequence cost on the slowest device. */
+    /** Returns the cost of slices of one sequence on the slowest device. */
     public static SliceTimes sliceTimes(Path clusterFile, ModelShape model, PipelineShape shape) {
         return sliceTimes(clusterFile, model, shape, 1);
     }
 
-    /** What slices of so many sequences cost on the slowest device. */
+    /** Returns the cost of slices of that many sequences on the slowest device. */
     public static SliceTimes sliceTimes(
             Path clusterFile, ModelShape model, PipelineShape shape, int sequences) {
         List<String> problems = new ArrayList<>();
@@ -145,7 +145,7 @@ public final class HardwareModel {
                         model.evenPartition(shape.stages()),
                         sequences),
                 model.sequence(),
-                "times follow from the hardware's rates: nothing was fitted");
+                "times follow from the hardware's rates; nothing was fitted");
     }
 
     private static Optional<HardwareConfig> cluster(Path file, int ranks, List<String> problems) {

@@ -29,8 +29,9 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * A cluster whose devices are as fast as runs showed: rates of computing and of memory are those of
- * its file, times what the file's rates foretell of a run's computations over what they took.
+ * A cluster whose devices are as fast as measured by runs: rates of computing and of memory are
+ * those of its file, times the ratio of the time that the file's rates predict for a run's
+ * computations to the time that they took.
  */
 public final class MeasuredHardware {
     private final TrainingBytes bytes;
@@ -39,21 +40,21 @@ public final class MeasuredHardware {
 
     /**
      * @param bytes per number
-     * @param problems takes what is wrong
+     * @param problems receives what is wrong
      */
     public MeasuredHardware(TrainingBytes bytes, List<String> problems) {
         this.bytes = bytes;
         this.problems = problems;
     }
 
-    /** For each group of nodes that was measured, a line for people. */
+    /** Returns a line for people for each group of nodes that was measured. */
     public List<String> notes() {
         return notes;
     }
 
     /**
      * @param profiles {@code RUN_DIR} for all nodes, {@code NODE=RUN_DIR} for one group of them
-     * @return as given, where there is a problem
+     * @return the cluster as given, where there is a problem
      */
     public Hardware of(Hardware cluster, List<String> profiles) {
         Map<String, Path> runs = new TreeMap<>();
@@ -97,7 +98,7 @@ public final class MeasuredHardware {
         notes.add(
                 String.format(
                         Locale.ROOT,
-                        "%s computes at %.3g times the rates of the cluster's file, by %s",
+                        "%s: %.3gx the cluster file's rates (measured in %s)",
                         group.name(),
                         speed,
                         run));
@@ -114,7 +115,10 @@ public final class MeasuredHardware {
                 group.inside());
     }
 
-    /** What the group's rates foretell of a step's computations over what they took. */
+    /**
+     * Returns the ratio of the time that the group's rates predict for a step's computations to
+     * the time that they took.
+     */
     private double speed(NodeGroup group, Path run) {
         ProfileCosts took = ProfileFile.read(run).computing();
         LoadedConfig loaded = ConfigLoader.loadWithOrigins(run.resolve("resolved.conf"), List.of());
@@ -122,13 +126,13 @@ public final class MeasuredHardware {
         Schedule order = ConfiguredSchedule.of(loaded).order();
         if (config.grid().context() > 1) {
             throw new BadInputException(
-                    "%s: expected a run without parts of a context, which plans do not know, got one with parallel.context = %d"
+                    "%s: plans do not support context parallelism: expected a run with parallel.context = 1, got %d"
                             .formatted(run, config.grid().context()));
         }
         List<String> missing = took.missing(order);
         if (!missing.isEmpty()) {
             throw new BadInputException(
-                    "%s: expected times of all that its order computes, none of %s"
+                    "%s: the profile has no times of %s, which the run's order computes"
                             .formatted(run, String.join("; ", missing)));
         }
         return sum(order, foretold(group, config, order)) / sum(order, took);
@@ -148,7 +152,7 @@ public final class MeasuredHardware {
                         shape.chunks(),
                         shape.microBatches(),
                         model.tokens(shape.sliceLengths()),
-                        false); // of its own ops only
+                        false); // recompute of its own ops only
         return HardwareCosts.ofRun(
                 new PlanRequest(
                         model,

@@ -22,11 +22,12 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * What runs measured of their slices: every run gives t(l, c) of each of its slices, on its slowest
- * stage. Runs with other numbers of slices give other lengths; between them costs run straight.
+ * The slice costs measured by runs: every run gives t(l, c) of each of its slices, on its
+ * slowest stage. Runs with other numbers of slices give other lengths; costs between them are
+ * interpolated linearly.
  */
 public final class MeasuredSlices {
-    /** What has to be the same in all runs. */
+    /** The conditions that have to be the same in all runs. */
     private record Measured(
             int stages,
             int tokens,
@@ -45,13 +46,14 @@ public final class MeasuredSlices {
     private MeasuredSlices() {}
 
     /**
-     * @throws BadInputException if the runs do not fit together or do not decide the costs
+     * @throws BadInputException if the runs do not match each other or do not determine the
+     *     costs
      */
     public static SliceTimes of(List<Path> runs, PipelineShape shape) {
         var slices = new MeasuredSlices();
         runs.forEach(run -> slices.add(run, shape));
         if (slices.conditions.size() > 1) {
-            slices.problems.add("--profile: expected runs of one shape, got " + slices.conditions);
+            slices.problems.add("--profile: expected runs of the same shape, got " + slices.conditions);
         }
         if (!slices.problems.isEmpty()) {
             throw new BadInputException(String.join("\n", slices.problems));
@@ -77,7 +79,7 @@ public final class MeasuredSlices {
             }
             if (order.shape().stages() != asked.stages()) {
                 problems.add(
-                        "%s: expected a run of %d stages, as the order to be made, got %d"
+                        "%s: expected a run of %d stages, like the order to be generated, got %d"
                                 .formatted(run, asked.stages(), order.shape().stages()));
             }
             var measured =
@@ -126,7 +128,7 @@ public final class MeasuredSlices {
                 tokens,
                 String.format(
                         Locale.ROOT,
-                        "context's term fitted to %d measured slices: error %.1f %% on average,"
+                        "context term fitted to %d measured slices: error %.1f %% on average,"
                                 + " %.1f %% at worst",
                         error.samples(),
                         100 * error.mean(),

@@ -31,7 +31,7 @@ public final class PlannedModel {
     private final List<String> problems;
 
     /**
-     * @param problems takes what is wrong
+     * @param problems receives what is wrong
      */
     public PlannedModel(List<String> problems) {
         this.problems = problems;
@@ -41,7 +41,7 @@ public final class PlannedModel {
         return String.join(", ", KNOWN.keySet());
     }
 
-    /** The model, or nothing with a problem. */
+    /** Returns the model, or nothing after adding a problem. */
     public Optional<ModelShape> read(String text) {
         ModelShape known = KNOWN.get(text);
         if (known != null) {
@@ -68,7 +68,7 @@ public final class PlannedModel {
         }
     }
 
-    /** The model of a run. */
+    /** Returns the model of a run. */
     public static ModelShape of(RunConfig config) {
         ModelSection model = config.model();
         return new ModelShape(
@@ -104,7 +104,7 @@ public final class PlannedModel {
         missing.removeAll(sizes.keySet());
         if (problems.size() == before && !missing.isEmpty()) {
             problems.add(
-                    "--model: expected %s beside %s; add for example %s=16"
+                    "--model: expected %s as well, got only %s; add for example %s=16"
                             .formatted(String.join(", ", missing), text, missing.getFirst()));
         }
         return problems.size() == before ? shape(sizes, tied) : Optional.empty();

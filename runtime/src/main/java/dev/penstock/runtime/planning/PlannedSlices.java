@@ -8,7 +8,7 @@ import java.util.Optional;
 import java.util.stream.IntStream;
 
 /**
- * The slices that TeraPipe's dynamic programme chose, beside the best equal ones.
+ * The slices chosen by TeraPipe's dynamic programme, and the best equal ones for comparison.
  *
  * @param equal empty if no number of equal slices lies on the grid
  */
@@ -21,7 +21,7 @@ public record PlannedSlices(SlicePlan best, Optional<SlicePlan> equal, int micro
     public static PlannedSlices of(SliceTimes times, PipelineShape shape, int grid) {
         int stages = shape.stages();
         int microBatches = shape.microBatches();
-        // a thousandth of a sequence where the paper's tenth of a millisecond would be coarse
+        // a thousandth of a sequence, where the paper's tenth of a millisecond would be coarse
         long whole = times.cost().nanos(times.tokens(), 0);
         long epsilon = Math.min(SlicePlanner.PAPER_EPSILON_NANOS, whole / 1_000);
         SlicePlan best =
@@ -49,7 +49,7 @@ public record PlannedSlices(SlicePlan best, Optional<SlicePlan> equal, int micro
         return best.lengths();
     }
 
-    /** For people. */
+    /** Describes the slices for people. */
     public List<String> describe(SliceTimes times) {
         String compared =
                 equal.map(

@@ -6,7 +6,7 @@ import java.util.Locale;
 public final class PredictedTime {
     private PredictedTime() {}
 
-    /** Seconds from one second on, milliseconds below. */
+    /** Returns seconds from one second on, milliseconds below. */
     public static String text(long nanos) {
         return nanos >= 1_000_000_000L
                 ? String.format(Locale.ROOT, "%.2f s", nanos / 1e9)

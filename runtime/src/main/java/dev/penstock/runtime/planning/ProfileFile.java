@@ -16,7 +16,7 @@ public final class ProfileFile {
 
     /**
      * @param path of the file, or of its run's directory
-     * @throws BadInputException with everything that is wrong with it
+     * @throws BadInputException with all problems of the file
      */
     public static ProfileCosts read(Path path) {
         Path file = Files.isDirectory(path) ? path.resolve(NAME) : path;
@@ -24,13 +24,13 @@ public final class ProfileFile {
             return ProfileText.parse(Files.readString(file));
         } catch (IOException e) {
             throw new BadInputException(
-                    "expected the profile of a run, got %s (%s); try the directory of a run that has ended"
+                    "cannot read the profile of a run: %s (%s); try the directory of a finished run"
                             .formatted(file, e.getClass().getSimpleName()));
         } catch (InvalidCostsException e) {
             throw new BadInputException(
                     e.problems().stream()
                             .map(problem -> "\n  %s, %s".formatted(file, problem))
-                            .reduce(file + " is no profile", String::concat));
+                            .reduce(file + " is not a profile", String::concat));
         }
     }
 }

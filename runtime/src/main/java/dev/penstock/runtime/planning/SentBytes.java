@@ -8,8 +8,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What the ranks of a run will send to each other in a training step, as a run counts it: entry r
- * is rank r's.
+ * The bytes that the ranks of a run will send to each other in a training step, as a run counts
+ * them: entry r is rank r's.
  */
 public final class SentBytes {
     private static final int MOST_GROUPS = 16;
@@ -17,17 +17,17 @@ public final class SentBytes {
 
     private SentBytes() {}
 
-    /** By use, for programs. */
+    /** Returns the bytes by use, for programs. */
     public static List<Map<String, Long>> byUse(List<StepTraffic> ranks) {
         return ranks.stream().map(StepTraffic::byUse).toList();
     }
 
     /**
-     * For people: a line for all ranks that send the same; none where nobody sends anything.
+     * Returns lines for people: one for all ranks that send the same; none if no rank sends anything.
      *
      * <pre>
-     * bytes that ranks send in a training step:
-     *   ranks 0-1, 4: activations 1.5 MiB, gradient sums 3.0 MiB
+     * bytes sent per training step:
+  *   ranks 0-1, 4: activations 1.5 MiB, gradient sums 3.0 MiB
      * </pre>
      */
     public static List<String> lines(List<StepTraffic> ranks) {
@@ -40,7 +40,7 @@ public final class SentBytes {
         }
         List<String> lines = new ArrayList<>();
         if (!groups.isEmpty()) {
-            lines.add("bytes that ranks send in a training step:");
+            lines.add("bytes sent per training step:");
         }
         groups.entrySet().stream()
                 .limit(MOST_GROUPS)
@@ -48,13 +48,16 @@ public final class SentBytes {
                 .forEach(lines::add);
         if (groups.size() > MOST_GROUPS) {
             lines.add(
-                    "  %d more lines; --json tells of all ranks"
+                    "  %d more lines; --json lists all ranks"
                             .formatted(groups.size() - MOST_GROUPS));
         }
         return lines;
     }
 
-    /** {@code rank 3}, {@code ranks 0-2, 5}; of thousands, how many there are. */
+    /**
+     * Returns {@code rank 3} or {@code ranks 0-2, 5}; for thousands of ranks, their number and
+     * the first ranges.
+     */
     private static String numbers(List<Integer> rising) {
         List<String> ranges = new ArrayList<>();
         int next = 0;

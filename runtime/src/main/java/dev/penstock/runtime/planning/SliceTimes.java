@@ -3,7 +3,7 @@ package dev.penstock.runtime.planning;
 import dev.penstock.schedules.plan.slices.SliceCost;
 
 /**
- * What slices cost, and how that is known.
+ * The costs of slices, and their origin.
  *
  * @param cost of a slice on the slowest stage, forward and backward
  * @param tokens of a sequence

@@ -1,5 +1,5 @@
 /**
- * What planning and simulating commands compute from a model, a hardware description and the
+ * The figures that planning and simulating commands compute from a model, a hardware description and the
  * profile of a run.
  */
 @NullMarked

@@ -5,8 +5,8 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * A hash taken on a thread of its own. The memory may be freed once {@link #close} returned, not
- * before, whether or not anyone asked for the result.
+ * A hash taken on a thread of its own. The memory may be freed only once {@link #close} has
+ * returned, whether or not the result was requested.
  */
 final class BackgroundHash implements AutoCloseable {
     private final CompletableFuture<String> result;
@@ -33,12 +33,12 @@ final class BackgroundHash implements AutoCloseable {
         return hash.hex();
     }
 
-    /** Waits for the hash. */
+    /** Waits for the hash and returns it. */
     String join() {
         return result.join();
     }
 
-    /** Stops the thread if it is still at work and waits until it let go of the memory. */
+    /** Stops the thread if it is still running and waits until it no longer uses the memory. */
     @Override
     public void close() {
         thread.interrupt();

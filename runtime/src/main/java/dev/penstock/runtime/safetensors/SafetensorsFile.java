@@ -68,7 +68,7 @@ public final class SafetensorsFile implements AutoCloseable {
         long size = bytes.byteSize();
         if (size < LENGTH_BYTES) {
             throw new MalformedException(
-                    "expected a header length of 8 bytes, the file has %d".formatted(size));
+                    "expected a header length of 8 bytes, but the file has %d".formatted(size));
         }
         long headerBytes = bytes.get(LENGTH, 0);
         if (headerBytes < 2
@@ -94,28 +94,28 @@ public final class SafetensorsFile implements AutoCloseable {
         return new SafetensorsFile(path, arena, header.metadata(), tensors);
     }
 
-    /** The file. */
+    /** Returns the path of the file. */
     public Path path() {
         return path;
     }
 
-    /** Free text under {@code __metadata__}; empty if the file has none. */
+    /** Returns the free text under {@code __metadata__}; empty if the file has none. */
     public Map<String, String> metadata() {
         return metadata;
     }
 
-    /** All tensors in the order of the header. */
+    /** Returns all tensors in the order of the header. */
     public Collection<StoredTensor> tensors() {
         return tensors.values();
     }
 
-    /** A tensor by name, if the file has it. */
+    /** Finds a tensor by name. */
     public Optional<StoredTensor> find(String name) {
         return Optional.ofNullable(tensors.get(name));
     }
 
     /**
-     * A tensor by name.
+     * Returns a tensor by name.
      *
      * @throws StoredFileException if the file has no such tensor
      */

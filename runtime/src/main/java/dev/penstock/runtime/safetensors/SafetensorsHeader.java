@@ -24,7 +24,10 @@ import java.util.Map;
  * @param entries in the order of the file
  */
 record SafetensorsHeader(Map<String, String> metadata, List<Entry> entries) {
-    /** Some forty thousand tensors; bounds the memory that a hostile file can make us take. */
+    /**
+     * Enough for some forty thousand tensors; bounds the memory that a hostile file can make us
+     * allocate.
+     */
     static final int MAX_BYTES = 4 << 20;
 
     private static final int MAX_DIMENSIONS = 8;
@@ -36,14 +39,14 @@ record SafetensorsHeader(Map<String, String> metadata, List<Entry> entries) {
                     .build();
 
     /**
-     * Where a tensor lies.
+     * The place of a tensor in the file.
      *
      * @param begin first byte, counted from the end of the header
      * @param end one past the last byte
      */
     record Entry(String name, StoredType type, List<Integer> shape, long begin, long end) {}
 
-    /** The header is not what the format asks for. */
+    /** Thrown if the header does not conform to the format. */
     static final class MalformedException extends Exception {
         private static final long serialVersionUID = 1L;
 
@@ -53,9 +56,10 @@ record SafetensorsHeader(Map<String, String> metadata, List<Entry> entries) {
     }
 
     /**
-     * Reads a header; nothing in it is believed before it is checked.
+     * Reads a header; nothing in it is trusted before it is checked.
      *
-     * @param dataBytes bytes that follow the header in the file; the tensors must fill them exactly
+     * @param dataBytes bytes that follow the header in the file; the tensors must fill them
+     *     exactly
      */
     static SafetensorsHeader parse(byte[] json, long dataBytes) throws MalformedException {
         if (!(tree(json) instanceof ObjectNode root)) {
@@ -91,7 +95,7 @@ record SafetensorsHeader(Map<String, String> metadata, List<Entry> entries) {
         Map<String, String> metadata = new LinkedHashMap<>();
         for (Map.Entry<String, JsonNode> field : node.properties()) {
             if (!field.getValue().isTextual()) {
-                throw new MalformedException(METADATA + "." + field.getKey() + " is not a text");
+                throw new MalformedException(METADATA + "." + field.getKey() + " is not text");
             }
             metadata.put(field.getKey(), field.getValue().textValue());
         }
@@ -149,7 +153,7 @@ record SafetensorsHeader(Map<String, String> metadata, List<Entry> entries) {
         }
         if (wanted != bytes) {
             throw new MalformedException(
-                    "%s: %s %s takes %d bytes, data_offsets give %d"
+                    "%s: %s %s takes %d bytes, but data_offsets give %d"
                             .formatted(name, type, shape, wanted, bytes));
         }
     }
@@ -171,13 +175,13 @@ record SafetensorsHeader(Map<String, String> metadata, List<Entry> entries) {
         }
         if (next != dataBytes) {
             throw new MalformedException(
-                    "tensors take %d data bytes, the file holds %d (%s)"
+                    "the tensors take %d data bytes, but the file has %d (%s)"
                             .formatted(
                                     next, dataBytes, next > dataBytes ? "cut short" : "too long"));
         }
     }
 
-    /** The header of these tensors laid one after another. */
+    /** Returns the header of these tensors laid one after another. */
     static SafetensorsHeader of(Map<String, String> metadata, List<StoredTensor> tensors) {
         List<Entry> entries = new ArrayList<>();
         long begin = 0;
@@ -189,7 +193,7 @@ record SafetensorsHeader(Map<String, String> metadata, List<Entry> entries) {
         return new SafetensorsHeader(metadata, entries);
     }
 
-    /** The header as JSON, padded with blanks to a multiple of 8 bytes. */
+    /** Returns the header as JSON, padded with blanks to a multiple of 8 bytes. */
     byte[] encode() {
         ObjectNode root = JSON.createObjectNode();
         if (!metadata.isEmpty()) {

@@ -15,18 +15,21 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Writes safetensors files straight from the tensors' memory, no copy of the whole. The hash is
- * taken on a thread of its own from the same memory while this thread writes and flushes, so a
- * write lasts as long as the slower of the two, not as long as both.
+ * Writes safetensors files straight from the tensors' memory, without a copy of the whole. The
+ * hash is taken on a thread of its own from the same memory while this thread writes and
+ * flushes, so a write takes as long as the slower of the two, not as long as both.
  */
 public final class SafetensorsWriter {
     private static final long CHUNK_BYTES = 1 << 20;
 
     private SafetensorsWriter() {}
 
-    /** Sees a file grow; what it throws is as if the disk had. */
+    /** Observes a file as it grows; an exception that it throws counts as one of the disk's. */
     public interface Progress {
-        /** This many bytes are written and so many follow; at the end none does. */
+        /**
+         * Called when {@code written} bytes are written and {@code count} follow; at the end
+         * none follow.
+         */
         void beforeWrite(long written, long count) throws IOException;
     }
 
@@ -37,7 +40,7 @@ public final class SafetensorsWriter {
      */
     public record Written(long bytes, String sha256) {}
 
-    /** Bytes that {@link #write} would put on disk. */
+    /** Returns the bytes that {@link #write} would put on disk. */
     public static long bytes(Map<String, String> metadata, List<StoredTensor> tensors) {
         long data = tensors.stream().mapToLong(tensor -> tensor.data().byteSize()).sum();
         return 8 + SafetensorsHeader.of(metadata, ordered(tensors)).encode().length + data;
@@ -57,7 +60,7 @@ public final class SafetensorsWriter {
         return write(path, metadata, tensors, (_, _) -> {});
     }
 
-    /** Same as the other, telling how far it is. */
+    /** Same as the other, reporting its progress. */
     public static Written write(
             Path path,
             Map<String, String> metadata,

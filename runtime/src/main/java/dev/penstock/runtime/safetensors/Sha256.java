@@ -11,7 +11,7 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 
-/** A SHA-256 in the making; hexadecimal, lower-case. */
+/** A SHA-256 in progress; hexadecimal, lower-case. */
 public final class Sha256 {
     private static final int CHUNK_BYTES = 1 << 20;
 
@@ -34,19 +34,19 @@ public final class Sha256 {
         }
     }
 
-    /** Ends the hash. */
+    /** Finishes the hash. */
     String hex() {
         return HexFormat.of().formatHex(digest.digest());
     }
 
-    /** The hash of a text in UTF-8. */
+    /** Returns the hash of a text in UTF-8. */
     public static String of(String text) {
         Sha256 hash = new Sha256();
         hash.digest.update(text.getBytes(StandardCharsets.UTF_8));
         return hash.hex();
     }
 
-    /** The hash of a file's bytes as the disk gives them back. */
+    /** Returns the hash of a file's bytes as the disk returns them. */
     public static String ofFile(Path path) {
         Sha256 hash = new Sha256();
         try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ)) {

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 public final class StoredFileException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
-    @SuppressWarnings("serial") // the platform's paths are not serializable; nor do we ship these
+    @SuppressWarnings("serial") // the platform's paths are not serializable, and these are never serialized
     private final transient Path path;
 
     /**
@@ -22,13 +22,13 @@ public final class StoredFileException extends RuntimeException {
         this(path, problem, null);
     }
 
-    /** Same as above, with the failure that led here. */
+    /** Same as above, with the cause. */
     public StoredFileException(Path path, String problem, @Nullable Throwable cause) {
         super(path + ": " + problem, cause);
         this.path = path;
     }
 
-    /** An input or output error, put in words. */
+    /** Describes an input or output error in words. */
     public static StoredFileException of(Path path, String doing, Exception cause) {
         String reason =
                 switch (cause) {
@@ -39,7 +39,7 @@ public final class StoredFileException extends RuntimeException {
         return new StoredFileException(path, "cannot " + doing + ": " + reason, cause);
     }
 
-    /** The file or directory at fault. */
+    /** Returns the file or directory at fault. */
     public Path path() {
         return path;
     }

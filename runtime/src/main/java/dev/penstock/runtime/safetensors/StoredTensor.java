@@ -38,13 +38,13 @@ public record StoredTensor(String name, StoredType type, List<Integer> shape, Me
         }
     }
 
-    /** An F32 tensor that holds a copy of the values. */
+    /** Returns an F32 tensor that holds a copy of the values. */
     public static StoredTensor ofFloats(String name, List<Integer> shape, float[] values) {
         MemorySegment data = Arena.ofAuto().allocateFrom(F32, values);
         return new StoredTensor(name, StoredType.F32, shape, data);
     }
 
-    /** An I64 tensor that holds a copy of the values. */
+    /** Returns an I64 tensor that holds a copy of the values. */
     public static StoredTensor ofLongs(String name, List<Integer> shape, long[] values) {
         MemorySegment data = Arena.ofAuto().allocateFrom(I64, values);
         return new StoredTensor(name, StoredType.I64, shape, data);
@@ -58,7 +58,7 @@ public record StoredTensor(String name, StoredType type, List<Integer> shape, Me
         return elements;
     }
 
-    /** Element {@code index} of a floating-point tensor. */
+    /** Returns element {@code index} of a floating-point tensor. */
     public double real(long index) {
         return switch (type) {
             case F64 -> data.get(F64, index * 8);
@@ -69,7 +69,7 @@ public record StoredTensor(String name, StoredType type, List<Integer> shape, Me
         };
     }
 
-    /** Element {@code index} of an I64 or I32 tensor. */
+    /** Returns element {@code index} of an I64 or I32 tensor. */
     public long integer(long index) {
         return switch (type) {
             case I64 -> data.get(I64, index * 8);
@@ -86,7 +86,7 @@ public record StoredTensor(String name, StoredType type, List<Integer> shape, Me
     public void copyTo(MemorySegment target) {
         if (target.byteSize() != elements() * 4) {
             throw new IllegalArgumentException(
-                    "%s %s needs %d bytes as F32, the target has %d"
+                    "%s %s needs %d bytes as F32, but the target has %d"
                             .formatted(name, shape, elements() * 4, target.byteSize()));
         }
         copy(0, target, 0, elements());
@@ -113,7 +113,7 @@ public record StoredTensor(String name, StoredType type, List<Integer> shape, Me
         }
     }
 
-    /** A copy of a floating-point tensor as F32. */
+    /** Returns a copy of a floating-point tensor as F32. */
     public float[] toFloats() {
         float[] values = new float[Math.toIntExact(elements())];
         copyTo(MemorySegment.ofArray(values));

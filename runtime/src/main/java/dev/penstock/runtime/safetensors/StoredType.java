@@ -22,7 +22,7 @@ public enum StoredType {
         this.bytes = bytes;
     }
 
-    /** Bytes of one element. */
+    /** Returns the bytes of one element. */
     public int bytes() {
         return bytes;
     }

@@ -2,27 +2,27 @@ package dev.penstock.runtime.safetensors;
 
 import java.util.List;
 
-/** What is known of a stored tensor without reading it. */
+/** The properties of a stored tensor that are known without reading it. */
 public interface TensorFacts {
-    /** In Hugging Face's GPT-2 naming, or a moment's. */
+    /** Returns the name, in Hugging Face's GPT-2 naming, or that of a moment. */
     String name();
 
     StoredType type();
 
-    /** Dimensions of the whole; empty for a scalar. */
+    /** Returns the dimensions of the whole; empty for a scalar. */
     List<Integer> shape();
 
-    /** In how many pieces it lies in files. */
+    /** Returns in how many pieces it is stored in files. */
     default int parts() {
         return 1;
     }
 
-    /** Number of elements of the whole. */
+    /** Returns the number of elements of the whole. */
     default long elements() {
         return shape().stream().mapToLong(Integer::longValue).reduce(1, Math::multiplyExact);
     }
 
-    /** Whether the elements are floating-point numbers. */
+    /** Returns whether the elements are floating-point numbers. */
     default boolean isFloatingPoint() {
         return switch (type()) {
             case F64, F32, F16, BF16 -> true;

@@ -7,8 +7,8 @@ import java.nio.charset.CodingErrorAction;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Turns tokens into text as they come: a character whose bytes are spread over several tokens
- * appears when its last byte does. For one thread.
+ * Turns tokens into text as they arrive: a character whose bytes are spread over several tokens
+ * appears when its last byte does. Not thread-safe.
  */
 public final class StreamingDecoder {
     private final Tokenizer tokenizer;
@@ -23,12 +23,14 @@ public final class StreamingDecoder {
         this.tokenizer = tokenizer;
     }
 
-    /** The text that this token completes; may be empty. */
+    /** Returns the text that this token completes; may be empty. */
     public String next(int token) {
         return decode(tokenizer.bytes(token), false);
     }
 
-    /** What is left when no token follows: nothing, or U+FFFD for a character cut short. */
+    /**
+     * Returns what is left when no token follows: nothing, or U+FFFD for a character cut short.
+     */
     public String end() {
         String rest = decode(new byte[0], true);
         decoder.reset();

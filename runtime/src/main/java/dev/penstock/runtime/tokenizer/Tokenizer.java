@@ -9,15 +9,15 @@ import java.util.function.IntConsumer;
 
 /** Turns text into numbers from 0 to {@link #vocabulary()} - 1 and back. Safe to share. */
 public interface Tokenizer {
-    /** The names that {@link #named} knows. */
+    /** The names that {@link #named} accepts. */
     static List<String> names() {
         return List.of(BytesTokenizer.NAME, Gpt2Tokenizer.NAME);
     }
 
     /**
-     * A tokenizer by its name in a configuration.
+     * Returns the tokenizer with this name in a configuration.
      *
-     * @throws IllegalArgumentException if there is none; the message lists those there are
+     * @throws IllegalArgumentException if there is none; the message lists the existing ones
      */
     static Tokenizer named(String name) {
         return switch (name) {
@@ -29,41 +29,42 @@ public interface Tokenizer {
         };
     }
 
-    /** The name that {@link #named} takes. */
+    /** Returns the name that {@link #named} accepts. */
     String name();
 
-    /** Number of different tokens. */
+    /** Returns the number of different tokens. */
     int vocabulary();
 
-    /** What is put between two documents. */
+    /** Returns the token that is put between two documents. */
     int documentSeparator();
 
     /**
-     * The token by which a model says that a text is over; empty if this tokenizer has none that
+     * Returns the token with which a model ends a text; empty if this tokenizer has none that
      * means nothing else. It stands for no text.
      */
     default OptionalInt endOfText() {
         return OptionalInt.empty();
     }
 
-    /** The tokens of a text; of an empty text, none. */
+    /** Returns the tokens of a text; none for an empty text. */
     int[] encode(String text);
 
     /**
-     * The tokens of a text of any length, in order; memory does not grow with it. Does not close
-     * the stream.
+     * Encodes a text of any length, in order; memory does not grow with it. Does not close the
+     * stream.
      *
      * @throws NotUtf8Exception if this tokenizer needs UTF-8 and the bytes are not
      */
     void encode(InputStream text, IntConsumer tokens) throws IOException;
 
     /**
-     * The bytes that a token stands for, which need not be whole characters; a number outside the
-     * vocabulary (a model may have more rows than the tokenizer has tokens) gives U+FFFD in UTF-8.
+     * Returns the bytes for which a token stands, which need not be whole characters; a number
+     * outside the vocabulary (a model may have more rows than the tokenizer has tokens) gives
+     * U+FFFD in UTF-8.
      */
     byte[] bytes(int token);
 
-    /** The text of these tokens; bytes that are not UTF-8 come out as U+FFFD. */
+    /** Returns the text of these tokens; bytes that are not UTF-8 become U+FFFD. */
     default String decode(int... tokens) {
         StreamingDecoder decoder = new StreamingDecoder(this);
         StringBuilder text = new StringBuilder();
@@ -73,7 +74,7 @@ public interface Tokenizer {
         return text.append(decoder.end()).toString();
     }
 
-    /** The bytes that stand for a token that does not exist. */
+    /** Returns the bytes that stand for a token that does not exist. */
     static byte[] unknown() {
         return "\uFFFD".getBytes(StandardCharsets.UTF_8);
     }

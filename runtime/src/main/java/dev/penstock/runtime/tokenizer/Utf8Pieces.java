@@ -28,7 +28,7 @@ final class Utf8Pieces {
         this.in = in;
     }
 
-    /** The next piece; empty at the end of the text. */
+    /** Returns the next piece; empty at the end of the text. */
     String next() throws IOException {
         int searched = 1;
         while (!ended) {
@@ -58,7 +58,7 @@ final class Utf8Pieces {
     }
 
     private boolean isInk(int at) {
-        // what the encoding's pattern calls white space, and a little more
+        // the white space of the encoding's pattern, and a little more
         char c = text.charAt(at);
         return !Character.isWhitespace(c) && !Character.isSpaceChar(c) && c != '\u0085';
     }

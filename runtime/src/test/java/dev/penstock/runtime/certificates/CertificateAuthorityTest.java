@@ -70,7 +70,7 @@ class CertificateAuthorityTest {
         var mixed = new NodeFiles(node.certificate(), stranger.key(), node.authority());
 
         assertThat(NodeCertificate.read(mixed).problemsAt("10.0.0.5"))
-                .containsExactly("the key is not that of the certificate");
+                .containsExactly("the key does not belong to the certificate");
     }
 
     @Test
@@ -80,7 +80,7 @@ class CertificateAuthorityTest {
         assertThat(NodeCertificate.read(mixed).problemsAt("10.0.0.5"))
                 .singleElement()
                 .asString()
-                .contains("CN=node-1.example.org", "not good under this authority");
+                .contains("CN=node-1.example.org", "not accepted under this authority");
     }
 
     @Test

@@ -87,9 +87,9 @@ class AppliedOnceTest {
                                 """))
                 .containsExactly(
                         "stage 0, step 2: an update led from state 000000cc to 000000c1; without"
-                                + " faults it is from 000000bb to 000000cc",
+                                + " faults it was from 000000bb to 000000cc",
                         "stage 0, step 3: an update led from state 000000c1 to 000000d1; without"
-                                + " faults it is from 000000cc to 000000dd");
+                                + " faults it was from 000000cc to 000000dd");
     }
 
     @Test
@@ -122,14 +122,14 @@ class AppliedOnceTest {
     @Test
     void theLastStepHasToBeInTheBook() throws IOException {
         assertThat(violations(TRUTH.replace("applied 3 000000cc 000000dd\n", "")))
-                .containsExactly("stage 0, step 3: nothing shows that it was applied");
+                .containsExactly("stage 0, step 3: there is no proof that it was applied");
     }
 
     @Test
     void aRunWithoutFaultsThatBreaksItsOwnChainProvesNothing() throws IOException {
         write(reference, TRUTH.replace("applied 2 000000bb", "applied 2 000000b1"));
 
-        assertThat(violations(TRUTH)).first().asString().contains("broke its own chain");
+        assertThat(violations(TRUTH)).first().asString().contains("the chain of states is broken");
     }
 
     @Test
@@ -150,7 +150,7 @@ class AppliedOnceTest {
         assertThat(violations(grid))
                 .containsExactly(
                         "stage 0 data 1, step 2: an update led from state 11111fcc to 11111fc1;"
-                                + " without faults it is from 11111fbb to 11111fcc");
+                                + " without faults it was from 11111fbb to 11111fcc");
     }
 
     private List<String> violations(String books) throws IOException {

@@ -156,7 +156,7 @@ class CheckpointDirectoryTest {
         try (CheckpointReader reader = latest().read()) {
             assertThatThrownBy(() -> reader.requireParameters(deeper))
                     .isInstanceOf(StoredFileException.class)
-                    .hasMessageContaining("step-000001: does not fit the model of this run")
+                    .hasMessageContaining("step-000001: does not match the model of this run")
                     .hasMessageContaining("wte.weight: expected [12, 8], got [11, 8]")
                     .hasMessageContaining("h.3.mlp.c_fc.weight: expected [8, 32], got nothing");
             assertThatThrownBy(() -> reader.requireParameters(new Gpt2Config(11, 6, 8, 2, 2, true)))
@@ -215,7 +215,7 @@ class CheckpointDirectoryTest {
         assertThat(CheckpointFolders.latest(root.resolve("none"), ignored::add)).isEmpty();
         assertThatThrownBy(() -> SavedCheckpoint.open(root.resolve("step-000001")))
                 .isInstanceOf(StoredFileException.class)
-                .hasMessageContaining("expected the folder of a checkpoint");
+                .hasMessageContaining("not the folder of a checkpoint");
     }
 
     private SavedCheckpoint latest() {

@@ -107,7 +107,7 @@ class CheckpointPiecesTest {
                 .contains(
                         "step-000007",
                         "h.1.attn.c_attn.weight [8, 24]: elements 6 to 11 are in no file",
-                        "tensors more");
+                        "more tensors");
     }
 
     @Test
@@ -144,13 +144,13 @@ class CheckpointPiecesTest {
 
     @Test
     void whatANoteSaysIsNotBelieved() {
-        assertNote("{\"version\":2}", "expected pieces of tensors in version 1, got 2");
+        assertNote("{\"version\":2}", "expected version 1 of the note on pieces, got 2");
         assertNote("{\"version\":1", "not JSON");
         assertNote(note("[8]", "[[0,1,0,8]]", "[0,9]"), "elements 0 to 9");
-        assertNote(note("[8]", "[[0,1,1,8]]", "[0,4]"), "no piece of a tensor");
-        assertNote(note("[8]", "[[0,2,0,4]]", "[0,4]"), "no piece of a tensor");
-        assertNote(note("[8]", "[]", "[0,4]"), "no piece of a tensor");
-        assertNote(note("[8]", "[[0,1,0,-8]]", "[0,4]"), "no piece of a tensor");
+        assertNote(note("[8]", "[[0,1,1,8]]", "[0,4]"), "not a piece of a tensor");
+        assertNote(note("[8]", "[[0,2,0,4]]", "[0,4]"), "not a piece of a tensor");
+        assertNote(note("[8]", "[]", "[0,4]"), "not a piece of a tensor");
+        assertNote(note("[8]", "[[0,1,0,-8]]", "[0,4]"), "not a piece of a tensor");
         assertNote(note("[9999999999]", "[[0,1,0,8]]", "[0,4]"), "damaged");
         assertNote(note("[8]", "[[0,1,0,8]]", "[0,5]"), "expected 5 elements of F32, got F32 [4]");
     }

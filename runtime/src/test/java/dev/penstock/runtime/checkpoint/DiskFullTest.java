@@ -31,7 +31,7 @@ class DiskFullTest {
                                 .isInstanceOf(StoredFileException.class)
                                 .hasMessageMatching(
                                         "(?s).*stage-0.safetensors: cannot write the checkpoint:"
-                                                + " [0-9,]+ bytes wanted, [0-9,]+ free.*");
+                                                + " [0-9,]+ bytes needed, [0-9,]+ free.*");
                     }
                     expectStep100Only();
                 });

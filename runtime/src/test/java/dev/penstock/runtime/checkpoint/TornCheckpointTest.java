@@ -43,7 +43,7 @@ class TornCheckpointTest {
             directory.writeShard(200, 0, RankPlace.single(0), run.state(200, 0));
         }
 
-        expectStep100("step-000200.incomplete: ignored, it was never finished");
+        expectStep100("step-000200.incomplete: ignored, because it was never finished");
     }
 
     @Test
@@ -51,7 +51,7 @@ class TornCheckpointTest {
         save(200);
         Files.move(root.resolve("step-000200"), root.resolve("step-000200.incomplete"));
 
-        expectStep100("step-000200.incomplete: ignored, it was never finished");
+        expectStep100("step-000200.incomplete: ignored, because it was never finished");
     }
 
     @Test

@@ -24,7 +24,7 @@ class DataProblemsTest {
                         "data.source: expected an existing file, folder or glob, got "
                                 + none
                                 + ", which does not exist; check the path,"
-                                + " which is taken from the configuration's folder");
+                                + " which is relative to the configuration's folder");
     }
 
     @Test
@@ -46,7 +46,7 @@ class DataProblemsTest {
         assertThat(problems(Specs.of(text)))
                 .containsExactly(
                         "data.source: expected at least 9 tokens to train on (model.context + 1),"
-                                + " got %s with 7; use more text or a smaller model.context"
+                                + " got %s with only 7; use more text or a smaller model.context"
                                         .formatted(text),
                         "data.validation-fraction: expected at least 9 tokens held out"
                                 + " (model.context + 1), got 1 of 8; use a larger fraction or more"

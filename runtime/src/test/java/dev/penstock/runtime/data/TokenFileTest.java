@@ -83,7 +83,7 @@ class TokenFileTest {
                 .isInstanceOf(DataException.class)
                 .hasMessageContaining("model.context: expected rows of 9 tokens")
                 .hasMessageContaining("set model.context = 16")
-                .hasMessageContaining("batch.sequences: expected 6 sequences a step")
+                .hasMessageContaining("batch.sequences: expected 6 sequences per step")
                 .hasMessageContaining("run.steps: expected tokens for 21 steps")
                 .hasMessageContaining("I64 [20, 4, 17]");
     }

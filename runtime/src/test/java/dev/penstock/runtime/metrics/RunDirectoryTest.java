@@ -30,7 +30,7 @@ class RunDirectoryTest {
         try (var _ = directory.lock()) {
             assertThatThrownBy(directory::lock)
                     .isInstanceOf(RunDirectoryException.class)
-                    .hasMessageContaining("another run is writing there");
+                    .hasMessageContaining("is in use by another run");
         }
         directory.lock().close();
 

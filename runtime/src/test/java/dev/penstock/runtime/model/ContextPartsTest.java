@@ -167,7 +167,7 @@ final class ContextPartsTest {
         assertThatThrownBy(() -> settings(TinyRuns.batch(List.of(10, 6)), 4, false))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessage(
-                        "every context part holds as many tokens of a slice: expected slices of"
+                        "context parts hold equal numbers of a slice's tokens: expected slices of"
                                 + " multiples of 4 tokens, got [10, 6]");
     }
 

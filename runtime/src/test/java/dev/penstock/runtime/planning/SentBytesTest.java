@@ -15,7 +15,7 @@ class SentBytesTest {
     void ranksThatSendTheSameShareALine() {
         assertThat(SentBytes.lines(List.of(ONE, ONE, StepTraffic.NOTHING, TWO, ONE)))
                 .containsExactly(
-                        "bytes that ranks send in a training step:",
+                        "bytes sent per training step:",
                         "  ranks 0-1, 4: activations 1.0 KiB",
                         "  rank 3: activations 2.0 KiB");
         assertThat(SentBytes.lines(List.of(StepTraffic.NOTHING))).isEmpty();
@@ -28,7 +28,7 @@ class SentBytesTest {
 
         assertThat(SentBytes.lines(ranks))
                 .containsExactly(
-                        "bytes that ranks send in a training step:",
+                        "bytes sent per training step:",
                         "  192 ranks (0-3, 64-67, 128-131, 192-195, 256-259, 320-323, 384-387,"
                                 + " 448-451, ..): activations 1.0 KiB",
                         "  2880 ranks (4-63, 68-127, 132-191, 196-255, 260-319, 324-383, 388-447,"

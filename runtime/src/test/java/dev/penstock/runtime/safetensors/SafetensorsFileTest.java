@@ -134,7 +134,7 @@ class SafetensorsFileTest {
                     {"a": {"dtype":"F32","shape":[1],"data_offsets":[0,4]}}         | too long
                     {"a": {"dtype":"F64","shape":[2147483647,2147483647,4],"data_offsets":[0,8]}} | larger than a file
                     {"a": {"dtype":"F32","shape":[9223372036854775808],"data_offsets":[0,8]}} | expected a whole number
-                    {"__metadata__": {"x": 1}}                                      | not a text
+                    {"__metadata__": {"x": 1}}                                      | not text
                     {"a": {"dtype":"F32","shape":[2],"data_offsets":[0,8]}, "a": 1} | Duplicate
                     {"a": {"dtype":"F32","shape":[2],"data_offsets":[0,8]}} x       | not JSON
                     """)

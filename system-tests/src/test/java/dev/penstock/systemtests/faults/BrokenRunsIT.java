@@ -77,7 +77,7 @@ class BrokenRunsIT {
             assertThat(trained.exitCode()).as(trained.err()).isEqualTo(ExitCode.OK);
             assertThat(trained.directory().resolve("log.txt"))
                     .content()
-                    .contains("could not save step 8", "bytes wanted", "free");
+                    .contains("could not save step 8", "bytes needed", "free");
             assertThat(trained.out())
                     .contains("not saved after step 12: ", "its newest checkpoint is of step 4");
             assertThat(trained.lossBits()).isEqualTo(bits);

@@ -57,7 +57,7 @@ class InjectedFaultsIT {
         assertThat(trained.lossBits()).isEqualTo(bits);
         assertThat(trained.directory().resolve("log.txt"))
                 .content()
-                .contains("could not save step 8", "bytes wanted", "free", "No space left");
+                .contains("could not save step 8", "bytes needed", "free", "No space left");
         assertThat(trained.directory().resolve("checkpoints/step-000004")).isDirectory();
         assertThat(trained.directory().resolve("checkpoints/step-000008")).doesNotExist();
         assertThat(trained.directory().resolve("checkpoints/step-000012")).isDirectory();

@@ -86,7 +86,7 @@ class OffloadAndFullDisksIT {
             Cli full = Cli.run("checkpoint", "convert", "" + run, "" + to, "--stages", "2");
 
             assertThat(full.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
-            assertThat(full.err()).contains("bytes wanted", "free").doesNotContain("\tat ");
+            assertThat(full.err()).contains("bytes needed", "free").doesNotContain("\tat ");
             try (Stream<Path> left = Files.walk(disk.path())) {
                 assertThat(left.filter(Files::isRegularFile)).isEmpty();
             }
@@ -109,7 +109,7 @@ class OffloadAndFullDisksIT {
             Cli full = export(run, weights, "--force");
 
             assertThat(full.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
-            assertThat(full.err()).contains("bytes wanted", "free").doesNotContain("\tat ");
+            assertThat(full.err()).contains("bytes needed", "free").doesNotContain("\tat ");
             assertThat(Files.readAllBytes(weights)).isEqualTo(before);
             try (Stream<Path> left = Files.list(disk.path())) {
                 assertThat(left).hasSize(2);

@@ -5,7 +5,7 @@ import dev.penstock.runtime.model.memory.Carver;
 import dev.penstock.runtime.model.shape.ShardShape;
 
 /**
- * What the head keeps of a unit.
+ * The activations of a unit that the head keeps.
  *
  * @param normed input of the logits {@code [n', d]}, n' of {@link ShardShape#ownRows}
  */

@@ -20,10 +20,8 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The blocks of a stage that keep their input alone and run again right before their backward, and
- * the room in which one of them at a time has its activations (Chen et al. 2016, arXiv 1604.06174,
- * with every block a segment). Where backwards come in two parts, the first computes all of them
- * again and the second reads them, so these stay for every unit in between:
+ * The blocks of a stage that keep only their input and run again right before their backward, and the room that holds the activations of one of them at a time (Chen et al. 2016, arXiv 1604.06174,
+ * with every block a segment). Where backwards come in two parts, the first recomputes all activations and the second reads them, so they stay for every unit in between:
  *
  * <pre>
  *               forward            backwardInput              backwardWeight
@@ -100,7 +98,10 @@ public record RecomputedBlocks(
         return blocks.contains(block);
     }
 
-    /** Where such a block of a unit of n rows has its activations for the moment. */
+    /**
+     * Returns the memory that currently holds the activations of such a block of a unit of n
+     * rows.
+     */
     LayerActivations activations(int rows, int own) {
         return requireNonNull(activations).first(rows, own);
     }

@@ -8,8 +8,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A fixed number of slots lent to keys. Freed slots are lent again last in, first out, while they
- * are still in the caches.
+ * A fixed number of slots lent to keys. Freed slots are lent again last in, first out, while
+ * they are still in the caches.
  */
 public final class SlotPool<T> {
     private final String content;
@@ -31,20 +31,20 @@ public final class SlotPool<T> {
     /**
      * Lends a slot.
      *
-     * @throws IllegalStateException if none is idle: the order of work needs more than was proved
+     * @throws IllegalStateException if none is idle: the order needs more than was proved
      */
     public T take(int key) {
         T slot = idle.poll();
         if (slot == null) {
             throw new IllegalStateException(
-                    "all %d slots for %s are in use; the order of work holds more at a time than the stage's budget says"
+                    "all %d slots for %s are in use; the order holds more at a time than the stage's budget allows"
                             .formatted(slots.size(), content));
         }
         lent.set(key, slot);
         return slot;
     }
 
-    /** The slot that a key was lent. */
+    /** Returns the slot that was lent to a key. */
     public T get(int key) {
         T slot = lent.get(key);
         if (slot == null) {
@@ -55,7 +55,7 @@ public final class SlotPool<T> {
         return slot;
     }
 
-    /** Whether a key has a slot. */
+    /** Returns whether a key has a slot. */
     boolean lends(int key) {
         return lent.get(key) != null;
     }

@@ -17,9 +17,9 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a stage keeps between ops, in slots allocated once: activations per unit; queries, keys and
- * values per micro-batch; and, where sequences are cut, their gradients per micro-batch whose
- * backward is under way.
+ * The memory that a stage keeps between ops, in slots allocated once: activations per unit; queries, keys
+ * and values per micro-batch; and, where sequences are cut, their gradients per micro-batch
+ * whose backward is in progress.
  */
 public final class StageStash {
     private final BatchShape batch;
@@ -28,7 +28,7 @@ public final class StageStash {
     private final SlotPool<List<Tensor>> gradients;
     private final RecomputedBlocks recomputed;
 
-    /** By micro-batch: units whose backward is to come. */
+    /** The number of units whose backward is still to come, by micro-batch. */
     private final int[] units;
 
     /** Allocates all slots of a stage's budget. */
@@ -71,7 +71,7 @@ public final class StageStash {
         BatchShape batch = settings.batchOfPart();
         if (budget.unitsPerSlice().size() != batch.slices()) {
             throw new IllegalArgumentException(
-                    "the budget of stage %d speaks of %d slices, but sequences are cut into %d"
+                    "the budget of stage %d is for %d slices, but sequences are cut into %d"
                             .formatted(
                                     role.stage(), budget.unitsPerSlice().size(), batch.slices()));
         }
@@ -161,7 +161,7 @@ public final class StageStash {
         return new SlotPool<>(content, slots, batch.microBatches());
     }
 
-    /** Activations for a unit's forward. */
+    /** Takes activations for a unit's forward. */
     public UnitActivations takeUnit(WorkUnit unit) {
         units[unit.microBatch()]++;
         if (unit.slice() == 0) {
@@ -171,7 +171,7 @@ public final class StageStash {
     }
 
     /**
-     * Takes a unit's activations back until {@link #takeAgain}. Later slices read the keys and
+     * Frees a unit's activations until {@link #takeAgain}. Later slices read the keys and
      * values of earlier ones, so these stay where sequences are cut.
      */
     public void park(WorkUnit unit) {
@@ -181,7 +181,7 @@ public final class StageStash {
         }
     }
 
-    /** Activations for a parked unit. */
+    /** Takes activations for a parked unit again. */
     public UnitActivations takeAgain(WorkUnit unit) {
         if (!batch.sliced()) {
             queryKeyValues.take(unit.microBatch());
@@ -197,7 +197,9 @@ public final class StageStash {
         return unitsBySlice.get(unit.slice()).get(key(unit)).at(unit.slice());
     }
 
-    /** What the first part of a backward computes again has room until {@link #freeUnit}. */
+    /**
+     * Takes room for what the first part of a backward computes again, until {@link #freeUnit}.
+     */
     public void keepRecomputed(WorkUnit unit) {
         SlotPool<KeptBlocks> kept = recomputed.kept();
         if (kept != null) {
@@ -205,13 +207,13 @@ public final class StageStash {
         }
     }
 
-    /** Where a backward finds a block's activations, or makes them again. */
+    /** Returns a block's activations for its backward, recomputed if necessary. */
     public LayerActivations layer(WorkUnit unit, int block) {
         KeptBlocks kept = kept(unit, block);
         return kept == null ? unit(unit).layers().get(block) : kept.layer(unit.slice(), block);
     }
 
-    /** Same as {@link #layer}, of queries, keys and values of the micro-batch. */
+    /** Same as {@link #layer}, for queries, keys and values of the micro-batch. */
     public Tensor queryKeyValues(WorkUnit unit, int block) {
         KeptBlocks kept = kept(unit, block);
         Tensor own = kept == null ? null : kept.queryKeyValues().get(block);
@@ -234,12 +236,15 @@ public final class StageStash {
         units[unit.microBatch()]--;
     }
 
-    /** Whether every backward of the micro-batch is done. */
+    /** Returns whether every backward of the micro-batch is done. */
     public boolean isFree(int microBatch) {
         return units[microBatch] == 0;
     }
 
-    /** Queries, keys and values of a micro-batch, per layer; taken by the first slice's forward. */
+    /**
+     * Returns the queries, keys and values of a micro-batch, per layer; taken by the first
+     * slice's forward.
+     */
     public List<Tensor> queryKeyValues(WorkUnit unit) {
         return queryKeyValues.get(unit.microBatch());
     }
@@ -248,7 +253,10 @@ public final class StageStash {
         queryKeyValues.free(unit.microBatch());
     }
 
-    /** Gradients of a micro-batch, per layer, not zeroed; only where sequences are cut. */
+    /**
+     * Returns the gradients of a micro-batch, per layer, not zeroed; only where sequences are
+     * cut.
+     */
     public List<Tensor> takeGradients(WorkUnit unit) {
         return gradients.take(unit.microBatch());
     }
@@ -261,7 +269,7 @@ public final class StageStash {
         gradients.free(unit.microBatch());
     }
 
-    /** Forgets everything: the step before was abandoned. */
+    /** Forgets everything: the previous step was abandoned. */
     public void clear() {
         unitsBySlice.forEach(SlotPool::freeAll);
         queryKeyValues.freeAll();

@@ -12,7 +12,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a stage keeps of one unit. The residual stream of a stage of L blocks has L + 1 places:
+ * The activations of one unit that a stage keeps. The residual stream of a stage of L blocks has L + 1 places:
  *
  * <pre>
  *   place      0         1               L-1          L
@@ -63,8 +63,8 @@ public record UnitActivations(
     }
 
     /**
-     * For passes without a backward: all blocks share one set of activations and the stream
-     * alternates between two places.
+     * Activations for passes without a backward: all blocks share one set of activations and the
+     * stream alternates between two places.
      */
     public static UnitActivations carveForwardOnly(
             Carver carver, ShardShape shape, StageRole role, int rows) {
@@ -85,7 +85,10 @@ public record UnitActivations(
                 null);
     }
 
-    /** The same memory for a unit of fewer rows, of which so many are this shard's own. */
+    /**
+     * Returns the same memory for a unit of fewer rows, of which the given number are this
+     * shard's own.
+     */
     public UnitActivations first(int rows, int own) {
         return new UnitActivations(
                 layers.stream().map(layer -> layer.first(rows, own)).toList(),
@@ -96,15 +99,15 @@ public record UnitActivations(
     }
 
     /**
-     * Where the gradient of a block's output waits for {@code backwardWeight}: in the stream's
-     * place of that output, which no later part of the backward reads.
+     * Returns where the gradient of a block's output waits for {@code backwardWeight}: the
+     * stream's place of that output, which no later part of the backward reads.
      */
     public Tensor keptOutputGradient(int block) {
         return stream(block + 1, outputGradient);
     }
 
     /**
-     * A place of the residual stream.
+     * Returns a place of the residual stream.
      *
      * @param boundary the caller's tensor, used where the unit does not hold the place itself
      */

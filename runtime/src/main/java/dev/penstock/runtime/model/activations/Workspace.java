@@ -12,12 +12,12 @@ import org.jspecify.annotations.Nullable;
  *
  * @param dModel gradients of norm outputs {@code [n, d]}
  * @param dAttended gradients of attention's output {@code [n, d/T]}, in the memory of {@code
- *     dModel}: nobody reads them when that is written
+ *     dModel}, which is not read any more when that is written
  * @param dHidden gradients of the MLP's hidden layer {@code [n, 4d/T]}
  * @param dQueryKeyValue of the unit {@code [n, 3d/T]}; null where the unit's rows can be used in
  *     place
- * @param dStream the residual stream's gradient, on a stage that is first and last {@code [n', d]},
- *     n' of {@link ShardShape#ownRows}
+ * @param dStream the residual stream's gradient, on a stage that is first and last {@code [n',
+ *     d]}, n' of {@link ShardShape#ownRows}
  */
 public record Workspace(
         Tensor dModel,
@@ -40,7 +40,7 @@ public record Workspace(
                 role.first() && role.last() ? carver.matrix(shape.ownRows(rows), d) : null);
     }
 
-    /** Dense rows of fewer columns in the same memory. */
+    /** Returns dense rows of fewer columns in the same memory. */
     private static Tensor narrow(Tensor wide, int columns) {
         return new Tensor(
                 wide.buffer(), wide.offsetBytes(), wide.type(), wide.rows(), columns, columns);

@@ -1,6 +1,6 @@
 /**
- * What a forward keeps for its backward: slots per unit, blocks that are kept or computed again,
- * and workspace.
+ * Memory for what a forward keeps for its backward: slots per unit, blocks that are kept or
+ * recomputed, and workspace.
  */
 @NullMarked
 package dev.penstock.runtime.model.activations;

@@ -48,12 +48,15 @@ import java.util.OptionalDouble;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A stage of a GPT-2 that goes forward only: the layers of training over slices of texts that grow.
- * Keys and values of every text's earlier tokens are kept, so that a new token costs one row. A
- * unit has rows of several texts, which are multiplied together: {@link FeedRows}.
+ * A stage of a GPT-2 that runs forwards only: the layers of training over slices of texts that
+ * grow. The keys and values of every text's earlier tokens are kept, so that a new token costs
+ * one row. A unit has rows of several texts, which are multiplied together: {@link FeedRows}.
  */
 public final class InferenceStage implements StageProgram {
-    /** The grid of training's sums: attention goes in blocks of it, and so gives the same bits. */
+    /**
+     * The reduction block of training: attention works in such blocks and so gives the same
+     * bits.
+     */
     private static final int REDUCTION_BLOCK = 128;
 
     private final GptShape shape;
@@ -131,7 +134,7 @@ public final class InferenceStage implements StageProgram {
     /**
      * Allocates a stage in {@code device}'s memory and reads its parameters.
      *
-     * @param source of all parameters
+     * @param source the source of all parameters
      */
     public static InferenceStage build(
             GptShape shape,
@@ -150,7 +153,9 @@ public final class InferenceStage implements StageProgram {
         }
     }
 
-    /** Of a block of this stage, with room for what it keeps of every text. */
+    /**
+     * Builds the attention of a block of this stage, with room for what it keeps of every text.
+     */
     private Attention attention(int block) {
         List<Tensor> kept = new ArrayList<>();
         for (int text = 0; text < texts.texts(); text++) {
@@ -193,7 +198,7 @@ public final class InferenceStage implements StageProgram {
 
     @Override
     public void connect(StageGroups groups) {
-        // computes alone
+        // an inference stage belongs to no groups
     }
 
     @Override
@@ -201,7 +206,7 @@ public final class InferenceStage implements StageProgram {
         guard.atStep(step);
     }
 
-    /** Feeds what the unit's texts have for the slice: the first rows of the tensors. */
+    /** Feeds what the unit's texts have for the slice, in the first rows of the tensors. */
     @Override
     public void forward(WorkUnit unit, @Nullable Tensor input, @Nullable Tensor output) {
         FeedRows feeds = texts.feed(unit.microBatch(), unit.slice());
@@ -225,7 +230,7 @@ public final class InferenceStage implements StageProgram {
         }
     }
 
-    /** False if all texts ended meanwhile. */
+    /** Returns false if all texts have ended in the meantime. */
     private boolean readTokens(FeedRows feeds) {
         int[] read = texts.await(feeds);
         if (read == null) {
@@ -236,7 +241,10 @@ public final class InferenceStage implements StageProgram {
         return true;
     }
 
-    /** Tokens after the last rows of the texts that choose, by one product for all of them. */
+    /**
+     * Chooses the tokens after the last rows of the texts that need one, with one product for
+     * all of them.
+     */
     private void choose(FeedRows feeds, Tensor normed) {
         List<FeedRows.Run> runs =
                 feeds.runs().stream().filter(run -> run.feed().chooses()).toList();
@@ -255,7 +263,7 @@ public final class InferenceStage implements StageProgram {
         }
     }
 
-    /** Inference measures no loss: what the last stage says stands for one. */
+    /** Inference measures no loss: the last stage returns 0 in its place. */
     @Override
     public StepResult finishStep() {
         return new StepResult(
@@ -292,7 +300,7 @@ public final class InferenceStage implements StageProgram {
 
     private UnsupportedOperationException forwardOnly() {
         return new UnsupportedOperationException(
-                "stage %d was built for inference: it goes forward only".formatted(stage()));
+                "stage %d was built for inference and runs forward only".formatted(stage()));
     }
 
     @Override
@@ -315,12 +323,12 @@ public final class InferenceStage implements StageProgram {
         return new StageTrained(List.of(), kernels, () -> {});
     }
 
-    /** Bytes held on the device. */
+    /** Returns the bytes held on the device. */
     public StageMemory memory() {
         return scopes.memory();
     }
 
-    /** Other stages that wait for what this one would have made wait no longer. */
+    /** Also releases other stages that are waiting for tokens from this one. */
     @Override
     public void close() {
         texts.stop();

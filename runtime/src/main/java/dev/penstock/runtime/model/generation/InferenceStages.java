@@ -13,7 +13,7 @@ import dev.penstock.runtime.model.shape.StagePartition;
 /**
  * Builds stages of inference. Safe to use from any thread, as far as the source is.
  *
- * @param source of all parameters
+ * @param source the source of all parameters
  */
 public record InferenceStages(
         GptShape shape,
@@ -29,7 +29,7 @@ public record InferenceStages(
 
     @Override
     public StageMirror mirror(int stage, RankPlace place, Device device) {
-        throw new UnsupportedOperationException("stages of inference have no mirrors");
+        throw new UnsupportedOperationException("inference stages have no mirrors");
     }
 
     @Override

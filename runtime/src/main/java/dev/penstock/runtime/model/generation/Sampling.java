@@ -1,9 +1,9 @@
 package dev.penstock.runtime.model.generation;
 
 /**
- * How the next token is chosen.
+ * The settings by which the next token is chosen.
  *
- * @param temperature divides the logits; 0 takes the most likely token always
+ * @param temperature divides the logits; 0 always takes the most likely token
  * @param topK only the k most likely tokens; 0 for all
  * @param topP only the most likely tokens that together reach this probability; 1 for all
  * @param seed the same seed, prompt and weights give the same text
@@ -17,7 +17,7 @@ public record Sampling(double temperature, int topK, double topP, long seed) {
         }
     }
 
-    /** The most likely token always. */
+    /** Always takes the most likely token. */
     public static Sampling greedy() {
         return new Sampling(0, 0, 1, 0);
     }

@@ -9,38 +9,44 @@ import org.jspecify.annotations.Nullable;
  * thread.
  */
 public interface TextFeed {
-    /** Texts under way. */
+    /** Returns how many texts are in flight. */
     int texts();
 
-    /** Most rows of each slice, over all micro-batches: those of the tensors between stages. */
+    /**
+     * Returns the maximum rows of each slice over all micro-batches, which is the size of the
+     * tensors between stages.
+     */
     List<Integer> sliceRows();
 
-    /** Most tokens of a text whose keys and values are kept at a time. */
+    /**
+     * Returns the maximum number of tokens of a text whose keys and values are kept at a time.
+     */
     int cachedTokens();
 
     /**
-     * What the texts of a micro-batch feed in this slice, those among them too that have ended: all
-     * stages see the same rows.
+     * Returns what the texts of a micro-batch feed in this slice, including texts that have
+     * ended: all stages see the same rows.
      *
      * @return null if none has anything to feed, or all have ended
      */
     @Nullable FeedRows feed(int microBatch, int slice);
 
     /**
-     * The tokens of a unit's rows. Waits until they are all chosen: for the first stage.
+     * Waits until the tokens of a unit's rows have all been chosen and returns them; for the
+     * first stage.
      *
-     * @return those of texts that have ended are anything; null if all have
-     * @throws IllegalStateException if no stage moves for too long
+     * @return arbitrary tokens for texts that have ended; null if all have
+     * @throws IllegalStateException if no stage makes progress for too long
      */
     int @Nullable [] await(FeedRows feeds);
 
     /**
-     * Chooses the token after a text's feed: for the last stage.
+     * Chooses the token after a text's feed; for the last stage.
      *
-     * @param logits of every token of the vocabulary
+     * @param logits one for every token of the vocabulary
      */
     void choose(int text, float[] logits);
 
-    /** Ends all texts where they are: what is still to be fed is left out. */
+    /** Ends all texts where they are: tokens not yet fed are left out. */
     void stop();
 }

@@ -5,7 +5,7 @@ import java.util.Arrays;
 
 /**
  * Chooses the tokens of a text by a {@link Sampling}; the n-th choice depends on the seed, the
- * text's number, n and the logits. For one thread at a time.
+ * text's number, n and the logits. Confined to one thread at a time.
  */
 public final class TokenSampler {
     private final Sampling sampling;
@@ -13,14 +13,14 @@ public final class TokenSampler {
     private long choices;
 
     /**
-     * @param text texts of one seed go on differently
+     * @param text the number of the text: texts with the same seed continue differently
      */
     public TokenSampler(Sampling sampling, int text) {
         this.sampling = sampling;
         random = CounterRandom.of(sampling.seed(), "sampling of text " + text);
     }
 
-    /** The next token. */
+    /** Chooses the next token. */
     public int choose(float[] logits) {
         long choice = choices++;
         if (sampling.temperature() == 0) {
@@ -32,7 +32,7 @@ public final class TokenSampler {
         return ranked[draw(weights, random.uniform(choice))];
     }
 
-    /** The first of the largest. */
+    /** Returns the index of the largest logit, the first among equals. */
     private static int mostLikely(float[] logits) {
         int best = 0;
         for (int i = 1; i < logits.length; i++) {
@@ -43,7 +43,7 @@ public final class TokenSampler {
         return best;
     }
 
-    /** Tokens from the most likely down; equals in rising order of tokens. */
+    /** Returns the tokens from the most likely down; equals in ascending order of tokens. */
     private static int[] ranked(float[] logits) {
         long[] keys = new long[logits.length];
         for (int i = 0; i < keys.length; i++) {
@@ -59,7 +59,10 @@ public final class TokenSampler {
         return ranked;
     }
 
-    /** Unnormalised probabilities of the first tokens, cut where they reach top-p. */
+    /**
+     * Returns the unnormalised probabilities of the first tokens, cut off where they reach
+     * top-p.
+     */
     private double[] weights(float[] logits, int[] ranked, int count) {
         double[] weights = new double[count];
         double total = 0;

@@ -6,11 +6,11 @@ import dev.penstock.runtime.model.activations.LayerActivations;
 
 /** Attention of a unit's queries, wherever the keys and values of their sequences lie. */
 public interface Attention {
-    /** Tokens of a sequence that are held here. */
+    /** Returns the number of tokens of a sequence that this rank holds. */
     int tokens();
 
     /**
-     * @param qkv of the micro-batch's tokens that are held here
+     * @param qkv of the micro-batch's tokens that this rank holds
      */
     void forward(Tensor qkv, LayerActivations a, TokenBlocks blocks);
 

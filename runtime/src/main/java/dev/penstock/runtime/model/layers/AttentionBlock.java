@@ -15,8 +15,9 @@ import dev.penstock.runtime.model.shape.MicroBatchRows;
  * proj(attention(norm(x)))}.
  *
  * <p>Queries, keys and values of this shard's heads lie in a tensor of the whole micro-batch: a
- * slice adds its rows and attends to all rows before them. Backward, slices come in reverse order:
- * each finds in the micro-batch's gradient what later slices left for its keys and values.
+ * slice adds its rows and attends to all rows before them. In the backward, slices come in
+ * reverse order: each finds in the micro-batch's gradient what later slices added for its keys
+ * and values.
  */
 final class AttentionBlock {
     private final Kernels kernels;
@@ -44,7 +45,7 @@ final class AttentionBlock {
         attend(x, a, qkv, blocks);
     }
 
-    /** Same as {@link #forward} where {@code qkv} is still what that made it. */
+    /** Same as {@link #forward} where {@code qkv} still holds what that computed. */
     void forwardAgain(Tensor x, LayerActivations a, Tensor qkv, TokenBlocks blocks) {
         norm.forward(x, a.norm1(), a.moments1());
         attend(x, a, qkv, blocks);
@@ -95,9 +96,9 @@ final class AttentionBlock {
     }
 
     /**
-     * Same as {@link #backward} without the products for the weights; keeps what they need where it
-     * is needed no more: the gradient of {@code middle} in its place, those of queries, keys and
-     * values in the unit's rows of {@code qkv}.
+     * Same as {@link #backward} without the products for the weights; keeps what they need where
+     * the space is no longer used: the gradient of {@code middle} in its place, those of
+     * queries, keys and values in the unit's rows of {@code qkv}.
      */
     void backwardInput(
             Tensor x,
@@ -116,7 +117,7 @@ final class AttentionBlock {
         norm.backward(dNorm, x, a.moments1(), dStream, blocks);
     }
 
-    /** The products that {@link #backwardInput} left out. */
+    /** Computes the products that {@link #backwardInput} left out. */
     void backwardWeight(LayerActivations a, Tensor qkv, Workspace work, TokenBlocks blocks) {
         output.backwardWeight(a.attended(), a.middle(), blocks);
         queryKeyValue.backwardWeight(a.norm1(), unitRows(qkv, work, blocks), blocks);

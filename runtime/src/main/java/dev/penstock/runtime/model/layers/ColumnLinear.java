@@ -6,9 +6,9 @@ import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.parameters.LinearParameters;
 
 /**
- * A {@link Linear} whose columns are divided among shards (Megatron, arXiv 1909.08053, section 3):
- * its input is of own rows, its output has this shard's columns of all rows, and each shard makes a
- * part of the input's gradient.
+ * A {@link Linear} whose columns are divided among shards (Megatron, arXiv 1909.08053, section
+ * 3): its input is of own rows, its output has this shard's columns of all rows, and each shard
+ * computes a part of the input's gradient.
  */
 final class ColumnLinear {
     private final TensorShards shards;
@@ -19,12 +19,12 @@ final class ColumnLinear {
         linear = new Linear(compute, parameters);
     }
 
-    /** All rows of an input, for {@link #multiply}. */
+    /** Returns all rows of an input, for {@link #multiply}. */
     Tensor gather(Tensor x) {
         return shards.gather(x);
     }
 
-    /** Some rows of the output, without the bias. */
+    /** Computes some rows of the output, without the bias. */
     void multiply(Tensor x, Tensor y) {
         linear.multiply(x, y);
     }
@@ -34,8 +34,8 @@ final class ColumnLinear {
     }
 
     /**
-     * Both parameters' gradients accumulate. The input comes while its gradient is made, and that
-     * is summed meanwhile.
+     * Adds to both parameters' gradients. The input is gathered while its gradient is computed,
+     * and that gradient is summed while the weight's is computed.
      *
      * @param dx scratch of all rows
      * @return own rows of the input's gradient
@@ -56,7 +56,7 @@ final class ColumnLinear {
         return shards.sum(dx);
     }
 
-    /** The weight's gradient accumulates. */
+    /** Adds to the weight's gradient. */
     void backwardWeight(Tensor x, Tensor dy, TokenBlocks blocks) {
         linear.backwardWeight(shards.gather(x), dy, blocks);
     }

@@ -9,14 +9,14 @@ import java.util.List;
 
 /**
  * Watches small tensors through which every NaN or infinity of a pass must come: the moments of
- * layer norms forward, the gradients of biases backward, the losses.
+ * layer norms in the forward, the gradients of biases in the backward, the losses.
  */
 public final class FiniteGuard {
     private final Kernels kernels;
     private long step;
     private WorkUnit unit = new WorkUnit(0, 0, 0);
 
-    /** Of the op's checks so far. */
+    /** The places of the op's checks so far. */
     private final List<String> places = new ArrayList<>();
 
     public FiniteGuard(Kernels kernels) {
@@ -27,7 +27,7 @@ public final class FiniteGuard {
         step = newStep;
     }
 
-    /** An op begins; what one that broke off left open is forgotten. */
+    /** An op begins; checks left open by one that was aborted are discarded. */
     public void atUnit(WorkUnit newUnit) {
         unit = newUnit;
         var _ = kernels.firstNotFinite();
@@ -35,9 +35,9 @@ public final class FiniteGuard {
     }
 
     /**
-     * Looks through a tensor, perhaps behind the call: then {@link #verify} throws.
+     * Checks a tensor, perhaps asynchronously: then {@link #verify} throws.
      *
-     * @param place what the tensor is, for the message
+     * @param place the name of the tensor, for the message
      * @throws NonFiniteException if an element is not finite
      */
     void check(Tensor tensor, String place) {
@@ -48,7 +48,7 @@ public final class FiniteGuard {
     }
 
     /**
-     * Waits for the op's kernels and says what came of its checks.
+     * Waits for the op's kernels and evaluates its checks.
      *
      * @throws NonFiniteException naming the first place where an element is not finite
      */

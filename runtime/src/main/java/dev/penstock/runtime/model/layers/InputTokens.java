@@ -47,7 +47,7 @@ public final class InputTokens {
         }
     }
 
-    /** {@code [1, n]}: sequence by sequence. */
+    /** Returns the tokens {@code [1, n]}, sequence by sequence. */
     public Tensor of(int microBatch, int slice) {
         return units.get(microBatch * batch.slices() + slice);
     }

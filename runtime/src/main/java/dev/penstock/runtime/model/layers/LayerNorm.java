@@ -30,7 +30,7 @@ final class LayerNorm {
     }
 
     /**
-     * Adds the input gradient to {@code dx}. All of own rows.
+     * Adds the input gradient to {@code dx}. All tensors are of own rows.
      *
      * @param blocks of all rows
      */

@@ -6,8 +6,8 @@ import dev.penstock.runtime.model.parameters.LinearParameters;
 import dev.penstock.runtime.model.parameters.Parameter;
 
 /**
- * {@code y = x weight + bias} of what this shard has of the weight, in pieces, because what follows
- * is fused with the bias. Tensors have all rows.
+ * {@code y = x weight + bias} for this shard's part of the weight, in pieces, because the next
+ * step is fused with the bias. Tensors have all rows.
  */
 final class Linear {
     private final Compute compute;
@@ -22,24 +22,24 @@ final class Linear {
         gradientPlace = "gradient of " + bias.name() + " (backward)";
     }
 
-    /** {@code y = x weight}, without the bias. */
+    /** Computes {@code y = x weight}, without the bias. */
     void multiply(Tensor x, Tensor y) {
         compute.kernels().gemm(compute.multiply(), false, x, false, weight.factor(), y, false);
     }
 
-    /** The bias {@code [1, out]}. */
+    /** Returns the bias {@code [1, out]}. */
     Tensor bias() {
         return bias.weight();
     }
 
-    /** {@code dx = dy weight^T}, and the bias' gradient, for which dy is at hand. */
+    /** Computes {@code dx = dy weight^T}, and the gradient of the bias, since dy is at hand. */
     void backwardInput(Tensor dy, Tensor dx, TokenBlocks blocks) {
         compute.kernels().biasGradient(dy, bias.gradient(), blocks);
         compute.guard().check(bias.gradient(), gradientPlace);
         compute.kernels().gemm(compute.multiply(), false, dy, true, weight.factor(), dx, false);
     }
 
-    /** The weight's gradient accumulates. */
+    /** Adds to the weight's gradient. */
     void backwardWeight(Tensor x, Tensor dy, TokenBlocks blocks) {
         compute.kernels().weightGradient(compute.multiply(), x, dy, weight.gradient(), blocks);
     }

@@ -20,13 +20,13 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Final norm, logits and cross-entropy. Logits exist for one {@link HeadChunk} at a time: the
- * backward makes them, their gradient, and both products of it chunk by chunk. A shard has those of
- * its part of the vocabulary.
+ * backward computes them, their gradient, and both products of it chunk by chunk. A shard has
+ * the logits of its part of the vocabulary.
  */
 public final class LossHead {
     private static final int LINE_FLOATS = 16;
 
-    /** Beyond this, more rows at a time make the products no faster. */
+    /** Beyond this size, more rows at a time do not make the products faster. */
     private static final long LOGITS_BYTES = 64L << 20;
 
     private final Compute compute;
@@ -49,8 +49,9 @@ public final class LossHead {
     }
 
     /**
-     * Rows whose logits exist at a time: blocks of the grid, as many as make sense. All shards,
-     * with a row of the vocabulary more or less, go by the same number: they meet once per chunk.
+     * Returns how many rows have logits at the same time: blocks of the grid, as many as are
+     * useful. All shards, with a row of the vocabulary more or less, use the same number,
+     * because they exchange data once per chunk.
      */
     public static int logitsRows(ShardShape shape, BatchShape batch) {
         long fitting =
@@ -61,7 +62,9 @@ public final class LossHead {
         return Math.max(batch.grid(), most);
     }
 
-    /** Room for the logits of {@code rows} tokens, rows starting on 64-byte lines. */
+    /**
+     * Allocates room for the logits of {@code rows} tokens, with rows starting on 64-byte lines.
+     */
     public static Tensor logitsScratch(DeviceScope scope, ShardShape shape, int rows) {
         int stride = (shape.tokens() + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
         return scope.tensor("logits", DType.F32, rows, stride).columns(0, shape.tokens());
@@ -71,14 +74,14 @@ public final class LossHead {
         norm.forward(x, a.normed(), a.moments());
     }
 
-    /** The logits of some normalised rows, valid until the next call. */
+    /** Returns the logits of some normalised rows, valid until the next call. */
     public Tensor logits(Tensor normed) {
         Tensor chunk = logits.rows(0, normed.rows());
         kernels.gemm(compute.multiply(), false, normed, true, matrix.factor(), chunk, false);
         return chunk;
     }
 
-    /** Losses of all tokens of a unit, without gradients. */
+    /** Computes the losses of all tokens of a unit, without gradients. */
     public void evaluate(
             HeadActivations a, LossLedger ledger, int microBatch, List<HeadChunk> chunks) {
         Tensor allNormed = compute.shards().gather(a.normed());
@@ -89,7 +92,7 @@ public final class LossHead {
     }
 
     /**
-     * Losses and gradients of a unit.
+     * Computes losses and gradients of a unit.
      *
      * @param x input of the final norm
      * @param gradientScale 1 / tokens of the step

@@ -13,8 +13,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * Targets and losses of every token of a step, in the order (micro-batch, sequence, token) whatever
- * the slicing, so that the mean does not depend on the order of work.
+ * Targets and losses of every token of a step, in the order (micro-batch, sequence, token)
+ * whatever the slicing, so that the mean does not depend on the order of execution.
  */
 public final class LossLedger {
     private static final String PLACE = "loss";
@@ -23,7 +23,7 @@ public final class LossLedger {
     private final Tensor targets;
     private final Tensor losses;
 
-    /** Three numbers of every row of a chunk, of every shard of the vocabulary. */
+    /** Three numbers for every row of a chunk and every shard of the vocabulary. */
     private final Tensor parts;
 
     private final TokenRange range;
@@ -48,9 +48,10 @@ public final class LossLedger {
     /**
      * A step begins.
      *
-     * @param here sequences of this replica that are there, the first ones of its micro-batches
-     * @param tokens over how many the mean is taken: as many as replicas and parts have on average,
-     *     so that the mean of their means is that over all tokens
+     * @param here number of sequences of this replica that exist, the first ones of its
+     *     micro-batches
+     * @param tokens the divisor of the mean: the average number of tokens of replicas and parts,
+     *     so that the mean of their means is the mean over all tokens
      */
     public void begin(int here, double tokens) {
         sequences = here;
@@ -77,8 +78,8 @@ public final class LossLedger {
     }
 
     /**
-     * Losses of a chunk of a unit; logits become their gradient. Sequences that are not there have
-     * none.
+     * Computes the losses of a chunk of a unit; logits become their gradient. Sequences that do
+     * not exist have none.
      */
     void crossEntropy(
             Compute compute, Tensor logits, int microBatch, HeadChunk chunk, float gradientScale) {
@@ -114,7 +115,7 @@ public final class LossLedger {
         }
     }
 
-    /** Dense rows, one per shard, for three numbers of each row of logits. */
+    /** Returns dense rows, one per shard, for three numbers of each row of logits. */
     private Tensor parts(int rows) {
         int columns = TensorShards.gatheredColumns(3 * rows);
         return new Tensor(parts.buffer(), 0, DType.F32, parts.rows(), columns, columns);
@@ -135,7 +136,7 @@ public final class LossLedger {
         return ofStep.columns(first, blocks.tokens());
     }
 
-    /** Mean loss of the tokens that are there, see {@link #begin}. */
+    /** Returns the mean loss of the tokens that exist, see {@link #begin}. */
     public double mean() {
         MemorySegment segment = losses.segment();
         int tokens = batch.tokensPerStep();

@@ -27,7 +27,10 @@ final class MlpBlock {
         kernels.addBiasAndResidual(y, output.bias(), a.middle());
     }
 
-    /** All of the forward that a backward reads: {@code a.activated}, and what leads to it. */
+    /**
+     * Computes everything of the forward that a backward reads: {@code a.activated}, and what
+     * leads to it.
+     */
     void activate(LayerActivations a) {
         norm.forward(a.middle(), a.norm2(), a.moments2());
         hidden.multiply(hidden.gather(a.norm2()), a.hidden());
@@ -45,8 +48,8 @@ final class MlpBlock {
     }
 
     /**
-     * Same as {@link #backward} without the products for the weights; keeps what they need where it
-     * is needed no more: the gradient of the hidden layer in {@code a.hidden}.
+     * Same as {@link #backward} without the products for the weights; keeps what they need where
+     * the space is no longer used: the gradient of the hidden layer in {@code a.hidden}.
      *
      * @param keptOutputGradient receives the gradient of {@code y}
      */
@@ -64,7 +67,7 @@ final class MlpBlock {
         norm.backward(dNorm, a.middle(), a.moments2(), dStream, blocks);
     }
 
-    /** The products that {@link #backwardInput} left out. */
+    /** Computes the products that {@link #backwardInput} left out. */
     void backwardWeight(LayerActivations a, Tensor keptOutputGradient, TokenBlocks blocks) {
         output.backwardWeight(a.activated(), keptOutputGradient, blocks);
         hidden.backwardWeight(a.norm2(), a.hidden(), blocks);

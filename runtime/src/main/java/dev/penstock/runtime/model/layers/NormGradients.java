@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Gradients of a stage's norms where tensor shards divide rows: each shard has sums over its own
- * rows, which are added up once before anybody uses them.
+ * rows, which are added up once before they are used.
  */
 public final class NormGradients {
     private final Kernels kernels;
@@ -33,7 +33,7 @@ public final class NormGradients {
         this.room = room;
     }
 
-    /** Room for all of them, one in a row; null for an embedding alone. */
+    /** Allocates room for all gradients, one in a row; null for an embedding alone. */
     public static @Nullable Tensor room(DeviceScope scope, StageParameters parameters) {
         List<Parameter> all = of(parameters);
         if (all.isEmpty()) {
@@ -55,7 +55,7 @@ public final class NormGradients {
         return norms.stream().flatMap(norm -> List.of(norm.gain(), norm.bias()).stream()).toList();
     }
 
-    /** Replaces each shard's gradients by the sums of all. */
+    /** Replaces each shard's gradients by the sums over all shards. */
     public void sum() {
         for (int i = 0; i < parameters.size(); i++) {
             kernels.copy(parameters.get(i).gradient(), room.rows(i, 1));

@@ -15,20 +15,16 @@ import dev.penstock.runtime.model.shape.ShardShape;
 import java.util.List;
 
 /**
- * Attention over sequences whose tokens lie on several ranks, as {@link PartTokens} says (ring
- * attention, Liu et al., arXiv 2310.01889). Queries stay; keys and values go round, from each part
- * to the next, and meet the queries of every part on their way:
+ * Attention over sequences whose tokens are spread over several ranks according to {@link PartTokens} (ring attention, Liu et al., arXiv 2310.01889). Queries stay; keys and values travel around the ring, from each part to the next, and meet the queries of every part on their way:
  *
  * <pre>
  *            hop 0     hop 1     hop 2
- *   part 0   kv 0  \   kv 2  \   kv 1        next one's way in the shadow of this one's products
+ *   part 0   kv 0  \   kv 2  \   kv 1        the next transfer is hidden behind this hop's products
  *   part 1   kv 1  \   kv 0  \   kv 2
  *   part 2   kv 2  \   kv 1  \   kv 0
  * </pre>
  *
- * <p>Backward they go round again, and behind them their gradients, to which every part adds its
- * own, and which come home from the last. What a part sees of the block of another in the same
- * slice, with chunks E (early) and L (late):
+ * <p>In the backward they travel around again, followed by their gradients, to which every part adds its share, and which return home from the last part. A part sees the following chunks of another's block in the same slice, E (early) and L (late):
  *
  * <pre>
  *                     an earlier part's       a later part's
@@ -36,8 +32,7 @@ import java.util.List;
  *   late queries      E                       E L
  * </pre>
  *
- * <p>Of slices before, all queries see everything. A rank holds the keys and values of no more than
- * two parts beside its own. Sums are taken in the order of hops, whatever comes when.
+ * <p>All queries see everything of earlier slices. A rank holds the keys and values of no more than two parts besides its own. Sums are taken in the order of hops, whatever the order of arrival.
  */
 public final class RingAttention implements Attention {
     private final Kernels kernels;
@@ -70,7 +65,7 @@ public final class RingAttention implements Attention {
     public void connect(CollectiveGroup context) {
         if (context.size() != parts || context.index() != part) {
             throw new IllegalArgumentException(
-                    "expected to be context part %d of %d, got %d of %d"
+                    "expected a group for context part %d of %d, got member %d of %d"
                             .formatted(part, parts, context.index(), context.size()));
         }
         ring = context;
@@ -161,7 +156,9 @@ public final class RingAttention implements Attention {
         }
     }
 
-    /** Own keys and values of the slice and those before, ready to go. */
+    /**
+     * Copies this part's keys and values of the slice and those before it into the ring buffers.
+     */
     private RingBuffers load(Tensor qkv, TokenBlocks blocks) {
         int seenTokens = blocks.firstToken() + blocks.tokens();
         RingBuffers moving = buffers.first(sequences * seenTokens);
@@ -173,7 +170,7 @@ public final class RingAttention implements Attention {
     }
 
     /**
-     * Some queries of a unit and how many keys of another part, from its first, they see.
+     * Some queries of a unit, and how many keys of another part, from its first, they see.
      *
      * @param firstQuery among the part's tokens of the slice
      */
@@ -211,7 +208,10 @@ public final class RingAttention implements Attention {
         return block.rows(sequence * each, each);
     }
 
-    /** Of a sequence's first tokens in a tensor of queries, keys and values. */
+    /**
+     * Returns the keys and values of a sequence's first tokens in a tensor of queries, keys and
+     * values.
+     */
     private Tensor keysAndValues(Tensor qkv, int sequence, int count) {
         return qkv.rows(sequence * tokens, count).columns(columns, 2 * columns);
     }

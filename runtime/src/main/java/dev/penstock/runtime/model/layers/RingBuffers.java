@@ -10,13 +10,13 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Blocks of keys and values on their way round the parts of sequences, each {@code [B*T, 2d]} of a
- * part's tokens; one block of the model at a time.
+ * Blocks of keys and values that travel around the ring of context parts, each {@code [B*T, 2d]}
+ * of a part's tokens; one block of the model at a time.
  *
- * @param keyValues the one that is read, and the one that comes meanwhile
- * @param gradients the same of their gradients
- * @param added what this part adds to a gradient while that comes; null between two parts, where
- *     none comes before it goes
+ * @param keyValues the one being read, and the one being received
+ * @param gradients the same for their gradients
+ * @param added what this part adds to a gradient while that is being received; null between two
+ *     parts, where none is received before it is sent
  */
 public record RingBuffers(List<Tensor> keyValues, List<Tensor> gradients, @Nullable Tensor added) {
 
@@ -41,7 +41,7 @@ public record RingBuffers(List<Tensor> keyValues, List<Tensor> gradients, @Nulla
         return scope.tensor(name, DType.F32, part.microBatchRows(), 2 * shape.headColumns());
     }
 
-    /** The first rows of all. */
+    /** Returns the first rows of all buffers. */
     RingBuffers first(int rows) {
         return new RingBuffers(
                 keyValues.stream().map(block -> block.rows(0, rows)).toList(),

@@ -5,8 +5,9 @@ import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.parameters.LinearParameters;
 
 /**
- * A {@link Linear} whose rows are divided among shards: its input has this shard's columns of all
- * rows, each shard makes a part of the output, and the sum is of own rows, as its gradient.
+ * A {@link Linear} whose rows are divided among shards: its input has this shard's columns of
+ * all rows, each shard computes a part of the output, and the sum is of own rows, as is its
+ * gradient.
  */
 final class RowLinear {
     private final TensorShards shards;
@@ -17,7 +18,7 @@ final class RowLinear {
         linear = new Linear(compute, parameters);
     }
 
-    /** Without the bias. */
+    /** Computes the output without the bias. */
     void multiply(Tensor x, Tensor y) {
         linear.multiply(x, shards.allRows(y));
         shards.sumInto(y);
@@ -27,7 +28,7 @@ final class RowLinear {
         return linear.bias();
     }
 
-    /** Writes the input's gradient; both parameters' accumulate. */
+    /** Writes the input's gradient and adds to those of both parameters. */
     void backward(Tensor x, Tensor dy, Tensor dx, TokenBlocks blocks) {
         Tensor all = shards.gather(dy);
         linear.backwardInput(all, dx, blocks);
@@ -39,7 +40,7 @@ final class RowLinear {
         linear.backwardInput(shards.gather(dy), dx, blocks);
     }
 
-    /** The weight's gradient accumulates. */
+    /** Adds to the weight's gradient. */
     void backwardWeight(Tensor x, Tensor dy, TokenBlocks blocks) {
         linear.backwardWeight(x, shards.gather(dy), blocks);
     }

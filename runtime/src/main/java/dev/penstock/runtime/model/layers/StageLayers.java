@@ -18,7 +18,8 @@ import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The layers of a stage in order, over any token slice. Training and generation run the same ones.
+ * The layers of a stage in order, over any token slice. Training and generation run the same
+ * layers.
  */
 public final class StageLayers {
     private final Compute compute;
@@ -30,9 +31,9 @@ public final class StageLayers {
     private final List<String> inputGradientPlaces = new ArrayList<>();
 
     /**
-     * @param stream where the layers find their parameters
+     * @param stream provides the layers' parameters
      * @param attention of each block, by its index in the stage
-     * @param held which tokens of a sequence are here
+     * @param held which tokens of a sequence this rank holds
      * @param logits scratch of {@link LossHead#logitsScratch}; null on stages without a head
      */
     public StageLayers(
@@ -104,10 +105,10 @@ public final class StageLayers {
     }
 
     /**
-     * Brings back what a forward made of {@code a}; the stage's output, which nobody asks for
-     * again, is left out.
+     * Recomputes what a forward wrote to {@code a}, except the stage's output, which is not
+     * needed again.
      *
-     * @param kept whether {@code qkv} still is what the forward made it
+     * @param kept whether {@code qkv} still holds what the forward computed
      */
     public void recompute(
             @Nullable Tensor tokens,
@@ -139,7 +140,7 @@ public final class StageLayers {
     }
 
     /**
-     * Same as {@link #recompute} of one block, whose input is there.
+     * Same as {@link #recompute} for one block whose input is available.
      *
      * @param i the block's index in the stage
      * @param x the block's input
@@ -219,7 +220,7 @@ public final class StageLayers {
         compute.guard().check(dStream, inputGradientPlaces.get(i));
     }
 
-    /** The products that {@link #backwardInput} left out. */
+    /** Computes the products that {@link #backwardInput} left out. */
     public void backwardWeight(
             int i,
             LayerActivations layer,

@@ -13,10 +13,10 @@ import dev.penstock.runtime.model.shape.ShardShape;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The tensor shards of a stage as one of them sees them. All of them run the same ops, and so meet
- * at the same sums in the same order. Layers are written for tensors of all rows between a gather
- * and a sum, and for tensors of {@link ShardShape#ownRows} elsewhere; where every shard has all
- * rows, these are the same, and a sum leaves it in all of them.
+ * The tensor shards of a stage as one of them sees them. All of them run the same ops, and so
+ * reach the same sums in the same order. Layers are written for tensors of all rows between a
+ * gather and a sum, and for tensors of {@link ShardShape#ownRows} elsewhere; where every shard
+ * has all rows, these are the same, and every shard gets the sum.
  */
 public final class TensorShards {
     private final Kernels kernels;
@@ -25,10 +25,11 @@ public final class TensorShards {
     private @Nullable CollectiveGroup group;
 
     /**
-     * Those of a shape; to be connected before they compute, unless there is only one.
+     * The shards of a shape; they must be connected before they compute, unless there is only
+     * one.
      *
      * @param room for the rows of all shards {@code [n, d]} of the largest unit; null where each
-     *     has all
+     *     has all rows
      */
     public TensorShards(Kernels kernels, ShardShape shape, @Nullable Tensor room) {
         this.kernels = kernels;
@@ -37,7 +38,7 @@ public final class TensorShards {
         group = shape.shards() == 1 ? SoloGroup.GROUP : null;
     }
 
-    /** Says through whom they meet until the next call. */
+    /** Sets the group through which the shards exchange data until the next call. */
     public void connect(CollectiveGroup newGroup) {
         if (newGroup.size() != shape.shards() || newGroup.index() != shape.index()) {
             throw new IllegalArgumentException(
@@ -52,26 +53,26 @@ public final class TensorShards {
     }
 
     /**
-     * Where all rows lie of a tensor of own rows: the tensor itself, or the room, which holds one
-     * such tensor at a time.
+     * Returns where all rows of a tensor of own rows lie: the tensor itself, or the room, which
+     * holds one such tensor at a time.
      */
     Tensor allRows(Tensor own) {
         return room == null ? own : room.rows(0, own.rows() * shape.shards());
     }
 
-    /** Own rows among all. */
+    /** Returns own rows among all rows. */
     Tensor ownRows(Tensor all) {
         return all.rows(shape.firstOwnRow(all.rows()), shape.ownRows(all.rows()));
     }
 
-    /** The order of sums over own rows, which begin and end anywhere in a sequence. */
+    /** Returns the order of sums over own rows, which begin and end anywhere in a sequence. */
     TokenBlocks ownRows(TokenBlocks blocks) {
         return shape.sequence()
                 ? new TokenBlocks(1, shape.ownRows(blocks.rows()), 0, blocks.grid())
                 : blocks;
     }
 
-    /** Begins to bring the rows of all shards to {@link #allRows}. */
+    /** Begins to gather the rows of all shards into {@link #allRows}. */
     Collective beginGather(Tensor own) {
         if (room == null) {
             return SoloGroup.DONE;
@@ -81,27 +82,29 @@ public final class TensorShards {
         return group().allGather(all, rows(all));
     }
 
-    /** The rows of all shards, in {@link #allRows}. */
+    /** Gathers the rows of all shards in {@link #allRows}. */
     Tensor gather(Tensor own) {
         await(beginGather(own));
         return allRows(own);
     }
 
     /**
-     * Begins to add up what each shard has for all rows; own rows become the sums, to the same bits
-     * wherever they are.
+     * Begins to sum over the shards what each has for all rows; own rows become the sums, with
+     * the same bits on every shard.
      */
     Collective beginSum(Tensor all) {
         return shape.sequence() ? group().reduceScatter(all, rows(all)) : beginSumOfWhole(all);
     }
 
-    /** Begins to replace each shard's tensor by the sum of all, whatever its rows are. */
+    /**
+     * Begins to replace each shard's tensor by the sum over all shards, whatever its rows are.
+     */
     Collective beginSumOfWhole(Tensor tensor) {
         return group().allReduce(tensor);
     }
 
     /**
-     * Same as {@link #beginSum}, to the end.
+     * Same as {@link #beginSum}, but waits for the sum.
      *
      * @return own rows
      */
@@ -111,8 +114,8 @@ public final class TensorShards {
     }
 
     /**
-     * Same as {@link #sum} of what lies in {@link #allRows} of {@code own}, which receives the
-     * sums.
+     * Same as {@link #sum} for the contents of {@link #allRows} of {@code own}, which receives
+     * the sums.
      */
     void sumInto(Tensor own) {
         Tensor sums = sum(allRows(own));
@@ -129,13 +132,16 @@ public final class TensorShards {
         group().await(collective);
     }
 
-    /** Elements of a row of {@link #show} that holds {@code count} of a shard. */
+    /**
+     * Returns the elements of a row of {@link #show} that holds {@code count} elements of a
+     * shard.
+     */
     public static int gatheredColumns(int count) {
         return Math.toIntExact(new ShardMap(count, 1).length());
     }
 
     /**
-     * Shows everybody what each shard has in its row.
+     * Sends each shard's row to all other shards.
      *
      * @param rows dense {@code [shards, n]}, n from {@link #gatheredColumns}
      */
@@ -144,6 +150,6 @@ public final class TensorShards {
     }
 
     private CollectiveGroup group() {
-        return requireNonNull(group, "tensor shards compute after they were connected");
+        return requireNonNull(group, "tensor shards must be connected before they compute");
     }
 }

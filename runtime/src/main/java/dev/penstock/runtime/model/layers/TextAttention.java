@@ -9,12 +9,12 @@ import java.util.List;
 import java.util.function.Supplier;
 
 /**
- * Attention of one block during inference: tokens of several texts, each over the keys and values
- * that are kept of its own text.
+ * Attention of one block during inference: tokens of several texts, each over the kept keys and
+ * values of its own text.
  *
- * @param tokens most of a text that are kept
+ * @param tokens maximum tokens of a text that are kept
  * @param grid of blocks of queries
- * @param rows of the unit under way
+ * @param rows of the current unit
  * @param kept entry i: queries, keys and values of text i {@code [tokens, 3d]}
  */
 public record TextAttention(
@@ -49,6 +49,6 @@ public record TextAttention(
     @Override
     public void backward(
             Tensor qkv, LayerActivations a, Tensor dAttended, Tensor dQkv, TokenBlocks blocks) {
-        throw new UnsupportedOperationException("inference goes forward only");
+        throw new UnsupportedOperationException("inference runs forward only");
     }
 }

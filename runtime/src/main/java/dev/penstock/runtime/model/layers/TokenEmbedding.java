@@ -25,7 +25,7 @@ final class TokenEmbedding {
     private final TokenPlaces held;
 
     /**
-     * @param held which tokens of a sequence are here
+     * @param held which tokens of a sequence this rank holds
      */
     TokenEmbedding(
             Compute compute,
@@ -80,7 +80,7 @@ final class TokenEmbedding {
     }
 
     /**
-     * Hands over rows of tokens that follow each other in a sequence.
+     * Passes on the rows of tokens that are consecutive in a sequence.
      *
      * @param rows those of the unit from {@code firstRow} on
      */

@@ -5,7 +5,7 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.activations.LayerActivations;
 
-/** Sequences are held as a whole. */
+/** Attention over sequences that this rank holds as a whole. */
 public record WholeAttention(Kernels kernels, int heads, int tokens) implements Attention {
     @Override
     public void forward(Tensor qkv, LayerActivations a, TokenBlocks blocks) {

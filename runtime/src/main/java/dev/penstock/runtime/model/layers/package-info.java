@@ -1,6 +1,6 @@
 /**
  * The layers with their forward and backward over token slices: embedding, attention (whole, or
- * round a ring of context parts), MLP, norms, and the head with the loss. Start with {@link
+ * around a ring of context parts), MLP, norms, and the head with the loss. Start with {@link
  * dev.penstock.runtime.model.layers.StageLayers}.
  */
 @NullMarked

@@ -20,7 +20,7 @@ public final class Carver {
     /**
      * Allocates a buffer that is just large enough for what {@code cut} takes, and cuts it.
      *
-     * @param cut called twice, first over a buffer without memory to learn the size
+     * @param cut called twice, first over a buffer without memory to determine the size
      */
     public static <T> T carve(DeviceScope scope, String name, Function<Carver, T> cut) {
         Carver measure = new Carver(new CountingScope.CountedBuffer(name, Long.MAX_VALUE));

@@ -55,12 +55,12 @@ public final class CountingScope implements DeviceScope {
     record CountedBuffer(String name, long bytes) implements DeviceBuffer {
         @Override
         public long address() {
-            throw new DeviceException(name + " was only counted, it has no memory");
+            throw new DeviceException(name + " was only counted and has no memory");
         }
 
         @Override
         public MemorySegment segment() {
-            throw new DeviceException(name + " was only counted, it has no memory");
+            throw new DeviceException(name + " was only counted and has no memory");
         }
     }
 }

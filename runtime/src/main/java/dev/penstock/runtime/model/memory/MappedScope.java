@@ -14,8 +14,9 @@ import java.nio.file.StandardOpenOption;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Memory in files of a folder instead of the device's, for what is touched once a step. Only for
- * devices that compute on the host. The files are gone when this is closed or the process ends.
+ * Memory in files of a folder instead of the device's, for tensors that are used once a step.
+ * Only for devices that compute on the host. The files are gone when this is closed or the
+ * process ends.
  */
 final class MappedScope implements DeviceScope {
     private static final int BLOCK_BYTES = 1 << 20;
@@ -36,7 +37,7 @@ final class MappedScope implements DeviceScope {
         return name;
     }
 
-    /** Every byte is written first: a page that found no room on the disk would end the process. */
+    /** Writes every byte first: a page for which the disk has no room would kill the process. */
     @Override
     public DeviceBuffer allocate(String bufferName, long bytes) {
         Path file = null;
@@ -53,7 +54,7 @@ final class MappedScope implements DeviceScope {
             }
         } catch (IOException e) {
             throw new DeviceException(
-                    "offload %s: expected room for %,d bytes in %s, got '%s'; free some, or name another folder as parallel.zero.offload"
+                    "offload %s: expected room for %,d bytes in %s, got '%s'; free some space, or name another folder as parallel.zero.offload"
                             .formatted(bufferName, bytes, folder, e.getMessage()),
                     e);
         } finally {
@@ -69,7 +70,7 @@ final class MappedScope implements DeviceScope {
         }
     }
 
-    /** What is mapped stays until it is unmapped. */
+    /** Deletes the file; what is mapped stays until it is unmapped. */
     private static void delete(@Nullable Path file) {
         if (file != null) {
             try {
@@ -82,7 +83,7 @@ final class MappedScope implements DeviceScope {
 
     @Override
     public DeviceScope child(String childName, long limitBytes) {
-        throw new UnsupportedOperationException("a folder has no parts");
+        throw new UnsupportedOperationException("memory in a folder cannot be divided into parts");
     }
 
     @Override

@@ -6,7 +6,7 @@ import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.StageMemory;
 import org.jspecify.annotations.Nullable;
 
-/** The memory of a stage by use, so that each can be told apart in reports. */
+/** The memory of a stage by use, so that reports can distinguish the uses. */
 public final class StageScopes implements AutoCloseable {
     private final DeviceScope whole;
     private final DeviceScope parameters;
@@ -24,7 +24,7 @@ public final class StageScopes implements AutoCloseable {
         this(parent, name, null);
     }
 
-    /** In a device's memory, and in the folder that the settings name. */
+    /** Scopes in a device's memory, and in the folder that the settings name. */
     public static StageScopes of(GptSettings settings, DeviceScope parent, String name) {
         return new StageScopes(
                 parent,
@@ -35,7 +35,7 @@ public final class StageScopes implements AutoCloseable {
                         .orElse(null));
     }
 
-    /** That allocate nothing and count. */
+    /** Scopes that allocate nothing and only count. */
     public static StageScopes counting(GptSettings settings, String name) {
         return new StageScopes(
                 new CountingScope("prediction"),
@@ -44,7 +44,7 @@ public final class StageScopes implements AutoCloseable {
     }
 
     /**
-     * @param offloaded where moments and own parts of sharded parameters lie instead; closed with
+     * @param offloaded holds moments and own parts of sharded parameters instead; closed with
      *     this
      */
     public StageScopes(DeviceScope parent, String name, @Nullable DeviceScope offloaded) {
@@ -72,7 +72,7 @@ public final class StageScopes implements AutoCloseable {
         return offloaded == null ? optimizer : offloaded;
     }
 
-    /** For own parts of sharded parameters. */
+    /** Returns the scope for own parts of sharded parameters. */
     public DeviceScope ownParts() {
         return offloaded == null ? parameters : offloaded;
     }
@@ -81,7 +81,7 @@ public final class StageScopes implements AutoCloseable {
         return activations;
     }
 
-    /** For queries, keys and values. */
+    /** Returns the scope for queries, keys and values. */
     public DeviceScope keyValues() {
         return keyValues;
     }

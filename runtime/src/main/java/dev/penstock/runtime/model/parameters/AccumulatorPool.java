@@ -7,8 +7,8 @@ import java.util.Deque;
 import java.util.List;
 
 /**
- * Where the backwards of a rank's stages add gradients that are sharded: a stage has its room from
- * the first that adds to the end of the sum over replicas. Free rows are zero.
+ * Room in which the backwards of a rank's stages add gradients that are sharded: a stage has its
+ * room from its first backward to the end of the sum over replicas. Free rows are zero.
  */
 public final class AccumulatorPool {
     private final RowPool rows;
@@ -19,10 +19,11 @@ public final class AccumulatorPool {
     }
 
     /**
-     * Gives gradients their room, for which earlier sums may have to end first. Since all replicas
-     * run the same program, each has begun those or will without waiting for this. As soon as there
-     * is room it goes on, whatever else is being summed: replicas that found room may wait for this
-     * one in a sum of shards, and then move no sum of replicas on.
+     * Gives gradients their room, for which earlier sums may have to finish first. Since all
+     * replicas run the same program, each has begun those sums or will begin them without
+     * waiting for this one. This returns as soon as there is room, whatever else is being
+     * summed: replicas that found room may be waiting for this one in a sum of shards, and then
+     * they advance no sum over replicas.
      */
     public void open(List<GroupGradient> gradients, CollectiveGroup replicas) {
         List<GroupGradient> closed = gradients.stream().filter(g -> !g.isOpen()).toList();
@@ -33,7 +34,7 @@ public final class AccumulatorPool {
         closed.forEach(gradient -> gradient.open(rows));
     }
 
-    /** Until rows are free, or no sum is left that could free them. */
+    /** Finishes when rows are free, or no sum is left that could free them. */
     private final class Room implements Collective {
         private final List<RowPool.Kind> wanted;
 
@@ -53,7 +54,7 @@ public final class AccumulatorPool {
         }
     }
 
-    /** A sum that gives rows back when it ends. */
+    /** Takes note of a sum that gives rows back when it finishes. */
     public void underWay(Collective sum) {
         sums.add(sum);
     }
@@ -62,7 +63,7 @@ public final class AccumulatorPool {
         gradient.close(rows);
     }
 
-    /** A step begins: what was under way is over. */
+    /** A step begins: no sum is in flight any more. */
     public void forgetSums() {
         sums.clear();
     }

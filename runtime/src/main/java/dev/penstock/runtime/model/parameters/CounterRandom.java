@@ -3,9 +3,9 @@ package dev.penstock.runtime.model.parameters;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Random numbers without state: each depends on a key and an index alone, so any part of a tensor
- * can be filled by anyone in any order. SplitMix64's output function over key + index; the same
- * bits on every machine.
+ * Random numbers without state: each depends only on a key and an index, so any part of a tensor
+ * can be filled by any rank in any order. SplitMix64's output function over key + index; the
+ * same bits on every machine.
  */
 public final class CounterRandom {
     private static final long GOLDEN = 0x9E3779B97F4A7C15L;
@@ -16,7 +16,7 @@ public final class CounterRandom {
         this.key = key;
     }
 
-    /** The numbers of one purpose under a seed. */
+    /** Returns the numbers of one purpose under a seed. */
     public static CounterRandom of(long seed, String purpose) {
         long hash = 0xCBF29CE484222325L; // FNV-1a
         for (byte b : purpose.getBytes(StandardCharsets.UTF_8)) {
@@ -25,12 +25,12 @@ public final class CounterRandom {
         return new CounterRandom(mix(mix(seed + GOLDEN) ^ hash));
     }
 
-    /** In (0, 1), both ends excluded, 53 bits. */
+    /** Returns a number in (0, 1), both ends excluded, with 53 bits. */
     public double uniform(long index) {
         return ((mix(key + (index + 1) * GOLDEN) >>> 11) + 0.5) * 0x1p-53;
     }
 
-    /** Standard normal. */
+    /** Returns a standard normal number. */
     public double normal(long index) {
         return NormalQuantile.of(uniform(index));
     }

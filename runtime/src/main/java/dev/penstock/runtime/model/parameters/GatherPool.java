@@ -7,7 +7,7 @@ import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Set;
 
-/** Room for gathered groups, of all stages of a rank. */
+/** Room for the gathered groups of all stages of a rank. */
 public final class GatherPool {
     private final RowPool rows;
     private final Set<ParameterGroup> here = Collections.newSetFromMap(new IdentityHashMap<>());
@@ -16,7 +16,7 @@ public final class GatherPool {
         this.rows = rows;
     }
 
-    /** The rows that a group takes while it is here. */
+    /** Returns the rows that a group takes while it is gathered. */
     public static List<RowPool.Kind> rowsOf(ParameterGroup group) {
         List<RowPool.Kind> kinds = new ArrayList<>();
         if (group.readsWeights()) {

@@ -13,7 +13,7 @@ public final class GradientReducer implements Collective {
         /** Begins the sum. */
         Collective reduce(CollectiveGroup replicas);
 
-        /** The sum is there. */
+        /** Called when the sum has arrived. */
         void reduced();
     }
 
@@ -27,7 +27,7 @@ public final class GradientReducer implements Collective {
         }
     }
 
-    /** Begins to sum; gradients of a stage without replicas are their own sum. */
+    /** Begins the sum; the gradients of a stage without replicas already are the sum. */
     public static Collective reduce(List<? extends Group> groups, CollectiveGroup replicas) {
         return replicas.size() == 1 ? SoloGroup.DONE : new GradientReducer(groups, replicas);
     }

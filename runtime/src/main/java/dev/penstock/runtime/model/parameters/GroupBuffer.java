@@ -34,10 +34,10 @@ final class GroupBuffer {
         whole = null;
     }
 
-    /** All elements as one row. */
+    /** Returns all elements as one row. */
     Tensor whole() {
         if (whole == null) {
-            throw new IllegalStateException(name + " are not here");
+            throw new IllegalStateException(name + " are not in memory");
         }
         return whole;
     }

@@ -8,10 +8,10 @@ import dev.penstock.runtime.model.shape.Sharding;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Brings all of a group here from the masters of the replicas: in F32 if somebody reads that, else
- * the factors, half as many bytes in BF16 runs.
+ * Gathers all of a group from the masters of the replicas: in F32 if anything reads that,
+ * otherwise the factors, which are half as many bytes in BF16 runs.
  *
- * @param pool where the whole finds room; null if it has its own
+ * @param pool provides the room for the whole; null if the group has its own
  */
 record GroupGather(ParameterGroup group, Kernels kernels, @Nullable GatherPool pool)
         implements ParameterGatherer.Group {

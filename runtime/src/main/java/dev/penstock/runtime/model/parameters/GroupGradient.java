@@ -9,9 +9,9 @@ import dev.penstock.runtime.model.shape.Sharding;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A gradient of a group: where backwards add, and the part of the sum over replicas that this rank
- * keeps, in place or, where gradients are sharded, in memory of its own. Backwards then add in room
- * that the group has from {@link #open} to the end of the sum.
+ * A gradient of a group: the accumulator to which backwards add, and the part of the sum over
+ * replicas that this rank keeps, in place or, where gradients are sharded, in memory of its own.
+ * In that case the accumulator has room only from {@link #open} to the end of the sum.
  */
 public final class GroupGradient {
     private final GroupBuffer accumulator;
@@ -21,7 +21,7 @@ public final class GroupGradient {
     private boolean summed;
 
     /**
-     * @param part of {@link Sharding#held}
+     * @param part the elements of {@link Sharding#held}
      */
     GroupGradient(GroupBuffer accumulator, Tensor part, Sharding sharding, long elements) {
         this.accumulator = accumulator;
@@ -30,22 +30,22 @@ public final class GroupGradient {
         this.elements = elements;
     }
 
-    /** Where a parameter's backwards add. */
+    /** Returns the matrix to which a parameter's backwards add. */
     GroupView view(long offset, ParameterSpec spec) {
         return new GroupView(accumulator, offset, spec);
     }
 
-    /** What the optimizer reads. */
+    /** Returns the elements that the optimizer reads. */
     public Tensor part() {
         return part;
     }
 
-    /** The row that backwards add in. */
+    /** Returns the kind of row to which backwards add. */
     public RowPool.Kind row() {
         return new RowPool.Kind(DType.F32, elements);
     }
 
-    /** Whether backwards can add. */
+    /** Returns whether backwards can add. */
     boolean isOpen() {
         return accumulator.isBound();
     }
@@ -60,7 +60,7 @@ public final class GroupGradient {
     }
 
     /**
-     * The sum of this group over the replicas.
+     * Returns the sum of this group over the replicas.
      *
      * @param pool of a gradient that is sharded
      */
@@ -97,7 +97,7 @@ public final class GroupGradient {
         kernels.zero(accumulator.whole());
     }
 
-    /** Forgets what a step left here that was abandoned. */
+    /** Discards what an abandoned step left here. */
     public void zero(Kernels kernels, @Nullable AccumulatorPool pool) {
         if (isOpen()) {
             kernels.zero(accumulator.whole());
@@ -111,7 +111,10 @@ public final class GroupGradient {
         summed = false;
     }
 
-    /** After the optimizer, which zeroed the part: others' parts in it are undefined. */
+    /**
+     * Called after the optimizer, which zeroed this rank's part: the other parts of the
+     * accumulator are undefined.
+     */
     public void end(Kernels kernels) {
         summed = false;
         if (sharding.moments() && !sharding.gradients()) {

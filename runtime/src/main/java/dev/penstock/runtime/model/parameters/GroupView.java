@@ -3,7 +3,7 @@ package dev.penstock.runtime.model.parameters;
 import dev.penstock.cuda.device.Tensor;
 import org.jspecify.annotations.Nullable;
 
-/** A parameter's matrix in a {@link GroupBuffer}; made anew only when the buffer moved. */
+/** A parameter's matrix in a {@link GroupBuffer}; recreated only when the buffer has moved. */
 public final class GroupView {
     private final GroupBuffer buffer;
     private final long offset;

@@ -41,7 +41,7 @@ public record LayerParameters(
                 allocator.allocate(ParameterSpec.bias(name + ".bias", all).countedIf(counts)));
     }
 
-    /** The groups in which the block lies. */
+    /** Returns the groups in which the block lies. */
     List<ParameterGroup> groups() {
         return Stream.of(norm1.gain(), queryKeyValue.weight())
                 .map(Parameter::group)
@@ -49,7 +49,7 @@ public record LayerParameters(
                 .toList();
     }
 
-    /** Outputs are divided among the shards. */
+    /** A linear layer whose outputs are divided among the shards. */
     private static LinearParameters columns(
             ParameterAllocator allocator, String name, ShardShape shape, int out, int tensors) {
         TensorPiece weight = shape.columns(List.of(shape.width(), out), tensors);
@@ -59,7 +59,9 @@ public record LayerParameters(
                 allocator.allocate(ParameterSpec.bias(name + ".bias", bias)));
     }
 
-    /** Inputs are divided among the shards; the bias is added to their sum. */
+    /**
+     * A linear layer whose inputs are divided among the shards; the bias is added to their sum.
+     */
     private static LinearParameters rows(
             ParameterAllocator allocator, String name, ShardShape shape, int in) {
         TensorPiece weight = shape.rows(in, shape.width());

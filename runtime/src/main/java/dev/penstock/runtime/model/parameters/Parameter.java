@@ -11,9 +11,9 @@ import org.jspecify.annotations.Nullable;
  * A parameter in its group. Vectors are matrices of one row.
  *
  * @param offset of its first element in the group
- * @param weights the F32 whole
- * @param factors what matrix products read: a BF16 copy, or the weights themselves
- * @param gradients where backwards add; null without training
+ * @param weights the whole in F32
+ * @param factors the matrix that products read: a BF16 copy, or the weights themselves
+ * @param gradients the matrix to which backwards add; null without training
  */
 public record Parameter(
         ParameterSpec spec,
@@ -35,7 +35,7 @@ public record Parameter(
         return factors.tensor();
     }
 
-    /** Where backwards add. */
+    /** Returns the matrix to which backwards add. */
     public Tensor gradient() {
         return gradientView().tensor();
     }
@@ -51,12 +51,12 @@ public record Parameter(
         return spec.piece().elements();
     }
 
-    /** Which of its elements this rank updates and saves. */
+    /** Returns which of its elements this rank updates and saves. */
     Sharding.Part held() {
         return group.sharding().held(group.elements()).within(offset, elements());
     }
 
-    /** Which of its elements this rank counts in norms. */
+    /** Returns which of its elements this rank counts in norms. */
     public Sharding.Part own() {
         return group.sharding().part(group.elements()).within(offset, elements());
     }
@@ -65,7 +65,7 @@ public record Parameter(
         return held().count() > 0;
     }
 
-    /** {@link #held} as a piece of the whole parameter. */
+    /** Returns {@link #held} as a piece of the whole parameter. */
     public TensorPiece piece() {
         Sharding.Part held = held();
         return held.count() == elements()
@@ -81,7 +81,7 @@ public record Parameter(
         return of(group.trained().gradient().part(), held());
     }
 
-    /** The gradient of {@link #own}. */
+    /** Returns the gradient of {@link #own}. */
     public Tensor ownGradient() {
         return of(group.trained().gradient().part(), own());
     }
@@ -94,13 +94,13 @@ public record Parameter(
         return of(group.trained().v(), held());
     }
 
-    /** Elements of this parameter in a tensor of the group's held part. */
+    /** Returns the elements of this parameter in a tensor of the group's held part. */
     private Tensor of(Tensor groupPart, Sharding.Part elements) {
         long first = group.sharding().held(group.elements()).from();
         return Stretches.of(groupPart, offset + elements.from() - first, elements.count());
     }
 
-    /** Weight and moments under the names that files use. */
+    /** Returns weight and moments under the names that files use. */
     public List<NamedTensor> state() {
         return List.of(
                 new NamedTensor(name(), piece(), heldMaster()),

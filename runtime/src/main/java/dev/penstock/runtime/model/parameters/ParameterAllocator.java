@@ -8,9 +8,9 @@ import java.util.List;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** Gives parameters their memory, group by group, in the order in which they are asked for. */
+/** Allocates parameters group by group, in the order in which they are requested. */
 public final class ParameterAllocator {
-    /** What parameters are allocated for. */
+    /** The use for which parameters are allocated. */
     public enum Use {
         /** Forward and backward. */
         TRAIN,
@@ -20,7 +20,7 @@ public final class ParameterAllocator {
         INFER
     }
 
-    /** What is asked for one after another; what matrix products read may lie apart. */
+    /** The group being built; parameters that matrix products read may have a group apart. */
     private record Open(ParameterGroup factors, ParameterGroup others) {}
 
     private final StageScopes scopes;
@@ -38,7 +38,7 @@ public final class ParameterAllocator {
         this.sharding = sharding;
     }
 
-    /** Of a rank that holds all parameters of its stage. */
+    /** An allocator of a rank that holds all parameters of its stage. */
     public ParameterAllocator(StageScopes scopes, Precision precision, Use use) {
         this(scopes, precision, use, Sharding.NONE);
     }
@@ -53,7 +53,8 @@ public final class ParameterAllocator {
     }
 
     /**
-     * Same as {@link #group} for a table whose rows are looked up, whether or not it is a factor.
+     * Same as {@link #group} for a table whose rows are looked up, whether or not it is a
+     * factor.
      */
     <T> T tables(String name, Supplier<T> parameters) {
         return group(name, true, parameters);
@@ -79,7 +80,7 @@ public final class ParameterAllocator {
         return made;
     }
 
-    /** Takes a parameter into the group that is being made. */
+    /** Takes a parameter into the group being built. */
     Parameter allocate(ParameterSpec spec) {
         if (open == null) {
             throw new IllegalStateException(spec.name() + " belongs to no group");
@@ -90,7 +91,7 @@ public final class ParameterAllocator {
         return parameter;
     }
 
-    /** A gradient beyond the parameter's own, alone in its group. */
+    /** Allocates a second gradient for the parameter, which is alone in its group. */
     GroupGradient secondGradient(Parameter parameter) {
         return parameter.group().secondGradient(scopes);
     }
@@ -99,17 +100,17 @@ public final class ParameterAllocator {
         return use != Use.INFER;
     }
 
-    /** Whether backwards add to gradients. */
+    /** Returns whether backwards add to gradients. */
     boolean accumulates() {
         return use == Use.TRAIN;
     }
 
-    /** All parameters so far. */
+    /** Returns all parameters so far. */
     List<Parameter> allocated() {
         return List.copyOf(allocated);
     }
 
-    /** All groups so far. */
+    /** Returns all groups so far. */
     List<ParameterGroup> groups() {
         return List.copyOf(groups);
     }

@@ -8,9 +8,9 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Parameters of a stage that are sharded among its replicas: gathered for the first who holds them,
- * released after the last. All replicas run the same program, so all gather in the same order. The
- * rank's thread only.
+ * Parameters of a stage that are sharded among its replicas: gathered for the first holder,
+ * released after the last. All replicas run the same program, so all gather in the same order.
+ * Confined to the rank's thread.
  */
 public final class ParameterGatherer implements Collective {
     /** Parameters that are gathered and released together. */
@@ -18,14 +18,14 @@ public final class ParameterGatherer implements Collective {
         /** Finds room and begins to gather. */
         Collective gather(CollectiveGroup replicas);
 
-        /** All parts are there. */
+        /** Called when all parts have arrived. */
         void arrived();
 
-        /** Gives the room back; its own part stays. */
+        /** Gives the room back; the rank's own part stays. */
         void release();
     }
 
-    /** From a first hold to a last drop. */
+    /** The time from a first hold to a last drop. */
     private static final class Stay {
         private int holds;
         private @Nullable Collective underWay;
@@ -35,27 +35,29 @@ public final class ParameterGatherer implements Collective {
     private CollectiveGroup replicas = SoloGroup.GROUP;
     private long nanos;
 
-    /** Time spent here so far: beginning gathers, moving them on, waiting for them. */
+    /**
+     * Returns the time spent here so far: beginning gathers, advancing them, waiting for them.
+     */
     public long nanos() {
         return nanos;
     }
 
-    /** An epoch begins: what was gathered in an earlier one is worth nothing. */
+    /** An epoch begins: parameters gathered in an earlier one are void. */
     public void connect(CollectiveGroup newReplicas) {
         dropAll();
         replicas = newReplicas;
     }
 
     /**
-     * A pass begins: what the one before left here to its end goes now. Since then the optimizer
-     * may have changed the parameters.
+     * A pass begins: drops what the previous one kept to its end. Since then the optimizer may
+     * have changed the parameters.
      */
     public void dropAll() {
         stays.keySet().forEach(Group::release);
         stays.clear();
     }
 
-    /** Begins to gather what nobody holds yet. */
+    /** Holds a group, and begins to gather it if nothing held it before. */
     public void hold(Group group) {
         Stay stay = stays.computeIfAbsent(group, _ -> new Stay());
         if (stay.holds++ == 0) {
@@ -65,7 +67,7 @@ public final class ParameterGatherer implements Collective {
         }
     }
 
-    /** Blocks until a group that is held is there. */
+    /** Blocks until a held group has arrived. */
     public void await(Group group) {
         Stay stay = stays.get(group);
         if (stay != null && stay.underWay != null) {
@@ -76,11 +78,13 @@ public final class ParameterGatherer implements Collective {
         }
     }
 
-    /** Ends a hold; the last one releases, once the others have their parts. */
+    /**
+     * Ends a hold; the last one releases the group, once the other replicas have their parts.
+     */
     public void drop(Group group) {
         Stay stay = stays.get(group);
         if (stay == null) {
-            throw new IllegalStateException("released what was not gathered");
+            throw new IllegalStateException("released parameters that were not gathered");
         }
         if (--stay.holds == 0) {
             await(group);
@@ -89,7 +93,7 @@ public final class ParameterGatherer implements Collective {
         }
     }
 
-    /** Moves all gathers on. */
+    /** Advances all gathers. */
     @Override
     public boolean advance() {
         if (stays.isEmpty()) {

@@ -9,11 +9,10 @@ import dev.penstock.runtime.model.shape.Sharding;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Parameters that lie together, each at the start of a 64-byte line, so that one collective moves
- * them all; what lies between them is zero and stays so.
+ * Parameters that lie together, each at the start of a 64-byte line, so that one collective moves them all; the gaps between them are zero and stay zero.
  *
  * <pre>
- *   weights   F32   whole where something reads them so, or gathered
+ *   weights   F32   whole if anything reads them in F32, or gathered
  *   factors   what matrix products read: BF16, whole or gathered, or the weights themselves
  *   master    F32   the held part: in the weights, or in memory of its own
  *   m, v      F32   the held part
@@ -32,11 +31,11 @@ public final class ParameterGroup {
     private @Nullable Tensor master;
     private @Nullable Training training;
 
-    /** What training adds; moments of the held part. */
+    /** The tensors added by training; moments of the held part. */
     public record Training(GroupGradient gradient, Tensor m, Tensor v) {}
 
     /**
-     * @param readsWeights whether somebody reads F32 elements of the whole
+     * @param readsWeights whether anything reads F32 elements of the whole
      * @param copies whether matrix products read rounded copies
      */
     ParameterGroup(String name, Sharding sharding, boolean readsWeights, boolean copies) {
@@ -48,7 +47,7 @@ public final class ParameterGroup {
         gradients = new GroupBuffer("gradients of " + name);
     }
 
-    /** Takes one more in; to be called before {@link #allocate}. */
+    /** Takes in one more parameter; to be called before {@link #allocate}. */
     Parameter add(ParameterSpec spec, boolean trained) {
         long offset = elements;
         long more = spec.piece().elements();
@@ -62,7 +61,7 @@ public final class ParameterGroup {
                 trained ? new GroupView(gradients, offset, spec) : null);
     }
 
-    /** Gives all of them their memory. */
+    /** Allocates the memory of all parameters. */
     void allocate(StageScopes scopes, ParameterAllocator.Use use) {
         boolean computes = use != ParameterAllocator.Use.MIRROR;
         boolean resident = computes && !sharding.parameters();
@@ -90,7 +89,7 @@ public final class ParameterGroup {
         }
     }
 
-    /** A gradient beyond the group's own, cut like it. */
+    /** Allocates a gradient besides the group's own, cut the same way. */
     GroupGradient secondGradient(StageScopes scopes) {
         return gradient(scopes, new GroupBuffer("second gradients of " + name), true);
     }
@@ -108,7 +107,7 @@ public final class ParameterGroup {
         return new GroupGradient(into, part, sharding, elements);
     }
 
-    /** A dense row; memory has no pieces of nothing. */
+    /** Returns a dense row; memory cannot allocate empty tensors. */
     private static Tensor row(DeviceScope scope, String name, DType type, long count) {
         Tensor row = scope.tensor(name, type, 1, Math.toIntExact(Math.max(LINE_ELEMENTS, count)));
         return row.columns(0, Math.toIntExact(count));
@@ -126,7 +125,7 @@ public final class ParameterGroup {
         return sharding;
     }
 
-    /** Whether somebody reads F32 elements of the whole. */
+    /** Returns whether anything reads F32 elements of the whole. */
     public boolean readsWeights() {
         return readsWeights;
     }
@@ -158,12 +157,14 @@ public final class ParameterGroup {
         return part;
     }
 
-    /** Whether the factors are copies that must follow the master. */
+    /** Returns whether the factors are copies that must follow the master. */
     boolean hasCopies() {
         return factors != weights;
     }
 
-    /** The master changed: brings along what follows from it without others. */
+    /**
+     * The master changed: updates what this rank can derive from it without the other replicas.
+     */
     public void masterChanged(Kernels kernels) {
         if (hasCopies() && !sharding.moments()) {
             kernels.copy(master(), factors.whole());

@@ -9,9 +9,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Gives parameters their first values: what the source has, else GPT-2's. Random numbers are keyed
- * by seed, parameter and element of the whole tensor, so they do not depend on who holds which
- * piece.
+ * Gives parameters their first values: the source's if it has them, otherwise GPT-2's. Random
+ * numbers are keyed by seed, parameter and element of the whole tensor, so they do not depend on
+ * which rank holds which piece.
  */
 public final class ParameterInit {
     private static final double STANDARD_DEVIATION = 0.02;
@@ -53,14 +53,17 @@ public final class ParameterInit {
                 && given(StageParameters.TOKEN_TABLE, p);
     }
 
-    /** The host keeps its hands off what starts as zeros: there it would have to travel. */
+    /**
+     * Moments that start as zeros are zeroed on the device: the host would have to transfer
+     * them.
+     */
     private void moment(String name, TensorPiece piece, Tensor moment, Kernels kernels) {
         if (!source.fill(name, piece, moment.segment())) {
             kernels.zero(moment);
         }
     }
 
-    /** Gives a piece of a parameter what the whole would have there. */
+    /** Gives a piece of a parameter the values that the whole would have there. */
     void fillDefault(ParameterSpec spec, TensorPiece piece, MemorySegment weight) {
         switch (spec.initial()) {
             case ZERO -> weight.fill((byte) 0);
@@ -97,7 +100,7 @@ public final class ParameterInit {
                         });
     }
 
-    /** Elements that lie together in whole and piece. */
+    /** Elements that are contiguous in both the whole and the piece. */
     private record Run(long inWhole, long inPiece, long count) {}
 
     private static List<Run> runs(TensorPiece piece) {

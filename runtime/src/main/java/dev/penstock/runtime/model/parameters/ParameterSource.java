@@ -4,26 +4,26 @@ import dev.penstock.actors.spi.TensorPiece;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Where a stage takes the first values of its tensors from: a checkpoint, a file in Hugging Face's
- * format, or nowhere. Called on the shard's thread while the stage is built.
+ * The source of the first values of a stage's tensors: a checkpoint, a file in Hugging Face's
+ * format, or nothing. Called on the shard's thread while the stage is built.
  */
 @FunctionalInterface
 public interface ParameterSource {
     /**
      * Copies a tensor if this source has it.
      *
-     * @param name a parameter in Hugging Face's GPT-2 naming, or {@code optimizer.m.NAME} / {@code
-     *     optimizer.v.NAME}
-     * @param piece what the stage holds of it, with the whole shape that it expects; a source that
-     *     has another shape throws, naming both
+     * @param name a parameter in Hugging Face's GPT-2 naming, or {@code optimizer.m.NAME} /
+     *     {@code optimizer.v.NAME}
+     * @param piece what the stage holds of it, with the whole shape that it expects; a source
+     *     that has another shape throws, naming both
      * @param destination receives the elements of the piece as F32, dense, in native byte order
-     * @return false if this source does not have the tensor: it starts from its default
+     * @return false if this source does not have the tensor, which then starts from its default
      */
     boolean fill(String name, TensorPiece piece, MemorySegment destination);
 
     /**
-     * This source for a model that must not start from defaults: a parameter that it lacks is an
-     * error. The optimizer may start afresh.
+     * Returns this source for a model that must not start from defaults: a missing parameter is
+     * an error. The optimizer may start afresh.
      *
      * @param place what this source reads, for the message
      */
@@ -32,14 +32,14 @@ public interface ParameterSource {
             boolean found = fill(name, piece, destination);
             if (!found && !name.startsWith("optimizer.")) {
                 throw new IllegalArgumentException(
-                        "%s lacks the parameter '%s' of shape %s; use weights of a model of the configured size"
+                        "%s does not have the parameter '%s' of shape %s; use weights of a model of the configured size"
                                 .formatted(place, name, piece.whole()));
             }
             return found;
         };
     }
 
-    /** A source that has nothing: a fresh model. */
+    /** A source that has nothing, for a fresh model. */
     static ParameterSource none() {
         return (_, _, _) -> false;
     }

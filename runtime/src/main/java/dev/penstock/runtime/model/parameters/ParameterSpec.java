@@ -6,17 +6,17 @@ import dev.penstock.actors.spi.TensorPiece;
  * A parameter before it has memory.
  *
  * @param name in Hugging Face's GPT-2 naming
- * @param piece what this rank holds of the whole: one dimension for vectors (biases and norms), two
- *     for matrices and tables; strips lie side by side in memory
+ * @param piece what this rank holds of the whole: one dimension for vectors (biases and norms),
+ *     two for matrices and tables; strips lie side by side in memory
  * @param initial how it starts
  * @param factor whether matrix products read it (then BF16 runs keep a rounded copy)
- * @param counted whether this rank reports it in norms, state and gradients; what several hold is
- *     counted on one of them only
+ * @param counted whether this rank reports it in norms, state and gradients; parameters held by
+ *     several ranks are counted on one of them only
  */
 public record ParameterSpec(
         String name, TensorPiece piece, Initial initial, boolean factor, boolean counted) {
 
-    /** How a parameter starts. */
+    /** The initial values of a parameter. */
     enum Initial {
         /** Zeros: biases. */
         ZERO,
@@ -65,7 +65,7 @@ public record ParameterSpec(
         return piece.strips().stream().mapToInt(TensorPiece.Strip::columns).sum();
     }
 
-    /** Bytes of the elements as F32. */
+    /** Returns the bytes of the elements as F32. */
     long bytes() {
         return piece.elements() * Float.BYTES;
     }

@@ -12,8 +12,7 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Lets a stage's layers find their parameters. Where these are sharded, the layer at work and so
- * many ahead of it are gathered unless an op of the schedule has done so:
+ * Lets a stage's layers find their parameters. If these are sharded, the current layer and a number of layers ahead of it are gathered, unless an op of the schedule has done so:
  *
  * <pre>
  *   two ahead:  enter 0    enter 1    enter 2 ...
@@ -43,13 +42,13 @@ public final class ParameterStream {
         evaluation = units == null ? List.of() : units.evaluation();
     }
 
-    /** Of a stage whose parameters are there. */
+    /** A stream of a stage whose parameters are all resident. */
     public static ParameterStream resident() {
         return new ParameterStream(null, false, 0);
     }
 
     /**
-     * @param pool where gathered parameters find room; null where all have theirs
+     * @param pool provides the room of gathered parameters; null where all have their own
      */
     public static ParameterStream of(
             StageParameters parameters,
@@ -86,7 +85,7 @@ public final class ParameterStream {
         return gatherer;
     }
 
-    /** Time spent on gathers so far. */
+    /** Returns the time spent on gathers so far. */
     public long gatherNanos() {
         return gatherer.nanos();
     }
@@ -97,12 +96,12 @@ public final class ParameterStream {
         }
     }
 
-    /** The layers will be entered rising, then the final norm. */
+    /** The layers will be entered in ascending order, then the final norm. */
     public void forward() {
         begin(forward);
     }
 
-    /** The head will be entered, then the layers falling. */
+    /** The head will be entered, then the layers in descending order. */
     public void backward() {
         begin(backward);
     }
@@ -118,7 +117,7 @@ public final class ParameterStream {
         held = 0;
     }
 
-    /** The next in order is at work as soon as this returns. */
+    /** Enters the next unit in order; it can compute as soon as this returns. */
     public void enter() {
         if (units == null) {
             return;
@@ -135,7 +134,7 @@ public final class ParameterStream {
         }
     }
 
-    /** It has done its work. */
+    /** Leaves the current unit, which has finished. */
     public void leave() {
         if (streams && units != null) {
             for (ParameterGroup group : units.groups(order.get(at))) {

@@ -34,22 +34,25 @@ public final class ParameterUnits {
                         : List.of(head.matrix().group(), head.norm().gain().group()));
     }
 
-    /** Of a unit. */
+    /** Returns the groups of a unit. */
     List<ParameterGroup> groups(int unit) {
         return units.get(unit);
     }
 
-    /** Units in the order in which a forward needs them. */
+    /** Returns the units in the order in which a forward needs them. */
     public List<Integer> forward() {
         return IntStream.rangeClosed(0, blocks + 1).boxed().toList();
     }
 
-    /** Units in the order in which a backward needs them; the embedding's needs none. */
+    /**
+     * Returns the units in the order in which a backward needs them; the embedding's backward
+     * needs none.
+     */
     public List<Integer> backward() {
         return Stream.concat(evaluation().stream(), blocks().reversed().stream()).toList();
     }
 
-    /** What an evaluation needs after its forward. */
+    /** Returns the units that an evaluation needs after its forward. */
     List<Integer> evaluation() {
         return List.of(blocks + 2);
     }
@@ -58,7 +61,7 @@ public final class ParameterUnits {
         return IntStream.rangeClosed(1, blocks).boxed().toList();
     }
 
-    /** Every group once. */
+    /** Returns every group once. */
     public Set<ParameterGroup> all() {
         var all = new LinkedHashSet<ParameterGroup>();
         units.forEach(all::addAll);
@@ -66,8 +69,8 @@ public final class ParameterUnits {
     }
 
     /**
-     * The groups of some layers, in order of use. The embedding belongs to the first layer, the
-     * head to the last.
+     * Returns the groups of some layers, in order of use. The embedding belongs to the first
+     * layer, the head to the last.
      */
     public List<ParameterGroup> of(LayerRange layers, boolean rising) {
         var groups = new LinkedHashSet<ParameterGroup>();
@@ -85,7 +88,10 @@ public final class ParameterUnits {
         return rising ? rise : rise.reversed();
     }
 
-    /** What is gathered, again and again, if every unit stays while it is at work. */
+    /**
+     * Returns the groups that are gathered, with repetitions, if every unit stays only while it
+     * computes.
+     */
     public List<ParameterGroup> gathersOf(List<Integer> order, int ahead) {
         List<ParameterGroup> gathered = new ArrayList<>();
         Map<ParameterGroup, Integer> holds = new HashMap<>();
@@ -103,7 +109,9 @@ public final class ParameterUnits {
         return gathered;
     }
 
-    /** What is there at a time if every unit stays while it is at work, and so many ahead. */
+    /**
+     * Returns the groups that are held at the same time if every unit stays while it computes and the given number is gathered ahead.
+     */
     public List<Set<ParameterGroup>> windows(int ahead) {
         List<Set<ParameterGroup>> windows = new ArrayList<>();
         for (List<Integer> order : List.of(forward(), backward(), evaluation())) {

@@ -12,14 +12,14 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Dense rows that the stages of a rank use by turns, all of them allocated when the stages are
+ * Dense rows that the stages of a rank use in turns, all of them allocated when the stages are
  * built: as many of each kind as are in use at a time.
  */
 public final class RowPool {
-    /** Rows of one kind take each other's place. */
+    /** Rows of the same kind are interchangeable. */
     public record Kind(DType type, long elements) {}
 
-    /** How many rows are in use at a time, at most. */
+    /** The maximum number of rows in use at a time. */
     public static final class Needs {
         private final Map<Kind, Integer> most = new LinkedHashMap<>();
 
@@ -45,7 +45,7 @@ public final class RowPool {
                 });
     }
 
-    /** Whether all of these can be taken. */
+    /** Returns whether all of these can be taken. */
     boolean has(List<Kind> rows) {
         Map<Kind, Integer> count = new HashMap<>();
         rows.forEach(kind -> count.merge(kind, 1, Integer::sum));
@@ -60,14 +60,14 @@ public final class RowPool {
     /**
      * Takes a row.
      *
-     * @param what for whom, in the words of messages
+     * @param what names its user, in messages
      */
     Tensor take(Kind kind, String what) {
         Deque<Tensor> rows = free.get(kind);
         Tensor row = rows == null ? null : rows.poll();
         if (row == null) {
             throw new IllegalStateException(
-                    "no room for %s: more is held at a time than was planned".formatted(what));
+                    "no room for %s: more is held at a time than planned".formatted(what));
         }
         return row;
     }
@@ -75,7 +75,7 @@ public final class RowPool {
     void giveBack(Tensor row) {
         Deque<Tensor> rows = free.get(new Kind(row.type(), row.elements()));
         if (rows == null) {
-            throw new IllegalArgumentException("a row of another pool: " + row);
+            throw new IllegalArgumentException("row belongs to another pool: " + row);
         }
         rows.push(row);
     }

@@ -33,11 +33,11 @@ public record StageParameters(
     /**
      * Final norm and this shard's rows of the matrix {@code [V, d]} of the logits.
      *
-     * @param matrixGradient where the head's part of the gradient accumulates. A tied matrix has
-     *     one buffer for the embedding's part and one for the head's on every layout, and the sum
-     *     is taken at the end of the step, so that the bits do not depend on the number of stages.
-     *     Null without training.
-     * @param second the latter as a group, where one stage has both; else null
+     * @param matrixGradient the matrix in which the head's part of the gradient accumulates. A
+     *     tied matrix has one buffer for the embedding's part and one for the head's on every
+     *     layout, and the sum is taken at the end of the step, so that the bits do not depend on
+     *     the number of stages. Null without training.
+     * @param second the latter as a group, if one stage has both; otherwise null
      */
     public record Head(
             NormParameters norm,
@@ -92,17 +92,17 @@ public record StageParameters(
         return new Head(norm, matrix, allocator.accumulates() ? matrix.gradientView() : null, null);
     }
 
-    /** The parameters of which this rank holds something. */
+    /** Returns the parameters of which this rank holds something. */
     public List<Parameter> held() {
         return all.stream().filter(Parameter::isHeld).toList();
     }
 
-    /** Those of {@link #held} that this rank reports. */
+    /** Returns those of {@link #held} that this rank reports. */
     public List<Parameter> counted() {
         return held().stream().filter(p -> p.spec().counted()).toList();
     }
 
-    /** All gradients of {@link #groups}, and the head's part of a tied matrix's. */
+    /** Returns all gradients of {@link #groups}, and the head's part of a tied matrix's. */
     public List<GroupGradient> gradients() {
         List<GroupGradient> all = new ArrayList<>();
         groups.forEach(group -> all.add(group.trained().gradient()));
@@ -112,7 +112,7 @@ public record StageParameters(
         return all;
     }
 
-    /** The token table, or a tied head's copy of it, if this stage has one. */
+    /** Returns the token table, or a tied head's copy of it, if this stage has one. */
     public @Nullable Parameter tokenTable() {
         return all.stream().filter(p -> p.name().equals(TOKEN_TABLE)).findFirst().orElse(null);
     }

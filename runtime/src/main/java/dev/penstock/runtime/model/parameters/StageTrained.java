@@ -8,10 +8,10 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * What a rank holds of the groups of a stage, as its mirror has it.
+ * The parts of a stage's groups that a rank holds; its mirror holds the same.
  *
  * @param groups in the model's order, shared parameters on every stage that holds them
- * @param onReplaced told that gradients may have been replaced as well
+ * @param onReplaced notified that gradients may have been replaced as well
  */
 public record StageTrained(List<ParameterGroup> groups, Kernels kernels, Runnable onReplaced)
         implements TrainedState {
@@ -32,7 +32,10 @@ public record StageTrained(List<ParameterGroup> groups, Kernels kernels, Runnabl
                 .toList();
     }
 
-    /** A small group may have no part for everybody. */
+    /**
+     * Returns the groups of which this rank has a part: a small group may not have one for every
+     * rank.
+     */
     private Stream<ParameterGroup> held() {
         return groups.stream().filter(group -> group.master().columns() > 0);
     }

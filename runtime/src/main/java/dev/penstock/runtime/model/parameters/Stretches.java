@@ -6,7 +6,7 @@ import dev.penstock.cuda.device.Tensor;
 final class Stretches {
     private Stretches() {}
 
-    /** Some elements of a dense row, as a row. */
+    /** Returns some elements of a dense row, as a row. */
     static Tensor of(Tensor row, long first, long count) {
         int columns = Math.toIntExact(count);
         return new Tensor(

@@ -27,7 +27,7 @@ public record BatchShape(
         }
     }
 
-    /** Whole sequences. */
+    /** Returns a batch of whole sequences. */
     public static BatchShape unsliced(
             int sequences, int microBatches, int context, int reductionBlock) {
         return new BatchShape(sequences, microBatches, List.of(context), reductionBlock);
@@ -41,12 +41,12 @@ public record BatchShape(
         return slices() > 1;
     }
 
-    /** Tokens of a sequence, T. */
+    /** Returns the tokens of a sequence, T. */
     public int context() {
         return firstToken(slices());
     }
 
-    /** Position of a slice's first token in its sequence. */
+    /** Returns the position of a slice's first token in its sequence. */
     public int firstToken(int slice) {
         int tokens = 0;
         for (int i = 0; i < slice; i++) {
@@ -55,32 +55,32 @@ public record BatchShape(
         return tokens;
     }
 
-    /** Rows of a unit of this slice. */
+    /** Returns the rows of a unit of this slice. */
     public int rows(int slice) {
         return sequences * sliceLengths.get(slice);
     }
 
-    /** Rows of the largest unit. */
+    /** Returns the rows of the largest unit. */
     public int largestRows() {
         return sequences * sliceLengths.stream().mapToInt(Integer::intValue).max().orElseThrow();
     }
 
-    /** Rows of a whole micro-batch. */
+    /** Returns the rows of a whole micro-batch. */
     public int microBatchRows() {
         return sequences * context();
     }
 
-    /** Tokens of one step. */
+    /** Returns the tokens of one step. */
     public int tokensPerStep() {
         return microBatches * microBatchRows();
     }
 
-    /** Tokens of a block of the grid. */
+    /** Returns the tokens of a block of the grid. */
     public int grid() {
         return Math.min(reductionBlock, context());
     }
 
-    /** The rows of a unit of this slice, as kernels see them. */
+    /** Returns the rows of a unit of this slice, as kernels see them. */
     public TokenBlocks blocks(int slice) {
         return new TokenBlocks(sequences, sliceLengths.get(slice), firstToken(slice), grid());
     }

@@ -4,11 +4,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The rows of a unit of inference: what each of its texts feeds, text after text. Products take all
- * rows at once and so read the weights once; positions and attention are each text's own.
+ * The rows of a unit of inference: what each of its texts feeds, text after text. Products take all rows at once and so read the weights once; positions and attention are separate for each text.
  *
  * <pre>
- *   two texts, a token each, the second text is longer      row       0  1
+ *   two texts, one token each; the second text is longer      row       0  1
  *                                                           position  5  8
  * </pre>
  *
@@ -31,8 +30,8 @@ public record FeedRows(List<Run> runs) {
     }
 
     /**
-     * @param texts their numbers
-     * @param feeds entry i is that of {@code texts}' entry i
+     * @param texts the numbers of the texts
+     * @param feeds entry i is the feed of entry i of {@code texts}
      */
     public static FeedRows of(List<Integer> texts, List<Feed> feeds) {
         List<Run> runs = new ArrayList<>();
@@ -44,7 +43,7 @@ public record FeedRows(List<Run> runs) {
         return new FeedRows(runs);
     }
 
-    /** Rows of all texts. */
+    /** Returns the rows of all texts. */
     public int count() {
         return runs.getLast().lastRow() + 1;
     }

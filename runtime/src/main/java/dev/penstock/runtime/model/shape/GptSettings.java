@@ -7,15 +7,15 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * All that decides what the stages of a run compute.
+ * All settings that decide what the stages of a run compute.
  *
  * @param seed of the initial parameters; they do not depend on the partition
- * @param recomputedBlocks transformer blocks that keep their input alone and run again in the
- *     backward; of no effect in a stage whose backwards come in two parts
- * @param grid who else works on a step; the batch is that of one replica
+ * @param recomputedBlocks transformer blocks that keep only their input and run again in the
+ *     backward; no effect in a stage whose backwards come in two parts
+ * @param grid the dimensions of parallelism; the batch is that of one replica
  * @param zero what replicas divide among themselves
- * @param sequence whether tensor shards divide among themselves what they would all do for all rows
- *     of a unit
+ * @param sequence whether tensor shards divide among themselves the work that each would
+ *     otherwise do for all rows of a unit
  */
 public record GptSettings(
         GptShape shape,
@@ -46,7 +46,7 @@ public record GptSettings(
         }
         if (batch.sliceLengths().stream().anyMatch(length -> length % grid.context() != 0)) {
             throw new IllegalArgumentException(
-                    "every context part holds as many tokens of a slice: expected slices of multiples of %d tokens, got %s"
+                    "context parts hold equal numbers of a slice's tokens: expected slices of multiples of %d tokens, got %s"
                             .formatted(grid.context(), batch.sliceLengths()));
         }
         if (shape.heads() % tensorShards != 0) {
@@ -78,34 +78,37 @@ public record GptSettings(
         }
     }
 
-    /** What a shard of a stage holds of the model. */
+    /** Returns what a shard of a stage holds of the model. */
     public ShardShape shape(StageRole role) {
         return new ShardShape(shape, role.shard(), grid.tensor(), sequence);
     }
 
-    /** What a rank holds of the model as a stage. */
+    /** Returns what a rank holds of the model as a stage. */
     public StageRole role(int stage, RankPlace place) {
         return partition.role(stage).onShard(place.tensor());
     }
 
-    /** What to know of a vocabulary that the tensor shards do not divide evenly. */
+    /** Returns a warning if the tensor shards do not divide the vocabulary evenly. */
     public Optional<String> vocabularyNote() {
         int least = shape.vocabulary() / grid.tensor();
         return shape.vocabulary() % grid.tensor() == 0
                 ? Optional.empty()
                 : Optional.of(
-                        "%d tensor shards do not divide the vocabulary of %d: they hold %d or %d tokens each, nothing is padded"
+                        "%d tensor shards do not divide the vocabulary of %d evenly: they hold %d or %d tokens each; nothing is padded"
                                 .formatted(grid.tensor(), shape.vocabulary(), least, least + 1));
     }
 
-    /** Elements of a tied matrix' gradient, of which the first and the last stage have one each. */
+    /**
+     * Returns the elements of a tied matrix's gradient, of which the first and the last stage
+     * have one each.
+     */
     public long sharedGradientElements(RankPlace place) {
         var own = new ShardShape(shape, place.tensor(), grid.tensor(), sequence);
         long matrix = shape.tied() ? (long) own.tokens() * own.width() : 0;
         return Sharding.of(this, place).held(matrix).count();
     }
 
-    /** What a rank holds of the batch of its replica: some tokens of every slice. */
+    /** Returns what a rank holds of the batch of its replica: some tokens of every slice. */
     public BatchShape batchOfPart() {
         return new BatchShape(
                 batch.sequences(),
@@ -114,12 +117,12 @@ public record GptSettings(
                 batch.reductionBlock());
     }
 
-    /** Which tokens of every sequence a rank holds. */
+    /** Returns which tokens of every sequence a rank holds. */
     public PartTokens tokens(RankPlace place) {
         return PartTokens.of(batch, grid.context(), place.context());
     }
 
-    /** Of a pipeline alone. */
+    /** Settings of a run with pipeline parallelism alone. */
     public GptSettings(
             GptShape shape,
             StagePartition partition,
@@ -140,7 +143,7 @@ public record GptSettings(
                 ZeroSettings.OFF);
     }
 
-    /** Of tensor shards that all have all rows of the residual stream. */
+    /** Settings with tensor shards that all have all rows of the residual stream. */
     public GptSettings(
             GptShape shape,
             StagePartition partition,
@@ -164,7 +167,7 @@ public record GptSettings(
                 false);
     }
 
-    /** The same with tensor shards that divide rows. */
+    /** Returns these settings with tensor shards that divide rows. */
     public GptSettings sequenceParallel() {
         return new GptSettings(
                 shape,
@@ -179,18 +182,18 @@ public record GptSettings(
                 true);
     }
 
-    /** Bytes of the largest tensor that goes from stage to stage. */
+    /** Returns the bytes of the largest tensor that is sent from stage to stage. */
     public long boundaryBytes() {
         long rows = batchOfPart().largestRows() / (sequence ? grid.tensor() : 1);
         return rows * shape.width() * Float.BYTES;
     }
 
-    /** Tokens of one step, of all replicas. */
+    /** Returns the tokens of one step over all replicas. */
     public int tokensPerStep() {
         return Math.multiplyExact(batch.tokensPerStep(), grid.data());
     }
 
-    /** Of a run that keeps every block's activations. */
+    /** Settings of a run that keeps every block's activations. */
     public GptSettings(
             GptShape shape,
             StagePartition partition,

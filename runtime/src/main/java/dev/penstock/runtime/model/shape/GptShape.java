@@ -3,7 +3,7 @@ package dev.penstock.runtime.model.shape;
 /**
  * The size of a GPT-2.
  *
- * @param vocabulary tokens that exist, V
+ * @param vocabulary number of tokens that exist, V
  * @param context tokens of a whole sequence, T
  * @param width columns of the residual stream, d; a multiple of {@code heads}
  * @param layers transformer blocks, L
@@ -25,7 +25,7 @@ public record GptShape(
         }
     }
 
-    /** The largest divisor of {@code number} that is {@code most} or less. */
+    /** Returns the largest divisor of {@code number} that is at most {@code most}. */
     static int largestDivisor(int number, int most) {
         int divisor = Math.min(number, most);
         while (number % divisor != 0) {
@@ -34,50 +34,53 @@ public record GptShape(
         return divisor;
     }
 
-    /** Columns of the hidden layer of the MLP. */
+    /** Returns the columns of the hidden layer of the MLP. */
     public int hidden() {
         return 4 * width;
     }
 
-    /** Numbers in one transformer block. */
+    /** Returns the parameter count of one transformer block. */
     public long layerParameters() {
         return 12L * width * width + 13L * width;
     }
 
-    /** Numbers in the two embedding tables. */
+    /** Returns the parameter count of the two embedding tables. */
     public long embeddingParameters() {
         return ((long) vocabulary + context) * width;
     }
 
-    /** Numbers in the final norm and, when untied, the head's own matrix. */
+    /** Returns the parameter count of the final norm and, when untied, the head's own matrix. */
     public long headParameters() {
         return 2L * width + (tied ? 0 : (long) vocabulary * width);
     }
 
-    /** Numbers in the whole model; a tied matrix counts once. */
+    /** Returns the parameter count of the whole model; a tied matrix counts once. */
     public long parameters() {
         return embeddingParameters() + layers * layerParameters() + headParameters();
     }
 
     /**
-     * FLOPs of one token in one block, forward and backward: matrix products and the causal half of
-     * attention, nothing recomputed.
+     * Returns the FLOPs of one token in one block, forward and backward: matrix products and the
+     * causal half of attention, nothing recomputed.
      */
     public long layerFlopsPerToken() {
         return 72L * width * width + 6L * width * (context + 1L);
     }
 
-    /** FLOPs of one token in the embedding, forward and backward: two additions each way. */
+    /**
+     * Returns the FLOPs of one token in the embedding, forward and backward: two additions in
+     * each.
+     */
     public long embeddingFlopsPerToken() {
         return 4L * width;
     }
 
-    /** FLOPs of one token in the head, forward and backward. */
+    /** Returns the FLOPs of one token in the head, forward and backward. */
     public long headFlopsPerToken() {
         return 6L * vocabulary * width;
     }
 
-    /** FLOPs of one token in the whole model, forward and backward. */
+    /** Returns the FLOPs of one token in the whole model, forward and backward. */
     public long flopsPerToken() {
         return embeddingFlopsPerToken() + layers * layerFlopsPerToken() + headFlopsPerToken();
     }

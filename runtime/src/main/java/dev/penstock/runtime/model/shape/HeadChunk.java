@@ -6,8 +6,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Rows of a unit whose logits exist at the same time: adjacent rows that hold whole blocks of the
- * reduction grid, so that the chunks one after the other add up in the order of the unit's blocks.
+ * Rows of a unit whose logits exist at the same time: adjacent rows that hold whole blocks of
+ * the reduction grid, so that the chunks, one after the other, add up in the order of the unit's
+ * blocks.
  *
  * @param firstRow in the unit
  * @param firstSequence in the micro-batch
@@ -16,7 +17,7 @@ import java.util.List;
 public record HeadChunk(int firstRow, int firstSequence, TokenBlocks blocks) {
 
     /**
-     * Cuts a unit.
+     * Cuts a unit into chunks.
      *
      * @param mostRows room for logits, at least one block of the grid
      */
@@ -26,7 +27,10 @@ public record HeadChunk(int firstRow, int firstSequence, TokenBlocks blocks) {
                 : unit.sequences() == 1 ? byTokens(unit, mostRows) : byBlocks(unit);
     }
 
-    /** A block is a whole run of a sequence: several sequences at a time, rising. */
+    /**
+     * Cuts a unit whose blocks are whole runs of a sequence: several sequences at a time,
+     * ascending.
+     */
     private static List<HeadChunk> bySequences(TokenBlocks unit, int mostSequences) {
         List<HeadChunk> chunks = new ArrayList<>();
         for (int first = 0; first < unit.sequences(); first += mostSequences) {
@@ -40,7 +44,7 @@ public record HeadChunk(int firstRow, int firstSequence, TokenBlocks blocks) {
         return chunks;
     }
 
-    /** One sequence: several blocks at a time, from the last. */
+    /** Cuts one sequence: several blocks at a time, from the last. */
     private static List<HeadChunk> byTokens(TokenBlocks unit, int mostRows) {
         List<HeadChunk> chunks = new ArrayList<>();
         int end = unit.rows();
@@ -57,7 +61,7 @@ public record HeadChunk(int firstRow, int firstSequence, TokenBlocks blocks) {
         return chunks;
     }
 
-    /** Blocks of different sequences alternate: one at a time. */
+    /** Cuts a unit in which blocks of different sequences alternate: one block at a time. */
     private static List<HeadChunk> byBlocks(TokenBlocks unit) {
         List<HeadChunk> chunks = new ArrayList<>();
         for (int i = 0; i < unit.count(); i++) {
@@ -76,7 +80,7 @@ public record HeadChunk(int firstRow, int firstSequence, TokenBlocks blocks) {
         return blocks.rows();
     }
 
-    /** The chunk's rows of a tensor of the unit. */
+    /** Returns the chunk's rows of a tensor of the unit. */
     public Tensor of(Tensor unit) {
         return unit.rows(firstRow, rows());
     }

@@ -23,12 +23,14 @@ public record LearningRate(double peak, double minimum, long warmupSteps, long t
         }
     }
 
-    /** The same rate at every step. */
+    /** Returns the same rate for every step. */
     public static LearningRate constant(double rate) {
         return new LearningRate(rate, rate, 0, 0);
     }
 
     /**
+     * Returns the rate of a step.
+     *
      * @param step from 1
      */
     public double at(long step) {

@@ -5,8 +5,9 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 
 /**
- * Where the rows of a unit lie in a tensor of the whole micro-batch (row {@code b*T + t}). With one
- * sequence, or uncut sequences, they follow each other; else each sequence has its own run.
+ * The places of a unit's rows in a tensor of the whole micro-batch (row {@code b*T + t}). With
+ * one sequence, or uncut sequences, they are contiguous; otherwise each sequence has its own
+ * run.
  */
 public final class MicroBatchRows {
     private final int context;
@@ -19,17 +20,17 @@ public final class MicroBatchRows {
         return unit.sequences() == 1 || unit.tokens() == context;
     }
 
-    /** All rows of a unit whose rows are {@link #adjacent}. */
+    /** Returns all rows of a unit whose rows are {@link #adjacent}. */
     public Tensor of(Tensor microBatch, TokenBlocks unit) {
         return microBatch.rows(unit.firstToken(), unit.rows());
     }
 
-    /** The rows of one sequence of a unit. */
+    /** Returns the rows of one sequence of a unit. */
     public Tensor of(Tensor microBatch, TokenBlocks unit, int sequence) {
         return microBatch.rows(sequence * context + unit.firstToken(), unit.tokens());
     }
 
-    /** The rows of one sequence in the unit's own tensors. */
+    /** Returns the rows of one sequence in the unit's own tensors. */
     public static Tensor inUnit(Tensor tensor, TokenBlocks unit, int sequence) {
         return tensor.rows(sequence * unit.tokens(), unit.tokens());
     }

@@ -4,9 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Which tokens of every sequence a context part holds. Each slice is cut into two chunks per part,
- * of which a part holds one from the front and its mirror image from the end: late tokens attend to
- * more keys than early ones, and so all parts have as much to do (Llama 3, arXiv 2407.21783,
+ * The tokens of every sequence that a context part holds. Each slice is cut into two chunks per part, of which a part holds one from the front and its mirror image from the end: late tokens attend to more keys than early ones, and this way all parts have the same amount of work (Llama 3, arXiv 2407.21783,
  * section 3.3.2).
  *
  * <pre>
@@ -14,11 +12,11 @@ import java.util.List;
  *   held by part           0     1     1     0        part 0 holds 0 1 6 7, part 1 holds 2 3 4 5
  * </pre>
  *
- * @param runs in the order of the sequence, and of the part's own tokens
+ * @param runs in the order of the sequence, which is also that of the part's own tokens
  */
 public record PartTokens(List<Run> runs) implements TokenPlaces {
     /**
-     * Tokens that follow each other in the sequence.
+     * A run of tokens that are consecutive in the sequence.
      *
      * @param firstHere the first one, counted among the part's own
      * @param first the first one, counted in the sequence
@@ -35,12 +33,12 @@ public record PartTokens(List<Run> runs) implements TokenPlaces {
         runs = List.copyOf(runs);
     }
 
-    /** Whole sequences. */
+    /** All tokens of whole sequences. */
     static PartTokens all(int context) {
         return new PartTokens(List.of(new Run(0, 0, context)));
     }
 
-    /** Those of one of several parts, each with as many tokens of every slice. */
+    /** The tokens of one of several parts, each of which has the same number of tokens of every slice. */
     static PartTokens of(BatchShape whole, int parts, int part) {
         if (parts == 1) {
             return all(whole.context());
@@ -60,12 +58,12 @@ public record PartTokens(List<Run> runs) implements TokenPlaces {
         return new PartTokens(runs.stream().filter(run -> run.tokens() > 0).toList());
     }
 
-    /** Of a part's tokens of a slice, how many are in its first chunk. */
+    /** Returns how many of a part's tokens of a slice are in its first chunk. */
     public static int early(int tokens) {
         return (tokens + 1) / 2;
     }
 
-    /** Where some of the part's tokens lie in the sequence. */
+    /** Returns where some of the part's tokens lie in the sequence. */
     @Override
     public List<Run> of(int firstHere, int count) {
         return runs.stream()

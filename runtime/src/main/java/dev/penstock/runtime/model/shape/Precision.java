@@ -2,13 +2,13 @@ package dev.penstock.runtime.model.shape;
 
 import dev.penstock.cuda.device.DType;
 
-/** In which type the factors of matrix products are multiplied. Everything else is F32. */
+/** The type in which the factors of matrix products are multiplied. Everything else is F32. */
 public enum Precision {
     /** Single precision throughout. */
     FLOAT32(DType.F32),
     /**
-     * Factors are rounded to bfloat16, sums are F32. The master weights and the optimizer stay F32;
-     * a rounded copy of the matrices is refreshed after every update.
+     * Factors are rounded to bfloat16; sums are F32. The master weights and the optimizer stay
+     * F32; a rounded copy of the matrices is refreshed after every update.
      */
     BF16(DType.BF16);
 

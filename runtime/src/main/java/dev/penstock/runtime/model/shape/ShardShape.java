@@ -7,44 +7,42 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * What one of T tensor shards holds of a GPT-2 (Megatron, arXiv 1909.08053, section 3). Every shard
- * has the whole residual stream and its part of what lies between:
+ * The part of a GPT-2 that one of T tensor shards holds (Megatron, arXiv 1909.08053, section 3). Every shard has the whole residual stream and its part of everything in between:
  *
  * <pre>
  *   norm -> q k v of its heads -> attention -> rows of c_proj ---+--> sum over shards
  *   norm -> columns of c_fc -> GELU ---------> rows of c_proj ---+
  * </pre>
  *
- * and of the vocabulary a run of rows, one more or less where it does not divide. In the sequence
- * parallel form (Korthikanti et al., arXiv 2205.05198, section 4.2.2) a shard has of the residual
- * stream and of what norms make of it only its own run of a unit's rows:
+ * It also has a run of rows of the vocabulary, one more or less where it does not divide evenly. In the sequence
+ * parallel form (Korthikanti et al., arXiv 2205.05198, section 4.2.2) a shard has only its own run of a unit's rows of the residual stream and of the norms' outputs:
  *
  * <pre>
  *   norm of its rows -> all rows --> as above ---> sum over shards of its rows
  * </pre>
  *
  * @param index of this shard, from 0
- * @param shards how many there are; divides the heads
+ * @param shards number of shards; divides the heads
  * @param sequence whether rows are divided; the shards then divide those of every unit
  */
 public record ShardShape(GptShape model, int index, int shards, boolean sequence) {
 
-    /** All of a model. */
+    /** Returns the one shard that holds all of a model. */
     public static ShardShape whole(GptShape model) {
         return new ShardShape(model, 0, 1, false);
     }
 
-    /** Of a unit's rows, how many of the residual stream this shard has. */
+    /** Returns how many of a unit's rows of the residual stream this shard has. */
     public int ownRows(int rows) {
         return sequence ? rows / shards : rows;
     }
 
-    /** The first of them. */
+    /** Returns the first of this shard's rows. */
     public int firstOwnRow(int rows) {
         return sequence ? index * (rows / shards) : 0;
     }
 
-    /** Columns of the residual stream, d. */
+    /** Returns the columns of the residual stream, d. */
     public int width() {
         return model.width();
     }
@@ -53,32 +51,35 @@ public record ShardShape(GptShape model, int index, int shards, boolean sequence
         return model.context();
     }
 
-    /** Heads of this shard. */
+    /** Returns the number of heads of this shard. */
     public int heads() {
         return model.heads() / shards;
     }
 
-    /** Columns of the queries of these heads, and of their keys, values and outputs. */
+    /**
+     * Returns the columns of the queries of these heads; their keys, values and outputs have as
+     * many.
+     */
     public int headColumns() {
         return model.width() / shards;
     }
 
-    /** Columns of this shard's part of the hidden layer. */
+    /** Returns the columns of this shard's part of the hidden layer. */
     public int hidden() {
         return model.hidden() / shards;
     }
 
-    /** Token of the first row of this shard's tables. */
+    /** Returns the token whose row is the first of this shard's tables. */
     int firstToken() {
         return firstTokenOf(index);
     }
 
-    /** Rows of this shard's tables of tokens. */
+    /** Returns the number of rows of this shard's tables of tokens. */
     public int tokens() {
         return firstTokenOf(index + 1) - firstToken();
     }
 
-    /** Tokens of the rows of this shard's tables. */
+    /** Returns the range of tokens whose rows this shard has. */
     public TokenRange range() {
         return new TokenRange(firstToken(), model.vocabulary());
     }
@@ -87,14 +88,14 @@ public record ShardShape(GptShape model, int index, int shards, boolean sequence
         return Math.toIntExact((long) model.vocabulary() * shard / shards);
     }
 
-    /** Whether this shard is the one that reports what all of them hold. */
+    /** Returns whether this shard reports what all of them hold. */
     public boolean countsCommon() {
         return index == 0;
     }
 
     /**
-     * Of tensors side by side, each with its columns divided among the shards, this shard's columns
-     * of each.
+     * Returns this shard's columns of each of several tensors that lie side by side, each with
+     * its columns divided among the shards.
      *
      * @param tensors how many lie in {@code whole}
      */
@@ -112,13 +113,13 @@ public record ShardShape(GptShape model, int index, int shards, boolean sequence
                         .toList());
     }
 
-    /** This shard's part of the rows. */
+    /** Returns this shard's part of the rows. */
     public TensorPiece rows(int rows, int columns) {
         int own = rows / shards;
         return rows(rows, columns, index * own, own);
     }
 
-    /** This shard's rows of a table of tokens. */
+    /** Returns this shard's rows of a table of tokens. */
     public TensorPiece tokenRows() {
         return rows(model.vocabulary(), model.width(), firstToken(), tokens());
     }

@@ -4,11 +4,11 @@ import dev.penstock.actors.collective.ShardMap;
 import dev.penstock.actors.spi.RankPlace;
 
 /**
- * Which part of every group of parameters a rank holds of what (ZeRO). The part of one replica is
- * all there is: it is kept apart only where it is offloaded.
+ * The part of every group of parameters that a rank holds, and the state that it applies to (ZeRO). With one
+ * replica its part is the whole: it is kept apart only if it is offloaded.
  *
  * @param stage 0 to 3: nothing, moments, gradients too, parameters too
- * @param replicas ranks that hold the same parameters
+ * @param replicas number of ranks that hold the same parameters
  * @param index of this rank among them
  */
 public record Sharding(int stage, int replicas, int index) {
@@ -33,7 +33,7 @@ public record Sharding(int stage, int replicas, int index) {
         return stage >= 3;
     }
 
-    /** Whether this rank speaks for the replicas where all of them hold the same. */
+    /** Returns whether this rank reports for the replicas where all of them hold the same. */
     public boolean speaks() {
         return moments() || index == 0;
     }
@@ -42,29 +42,32 @@ public record Sharding(int stage, int replicas, int index) {
         return new ShardMap(elements, replicas);
     }
 
-    /** This rank's part of so many elements. */
+    /** Returns this rank's part of that many elements. */
     public Part part(long elements) {
         ShardMap map = map(elements);
         return new Part(map.from(index), map.to(index));
     }
 
-    /** What this rank has moments for. */
+    /** Returns the elements for which this rank has moments. */
     public Part held(long elements) {
         return moments() ? part(elements) : new Part(0, elements);
     }
 
     /**
-     * Elements of a group.
+     * A range of elements of a group.
      *
-     * @param from the first
-     * @param to one behind the last
+     * @param from the first element
+     * @param to one past the last
      */
     public record Part(long from, long to) {
         public long count() {
             return to - from;
         }
 
-        /** What it has in common with another, counted from that one's first element. */
+        /**
+         * Returns what this part has in common with another range, counted from that range's
+         * first element.
+         */
         public Part within(long first, long count) {
             long start = Math.clamp(from - first, 0, count);
             return new Part(start, Math.max(start, Math.clamp(to - first, 0, count)));

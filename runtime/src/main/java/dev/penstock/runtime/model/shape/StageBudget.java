@@ -4,15 +4,14 @@ import java.util.Collections;
 import java.util.List;
 
 /**
- * How much a stage must be able to hold at a time, as the judge of schedules proves it; the stage
- * allocates exactly this much when it is built.
+ * The amount that a stage must be able to hold at a time, as proved by the schedule validator; the stage allocates exactly this much when it is built.
  *
- * @param units most units whose forward was run and whose backward was not
+ * @param units maximum units whose forward was run and whose backward was not
  * @param unitsPerSlice entry s: the same for units of slice s alone
- * @param microBatches most micro-batches with at least one such unit
- * @param backwardMicroBatches most micro-batches whose backward has begun and not ended
- * @param awaitingWeight most units between the two parts of their backward; 0 where backwards are
- *     whole
+ * @param microBatches maximum micro-batches with at least one such unit
+ * @param backwardMicroBatches maximum micro-batches whose backward has begun and not ended
+ * @param awaitingWeight maximum units between the two parts of their backward; 0 where backwards
+ *     are whole
  */
 public record StageBudget(
         int units,
@@ -34,13 +33,15 @@ public record StageBudget(
         }
     }
 
-    /** Of an order whose backwards are whole. */
+    /** The budget of an order whose backwards are whole. */
     public StageBudget(
             int units, List<Integer> unitsPerSlice, int microBatches, int backwardMicroBatches) {
         this(units, unitsPerSlice, microBatches, backwardMicroBatches, 0);
     }
 
-    /** Whether backwards come in two parts, so that a unit keeps its output's gradient. */
+    /**
+     * Returns whether backwards come in two parts, so that a unit keeps its output's gradient.
+     */
     public boolean split() {
         return awaitingWeight > 0;
     }

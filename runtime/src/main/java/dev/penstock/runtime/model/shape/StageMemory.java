@@ -11,9 +11,9 @@ import java.util.List;
  * @param optimizer both moments
  * @param activations what the units in flight keep, and the step's tokens
  * @param keyValues queries, keys and values of the micro-batches in flight, and their gradients
- * @param scratch reused by every op
- * @param gathered whole parameters of shards, while they are here
- * @param accumulators gradients on their way to being shards
+ * @param scratch memory reused by every op
+ * @param gathered whole parameters gathered from shards, while they are present
+ * @param accumulators gradients that have not been reduced to shards yet
  * @param offloaded on disk, not counted in the total
  */
 public record StageMemory(
@@ -28,7 +28,7 @@ public record StageMemory(
         long offloaded) {
     public static final StageMemory NOTHING = new StageMemory(0, 0, 0, 0, 0, 0, 0, 0, 0);
 
-    /** Of both together. */
+    /** Returns the sum of both. */
     public StageMemory plus(StageMemory other) {
         return new StageMemory(
                 parameters + other.parameters,
@@ -46,7 +46,7 @@ public record StageMemory(
         return uses().stream().mapToLong(MemoryUse::peakBytes).sum();
     }
 
-    /** Each by the name of its scope. */
+    /** Returns each size by the name of its scope. */
     public List<MemoryUse> uses() {
         return List.of(
                 new MemoryUse(MemoryUse.PARAMETERS, parameters),

@@ -6,11 +6,11 @@ import java.util.List;
 import java.util.function.ToDoubleFunction;
 
 /**
- * How many transformer blocks each stage holds. Stage 0 has the embedding besides, the last stage
- * the final norm and the head.
+ * The number of transformer blocks that each stage holds. Stage 0 also has the embedding, and the last
+ * stage the final norm and the head.
  *
- * @param layersPerStage entry s is the number of blocks of stage s, at least 1; the last stage may
- *     hold the head alone (0), the first of several the embedding alone
+ * @param layersPerStage entry s is the number of blocks of stage s, at least 1; the last stage
+ *     may hold the head alone (0), the first of several the embedding alone
  */
 public record StagePartition(List<Integer> layersPerStage) {
     public StagePartition {
@@ -46,17 +46,18 @@ public record StagePartition(List<Integer> layersPerStage) {
 
     /**
      * The contiguous partition whose most expensive stage is cheapest, by FLOPs per token; among
-     * equals the one with the smallest sum of squared costs. Every stage gets a layer, unless there
-     * are more stages than layers: then the last holds the head alone, and if need be the first the
-     * embedding alone.
+     * equals the one with the smallest sum of squared costs. Every stage gets a layer, unless
+     * there are more stages than layers: then the last holds the head alone, and if necessary
+     * the first the embedding alone.
      *
-     * @throws IllegalArgumentException if the stages are more than the layers and two
+     * @throws IllegalArgumentException if there are more than two stages beyond the number of
+     *     layers
      */
     public static StagePartition byFlops(GptShape shape, int stages) {
         int most = shape.layers() + 2;
         if (stages < 1 || stages > most) {
             throw new IllegalArgumentException(
-                    "%d layers fill 1 to %d stages, got %d; try fewer stages or more layers"
+                    "%d layers can fill 1 to %d stages, got %d; try fewer stages or more layers"
                             .formatted(shape.layers(), most, stages));
         }
         return new StagePartition(new Search(shape, stages).best());
@@ -66,12 +67,12 @@ public record StagePartition(List<Integer> layersPerStage) {
         return layersPerStage.size();
     }
 
-    /** Blocks of all stages. */
+    /** Returns the number of blocks of all stages. */
     public int layers() {
         return layersPerStage.stream().mapToInt(Integer::intValue).sum();
     }
 
-    /** What stage {@code stage} of a model of this shape holds; tensor shard 0 of it. */
+    /** Returns what stage {@code stage} of a model of this shape holds; tensor shard 0 of it. */
     public StageRole role(int stage) {
         int first = 0;
         for (int s = 0; s < stage; s++) {
@@ -81,7 +82,7 @@ public record StagePartition(List<Integer> layersPerStage) {
                 stage, first, layersPerStage.get(stage), stage == 0, stage == stages() - 1, 0);
     }
 
-    /** FLOPs per token of a stage, forward and backward. */
+    /** Returns the FLOPs per token of a stage, forward and backward. */
     public long flopsPerToken(GptShape shape, int stage) {
         StageRole role = role(stage);
         return role.layers() * shape.layerFlopsPerToken()
@@ -89,10 +90,15 @@ public record StagePartition(List<Integer> layersPerStage) {
                 + (role.last() ? shape.headFlopsPerToken() : 0);
     }
 
-    /** Fills stages from the front, keeping for every (stage, layers so far) the best beginning. */
+    /**
+     * Fills stages from the front, keeping for every (stage, layers so far) the best beginning.
+     */
     private record Search(GptShape shape, int stages) {
 
-        /** A filled beginning of the pipeline: the cost of its busiest stage, all costs squared. */
+        /**
+         * A filled beginning of the pipeline: the cost of its busiest stage, and the sum of all
+         * costs squared.
+         */
         private record Beginning(List<Integer> layers, double most, double squares) {
             static final Beginning EMPTY = new Beginning(List.of(), 0, 0);
             static final Beginning IMPOSSIBLE =
@@ -111,7 +117,8 @@ public record StagePartition(List<Integer> layersPerStage) {
         }
 
         /**
-         * The filling with the least {@code cost} among those whose busiest stage keeps the bound.
+         * Returns the filling with the least {@code cost} among those whose busiest stage keeps
+         * the bound.
          */
         private Beginning fill(double bound, ToDoubleFunction<Beginning> cost) {
             List<Beginning> row =

@@ -1,18 +1,18 @@
 package dev.penstock.runtime.model.shape;
 
 /**
- * What one rank holds of the model as a stage.
+ * The part of the model that one rank holds as a stage.
  *
  * @param stage global stage index
  * @param firstLayer index of its first transformer block in the model
  * @param layers number of its transformer blocks
  * @param first whether it has the embedding
  * @param last whether it has the final norm and the head
- * @param shard which tensor shard of all this it is, from 0
+ * @param shard which tensor shard of the stage it is, from 0
  */
 public record StageRole(
         int stage, int firstLayer, int layers, boolean first, boolean last, int shard) {
-    /** The whole model as one stage. */
+    /** Returns the whole model as one stage. */
     public static StageRole whole(GptShape shape) {
         return new StageRole(0, 0, shape.layers(), true, true, 0);
     }

@@ -2,11 +2,11 @@ package dev.penstock.runtime.model.shape;
 
 import java.util.List;
 
-/** Where tokens that are here lie in their sequences. */
+/** The places of this rank's tokens in their sequences. */
 @FunctionalInterface
 public interface TokenPlaces {
     /**
-     * @param firstHere number of the first token here
+     * @param firstHere number of the first token on this rank
      * @param count tokens from there on
      */
     List<PartTokens.Run> of(int firstHere, int count);

@@ -8,14 +8,15 @@ import java.nio.file.Path;
 import java.util.Optional;
 
 /**
- * What replicas of a stage divide among themselves instead of holding it all (ZeRO, arXiv
+ * The state that replicas of a stage divide among themselves instead of each holding all of it (ZeRO, arXiv
  * 1910.02054).
  *
  * @param stage 0: nothing; 1: the optimizer's moments; 2: gradients too; 3: parameters too
  * @param residency how long gathered parameters stay (stage 3)
- * @param prefetchLayers how many layers ahead of the one at work are gathered (stage 3)
+ * @param prefetchLayers how many layers ahead of the current one are gathered (stage 3)
  * @param reduction when gradients are summed; per micro-batch only where they are divided
- * @param offload where moments and own parts of parameters lie instead of in the device's memory
+ * @param offload where moments and the rank's own parts of parameters lie instead of in the
+ *     device's memory
  */
 public record ZeroSettings(
         int stage,
@@ -26,19 +27,19 @@ public record ZeroSettings(
     /** Nothing divided. */
     public static final ZeroSettings OFF = new ZeroSettings(0, Residency.PASS, 1);
 
-    /** Until when gathered parameters stay. */
+    /** The event until which gathered parameters stay. */
     public enum Residency {
-        /** The layer has run. */
+        /** Until the layer has run. */
         LAYER,
-        /** The ops of a micro-batch that follow each other have run. */
+        /** Until the consecutive ops of a micro-batch have run. */
         MICRO_BATCH,
-        /** The rank turns to another stage. */
+        /** Until the rank turns to another stage. */
         PASS,
-        /** The stage has run its last op of the step. */
+        /** Until the stage has run its last op of the step. */
         STEP
     }
 
-    /** When replicas sum their gradients. */
+    /** The time at which replicas sum their gradients. */
     public enum Reduction {
         PER_STEP,
         PER_MICRO_BATCH
@@ -47,7 +48,7 @@ public record ZeroSettings(
     public ZeroSettings {
         if (stage < 0 || stage > 3 || prefetchLayers < 0) {
             throw new IllegalArgumentException(
-                    "expected a ZeRO stage of 0 to 3 and 0 or more layers ahead, got stage %d, %d layers"
+                    "expected a ZeRO stage of 0 to 3 and a prefetch of 0 or more layers, got stage %d, %d layers"
                             .formatted(stage, prefetchLayers));
         }
         if (reduction == Reduction.PER_MICRO_BATCH && stage < 2) {
@@ -57,24 +58,24 @@ public record ZeroSettings(
         }
     }
 
-    /** Summed once per step, all in the device's memory. */
+    /** Settings that sum gradients once per step and keep everything in the device's memory. */
     public ZeroSettings(int stage, Residency residency, int prefetchLayers) {
         this(stage, residency, prefetchLayers, Reduction.PER_STEP, Optional.empty());
     }
 
-    /** The same with moments and own parts of parameters in files of a folder. */
+    /** Returns these settings with moments and own parts of parameters in files of a folder. */
     public ZeroSettings offloadedTo(Path folder) {
         return new ZeroSettings(stage, residency, prefetchLayers, reduction, Optional.of(folder));
     }
 
-    /** The same with another time of summing. */
+    /** Returns these settings with gradients summed at another time. */
     public ZeroSettings reducing(Reduction when) {
         return new ZeroSettings(stage, residency, prefetchLayers, when, offload);
     }
 
     /**
-     * Adds to an order what so many replicas need of it. Stages 1 and 2 gather at the beginning of
-     * every pass what the last step made of the parameters.
+     * Adds to an order the ops that this number of replicas needs. Stages 1 and 2 gather the parameters
+     * as updated by the last step at the beginning of every pass.
      */
     public LoweringOptions lowering(LoweringOptions options, int replicas) {
         if (replicas == 1 && offload.isEmpty()) {

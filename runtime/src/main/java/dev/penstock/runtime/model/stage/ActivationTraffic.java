@@ -16,8 +16,8 @@ import dev.penstock.schedules.ir.WorkUnit;
 import java.util.List;
 
 /**
- * What a rank sends to other stages, context parts and tensor shards in a training step, known from
- * sizes.
+ * The bytes that a rank sends to other stages, context parts and tensor shards in a training
+ * step, calculated from sizes alone.
  */
 public final class ActivationTraffic {
     private final GptSettings settings;
@@ -26,7 +26,7 @@ public final class ActivationTraffic {
     private final List<Op> ops;
     private final long ringFromBytes;
 
-    /** Of tensor shards that never send round a ring. */
+    /** The traffic of tensor shards that never use a ring. */
     public ActivationTraffic(GptSettings settings, RankPlace place, List<Op> ops) {
         this(settings, place, ops, CollectiveForm.NEVER);
     }
@@ -34,7 +34,7 @@ public final class ActivationTraffic {
     /**
      * @param place of the rank
      * @param ops of its program
-     * @param ringFromBytes from which size on tensor shards send round a ring
+     * @param ringFromBytes size from which tensor shards use a ring
      */
     public ActivationTraffic(
             GptSettings settings, RankPlace place, List<Op> ops, long ringFromBytes) {
@@ -45,7 +45,7 @@ public final class ActivationTraffic {
         this.ringFromBytes = ringFromBytes;
     }
 
-    /** Bytes of activations to other ranks, stage by stage. */
+    /** Returns the bytes of activations sent to other ranks, stage by stage. */
     public long activations() {
         return ops.stream()
                 .filter(op -> op instanceof Op.SendActivation)
@@ -53,7 +53,7 @@ public final class ActivationTraffic {
                 .sum();
     }
 
-    /** Bytes of their gradients, the other way. */
+    /** Returns the bytes of their gradients, sent in the other direction. */
     public long activationGradients() {
         return ops.stream()
                 .filter(op -> op instanceof Op.SendGradient)
@@ -68,7 +68,7 @@ public final class ActivationTraffic {
                 * Float.BYTES;
     }
 
-    /** Bytes of keys, values and their gradients to the next context part. */
+    /** Returns the bytes of keys, values and their gradients sent to the next context part. */
     public long ring() {
         return computations().stream().mapToLong(this::ring).sum();
     }
@@ -92,13 +92,13 @@ public final class ActivationTraffic {
         return settings.role(stage, place);
     }
 
-    /** Of this part's tokens up to the end of the slice. */
+    /** Returns the bytes of keys and values of this part's tokens up to the end of the slice. */
     private long keyValueBytes(StageRole role, WorkUnit unit) {
         long rows = (long) batch.sequences() * batch.firstToken(unit.slice() + 1);
         return rows * 2 * settings.shape(role).headColumns() * Float.BYTES;
     }
 
-    /** Blocks whose forward runs again inside a backward. */
+    /** Returns the number of blocks whose forward runs again inside a backward. */
     private long runAgain(StageRole role) {
         return settings.recomputedBlocks().stream()
                 .filter(
@@ -108,7 +108,10 @@ public final class ActivationTraffic {
                 .count();
     }
 
-    /** Bytes of activations, gradients and parts of softmax to the other tensor shards. */
+    /**
+     * Returns the bytes of activations, gradients and parts of softmax sent to the other tensor
+     * shards.
+     */
     public long shards() {
         long bytes = computations().stream().mapToLong(this::shards).sum();
         if (settings.sequence()) {
@@ -144,7 +147,7 @@ public final class ActivationTraffic {
     }
 
     /**
-     * Tensors of a unit's rows.
+     * Collectives over tensors of a unit's rows.
      *
      * @param gathers of own rows, where these are divided
      * @param sums of what each shard has for all rows
@@ -161,7 +164,7 @@ public final class ActivationTraffic {
         }
     }
 
-    /** Both halves of every block gather what their norm made and sum their output. */
+    /** Both halves of every block gather their norm's output and sum their own. */
     private static Moves forward(StageRole role) {
         return Moves.ofBlocks(role.layers(), 2, 2);
     }
@@ -178,7 +181,10 @@ public final class ActivationTraffic {
         return role.last() ? new Moves(1, 1) : Moves.NONE;
     }
 
-    /** The last block's output is made again for a head alone; kept keys and values are not. */
+    /**
+     * The last block's output is recomputed only for a head; kept keys and values are not
+     * recomputed.
+     */
     private Moves recompute(StageRole role) {
         boolean asked = role.layers() > 0 || role.last();
         Moves blocks = Moves.ofBlocks(role.layers(), keptGathers(), 2);
@@ -186,19 +192,22 @@ public final class ActivationTraffic {
         return blocks.plus(last).plus(asked ? embedding(role) : Moves.NONE);
     }
 
-    /** Of a block that runs again: where sequences are cut, queries, keys and values are kept. */
+    /**
+     * Returns the gathers of a block that runs again: where sequences are cut, queries, keys and
+     * values are kept.
+     */
     private int keptGathers() {
         return batch.sliced() ? 1 : 2;
     }
 
-    /** A sum over all rows. */
+    /** Returns the bytes sent for a sum over all rows. */
     private long sum(StageRole role, WorkUnit unit) {
         return settings.sequence()
                 ? sent(CollectiveKind.REDUCE_SCATTER, rows(unit), role.shard())
                 : allReduce(elements(unit), role.shard());
     }
 
-    /** Of the rows that each shard has. */
+    /** Returns the bytes sent to gather the rows that each shard has. */
     private long gather(StageRole role, WorkUnit unit) {
         return sent(CollectiveKind.ALL_GATHER, rows(unit), role.shard());
     }
@@ -236,7 +245,10 @@ public final class ActivationTraffic {
                 .sum();
     }
 
-    /** Summed with every sum over replicas, or once. */
+    /**
+     * Returns the bytes of the norms' gradients, which are summed with every sum over replicas,
+     * or once.
+     */
     private long normGradients() {
         int holders = settings.grid().data() * settings.grid().context();
         return computations().stream()

@@ -14,8 +14,8 @@ import dev.penstock.runtime.model.shape.Sharding;
 import dev.penstock.runtime.model.shape.StageRole;
 
 /**
- * A second copy of a stage's parameters and moments, updated by the code that updates the stage.
- * Nothing multiplies with it, so it has no BF16 copies.
+ * A second copy of a stage's parameters and moments, updated by the same code as the stage. It
+ * computes no matrix products, so it has no BF16 copies.
  */
 final class GptMirror implements StageMirror {
     private final int stage;
@@ -55,7 +55,7 @@ final class GptMirror implements StageMirror {
         }
     }
 
-    /** Cut into groups and parts as the stage itself. */
+    /** Returns parameters cut into the same groups and parts as the stage's. */
     static StageParameters allocate(
             StageScopes scopes, GptSettings settings, StageRole role, Sharding sharding) {
         return StageParameters.allocate(

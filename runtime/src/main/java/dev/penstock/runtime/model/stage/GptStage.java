@@ -86,7 +86,7 @@ public final class GptStage implements StageProgram {
     private CollectiveGroup replicas = SoloGroup.GROUP;
 
     /**
-     * @param scopes where {@code buffers} lie; closed with this stage
+     * @param scopes hold {@code buffers}; closed with this stage
      */
     private GptStage(
             GptSettings settings,
@@ -155,8 +155,9 @@ public final class GptStage implements StageProgram {
     }
 
     /**
-     * Allocates the stages of a rank in {@code device}'s memory and gives their parameters their
-     * values; frees what it allocated if that fails. The first holds what all of them share.
+     * Allocates the stages of a rank in {@code device}'s memory and fills their parameters;
+     * frees what it allocated if that fails. The first stage holds the memory that all of them
+     * share.
      */
     static List<GptStage> build(
             GptSettings settings,
@@ -198,9 +199,9 @@ public final class GptStage implements StageProgram {
     }
 
     /**
-     * A stage without memory.
+     * Builds a stage without memory.
      *
-     * @param kernels that look at the shapes of tensors alone
+     * @param kernels that look only at the shapes of tensors
      */
     static GptStage counting(
             GptSettings settings,
@@ -228,7 +229,7 @@ public final class GptStage implements StageProgram {
                 (_, _, _, _) -> {});
     }
 
-    /** Bytes held on the device. */
+    /** Returns the bytes held on the device. */
     public StageMemory memory() {
         return scopes.memory();
     }
@@ -269,7 +270,7 @@ public final class GptStage implements StageProgram {
         data.read(kind, step);
     }
 
-    /** All but the step's data. */
+    /** Begins a step without reading its data. */
     void begin(StepKind newKind, long step) {
         kind = newKind;
         guard.atStep(step);
@@ -351,9 +352,9 @@ public final class GptStage implements StageProgram {
     }
 
     /**
-     * The whole way back, or all of it but the blocks' weights. The gradients of the head's matrix,
-     * whose logits exist for moments only, of the tables, norms and biases are made here in any
-     * case.
+     * Runs the whole backward, or all of it except the gradients of the blocks' weights. The
+     * gradients of the head's matrix, whose logits exist only for a moment, and those of the
+     * tables, norms and biases are computed here in any case.
      */
     private void backward(
             WorkUnit unit,
@@ -424,7 +425,10 @@ public final class GptStage implements StageProgram {
         free(unit);
     }
 
-    /** Brings the gradient of the last block's output to where the blocks work on it in place. */
+    /**
+     * Brings the gradient of the last block's output to the tensor on which the blocks work in
+     * place.
+     */
     private Tensor beginBackward(
             WorkUnit unit,
             UnitActivations a,
@@ -455,7 +459,10 @@ public final class GptStage implements StageProgram {
         return inputGradient;
     }
 
-    /** Where attention's backward adds: kept across slices, or scratch for a whole micro-batch. */
+    /**
+     * Returns the tensor to which attention's backward adds: kept across slices, or scratch for
+     * a whole micro-batch.
+     */
     private Tensor dQkv(WorkUnit unit, int layer) {
         Tensor scratch = buffers.dQueryKeyValue();
         if (scratch == null) {
@@ -497,7 +504,10 @@ public final class GptStage implements StageProgram {
         return gradients.reduce(replicas);
     }
 
-    /** Before they are summed with replicas, who each hold parts of them afterwards. */
+    /**
+     * To be called before gradients are summed with replicas, which each hold parts of them
+     * afterwards.
+     */
     private void sumNormGradients() {
         if (normGradients != null) {
             normGradients.sum();
@@ -545,7 +555,7 @@ public final class GptStage implements StageProgram {
         return gradients.tensors();
     }
 
-    /** All parameters that this rank holds something of. */
+    /** Returns all parameters of which this rank holds something. */
     public List<Parameter> parameters() {
         return buffers.parameters().all();
     }

@@ -20,7 +20,10 @@ import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
 import java.util.List;
 
-/** Builds the stages of a run. Safe to use from any thread; each stage belongs to its caller's. */
+/**
+ * Builds the stages of a run. Safe to use from any thread; each stage belongs to the thread of
+ * its caller.
+ */
 public final class GptStageFactory implements StageBuilder {
     private final GptSettings settings;
     private final List<StageBudget> budgets;
@@ -31,7 +34,8 @@ public final class GptStageFactory implements StageBuilder {
     /**
      * @param budgets entry s is what stage s must be able to hold
      * @param batches tokens of every step
-     * @param source first values of parameters and optimizer; what it lacks starts from its default
+     * @param source first values of parameters and optimizer; what it does not have starts from
+     *     its default
      */
     public GptStageFactory(
             GptSettings settings,
@@ -49,7 +53,7 @@ public final class GptStageFactory implements StageBuilder {
             ParameterSource source) {
         if (budgets.size() != settings.partition().stages()) {
             throw new IllegalArgumentException(
-                    "%d stages need a budget each, got %d"
+                    "%d stages need one budget each, got %d"
                             .formatted(settings.partition().stages(), budgets.size()));
         }
         this.settings = settings;
@@ -60,8 +64,8 @@ public final class GptStageFactory implements StageBuilder {
     }
 
     /**
-     * The same stages for a certain order: those of a rank share what its programs do not need for
-     * all of them at a time.
+     * Returns the same stages for a certain order: those of a rank share the memory that its
+     * programs do not need for all of them at the same time.
      *
      * @param order by kind of pass
      */
@@ -109,24 +113,24 @@ public final class GptStageFactory implements StageBuilder {
                 source);
     }
 
-    /** The same stages without first values. */
+    /** Returns the same stages without first values. */
     public GptStageFactory blank() {
         return startingFrom((_, _, _) -> true);
     }
 
-    /** The same stages with other first values. */
+    /** Returns the same stages with other first values. */
     public GptStageFactory startingFrom(ParameterSource other) {
         return new GptStageFactory(settings, budgets, passes, batches, other);
     }
 
-    /** Same as {@link #predictedMemory(List, RankPlace)} of a rank with one stage. */
+    /** Same as {@link #predictedMemory(List, RankPlace)} for a rank with one stage. */
     public StageMemory predictedMemory(int stage, RankPlace place) {
         return predictedMemory(List.of(stage), place);
     }
 
     /**
-     * Device memory that the stages of a rank will hold from their creation to their end; nothing
-     * is allocated.
+     * Returns the device memory that the stages of a rank will hold from their creation to their
+     * end; nothing is allocated.
      */
     public StageMemory predictedMemory(List<Integer> stages, RankPlace place) {
         List<StageScopes> scopes =
@@ -141,7 +145,8 @@ public final class GptStageFactory implements StageBuilder {
     }
 
     /**
-     * Device memory that kernels will hold for themselves on a rank; nothing is allocated.
+     * Returns the device memory that kernels will hold for themselves on a rank; nothing is
+     * allocated.
      *
      * @param kernels that hold nothing yet
      */
@@ -157,7 +162,7 @@ public final class GptStageFactory implements StageBuilder {
         return kernels.bytes();
     }
 
-    /** What an order makes come and go on a stage; nothing is allocated. */
+    /** Returns the bytes that an order takes and frees on a stage; nothing is allocated. */
     public StageBytes bytes(int stage, RankPlace place) {
         return StageBytes.of(
                 settings,
@@ -166,7 +171,10 @@ public final class GptStageFactory implements StageBuilder {
                 budgets.get(stage));
     }
 
-    /** Elements of the parameters that a rank computes with in a stage, sharded or not. */
+    /**
+     * Returns the elements of the parameters with which a rank computes in a stage, sharded or
+     * not.
+     */
     public long parameters(int stage, RankPlace place) {
         StageRole role = settings.role(stage, place);
         StageScopes scopes = StageScopes.counting(settings, "stage " + stage);
@@ -178,9 +186,10 @@ public final class GptStageFactory implements StageBuilder {
     }
 
     /**
-     * Bytes of parameters, gradients and moments by the general formula (Rajbhandari et al., arXiv
-     * 1910.02054, section 5.4): each divided by the replicas where ZeRO shards it. Masters of BF16
-     * runs are sharded with the moments and counted as parameters, as they lie.
+     * Returns the bytes of parameters, gradients and moments by the general formula (Rajbhandari
+     * et al., arXiv 1910.02054, section 5.4): each divided by the replicas where ZeRO shards it.
+     * Masters of BF16 runs are sharded with the moments and counted as parameters, according to
+     * where they are stored.
      *
      * @param parameters elements
      */
@@ -200,7 +209,7 @@ public final class GptStageFactory implements StageBuilder {
                 new MemoryUse(MemoryUse.OPTIMIZER, 2L * DType.F32.bytes() * moments));
     }
 
-    /** Device memory that a mirror of a stage will hold; nothing is allocated. */
+    /** Returns the device memory that a mirror of a stage will hold; nothing is allocated. */
     public StageMemory predictedMirrorMemory(int stage, RankPlace place) {
         StageScopes scopes = StageScopes.counting(settings, "mirror of stage " + stage);
         GptMirror.allocate(

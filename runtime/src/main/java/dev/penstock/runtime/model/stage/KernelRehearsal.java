@@ -130,7 +130,7 @@ public final class KernelRehearsal {
                 "boundary", DType.F32, stage.boundaryRows(slice), stage.boundaryColumns());
     }
 
-    /** Others who never come and are never waited for. */
+    /** A group of other ranks that do not exist and are never waited for. */
     private record AbsentGroup(int size, int index) implements CollectiveGroup {
         @Override
         public Collective reduceScatter(Tensor whole, ShardMap map) {

@@ -16,8 +16,8 @@ import java.util.TreeMap;
 /**
  * Everything that the stages of a rank allocate.
  *
- * @param stages what each has for itself
- * @param pools what they share
+ * @param stages the memory that each has for itself
+ * @param pools the memory that they share
  */
 record RankBuffers(List<StageBuffers> stages, RankPools pools) {
 

@@ -23,10 +23,11 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Memory that the stages of a rank use by turns, as much as the rank's programs need at a time.
+ * Memory that the stages of a rank use in turns, as much as the rank's programs need at a time.
  *
- * @param gathers room for sharded parameters while they are here; null where all have their own
- * @param accumulators where sharded gradients add up; null where all have their own
+ * @param gathers room for sharded parameters while they are gathered; null where all have their
+ *     own
+ * @param accumulators room in which sharded gradients add up; null where all have their own
  */
 record RankPools(@Nullable GatherPool gathers, @Nullable AccumulatorPool accumulators) {
 
@@ -59,8 +60,8 @@ record RankPools(@Nullable GatherPool gathers, @Nullable AccumulatorPool accumul
     }
 
     /**
-     * Follows a program. A gather has its room from its op on; a sum holds its room to the end,
-     * which comes before the next op that has no other.
+     * Follows a program. A gather has its room from its op on; a sum keeps its room until it
+     * finishes, and an op that finds no other room waits for that.
      */
     private static final class Walk {
         private final ZeroSettings zero;
@@ -116,7 +117,7 @@ record RankPools(@Nullable GatherPool gathers, @Nullable AccumulatorPool accumul
             }
         }
 
-        /** What no op has gathered comes and goes within the computation. */
+        /** Parameters not gathered by an op are gathered and released within the computation. */
         private void compute(Op.Compute op, Set<ParameterGroup> here) {
             ParameterUnits stage = units.get(op.stage());
             if (stage != null && !here.containsAll(stage.all())) {

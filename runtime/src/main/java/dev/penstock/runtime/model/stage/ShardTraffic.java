@@ -20,7 +20,10 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.Map;
 
-/** What the ops of a rank send to its replicas, known from the model's sizes alone. */
+/**
+ * The bytes that the ops of a rank send to its replicas, calculated from the model's sizes
+ * alone.
+ */
 public final class ShardTraffic implements ReplicaTraffic.SentBytes {
     private final GptSettings settings;
     private final RankPlace place;
@@ -28,14 +31,14 @@ public final class ShardTraffic implements ReplicaTraffic.SentBytes {
     private final long ringFromBytes;
     private final Map<Integer, StageParameters> stages = new HashMap<>();
 
-    /** Of replicas that never send round a ring. */
+    /** The traffic of replicas that never use a ring. */
     public ShardTraffic(GptSettings settings, RankPlace place) {
         this(settings, place, CollectiveForm.NEVER);
     }
 
     /**
      * @param place of the rank
-     * @param ringFromBytes from which size on replicas send round a ring
+     * @param ringFromBytes size from which replicas use a ring
      */
     public ShardTraffic(GptSettings settings, RankPlace place, long ringFromBytes) {
         this.settings = settings;
@@ -61,7 +64,9 @@ public final class ShardTraffic implements ReplicaTraffic.SentBytes {
                 : bytes + reduced(head.matrix().group());
     }
 
-    /** The reduced gradients of a stage, as this rank holds them: what goes to its mirror. */
+    /**
+     * Returns the bytes of a stage's reduced gradients that this rank holds and sends to its mirror.
+     */
     public long heldGradients(int stage) {
         return parameters(stage).groups().stream()
                 .mapToLong(group -> sharding.held(group.elements()).count() * Float.BYTES)

@@ -26,13 +26,14 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * What an order makes come and go on a stage, in bytes.
+ * The bytes that an order takes and frees on a stage.
  *
  * @param activations entry s: of a unit of slice s, from its forward to its backward
- * @param awaitingWeight entry s: what such a unit holds besides between the two parts of its
+ * @param awaitingWeight entry s: what such a unit holds in addition between the two parts of its
  *     backward
- * @param gatheredLayers entry l: of layer l while its parameters are gathered by ops; 0 where they
- *     have their own room. The embedding comes with the first layer, the head with the last.
+ * @param gatheredLayers entry l: of layer l while its parameters are gathered by ops; 0 where
+ *     they have their own room. The embedding is gathered with the first layer, the head with
+ *     the last.
  */
 public record StageBytes(
         List<Long> activations, List<Long> awaitingWeight, List<Long> gatheredLayers) {

@@ -34,7 +34,7 @@ final class StageGradients {
     private boolean used;
 
     /**
-     * @param pool where backwards add, of gradients that are sharded
+     * @param pool the room of gradients that are sharded, to which backwards add
      */
     StageGradients(
             Kernels kernels,
@@ -64,19 +64,19 @@ final class StageGradients {
                 parameter.name(), List.of(0, stages - 1), parameter.heldGradient());
     }
 
-    /** Sharers hold the same part of it. */
+    /** Returns the gradients shared with another stage, which holds the same part of them. */
     List<SharedGradient> shared() {
         return shared;
     }
 
-    /** Before a backward adds, or a sum begins: finds room. */
+    /** Finds room; to be called before a backward adds, or a sum begins. */
     void open(CollectiveGroup replicas) {
         if (pool != null) {
             pool.open(all, replicas);
         }
     }
 
-    /** Begins to sum with replicas. */
+    /** Begins the sum over replicas. */
     Collective reduce(CollectiveGroup replicas) {
         open(replicas);
         Collective sum =
@@ -89,7 +89,7 @@ final class StageGradients {
         return sum;
     }
 
-    /** Before a step's backwards: zeroes what a step that was abandoned left behind. */
+    /** Zeroes what an abandoned step left behind; to be called before a step's backwards. */
     void begin() {
         if (used) {
             all.forEach(gradient -> gradient.zero(kernels, pool));
@@ -100,19 +100,22 @@ final class StageGradients {
         used = true;
     }
 
-    /** Somebody else put gradients here: they are the optimizer's, or the next step zeroes them. */
+    /**
+     * Takes note that gradients were put here from outside: the optimizer uses them, or the next
+     * step zeroes them.
+     */
     void given() {
         used = true;
     }
 
-    /** After a step's backwards: the embedding's part plus the head's. */
+    /** Adds the head's part to the embedding's; to be called after a step's backwards. */
     void complete() {
         if (tiedHere != null && headPart != null) {
             kernels.add(headPart.part(), tiedHere.part());
         }
     }
 
-    /** After the optimizer, which zeroes the gradients that it used. */
+    /** Ends the step after the optimizer, which zeroes the gradients that it used. */
     void end() {
         if (headPart != null) {
             kernels.zero(headPart.part());
@@ -121,7 +124,10 @@ final class StageGradients {
         used = false;
     }
 
-    /** Of this rank's own parts, whoever holds the rest: the same sums whatever is sharded. */
+    /**
+     * Returns the norms of this rank's own parts, whichever ranks hold the rest: the same sums
+     * whatever is sharded.
+     */
     List<TensorNorm> norms() {
         return counted.stream()
                 .filter(p -> p.own().count() > 0)

@@ -7,7 +7,7 @@ import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.shape.AdamWSettings;
 
 /**
- * AdamW over what a rank holds of a stage's parameters: some decay, others do not, whatever group
+ * AdamW over a rank's part of a stage's parameters: some decay, others do not, whatever group
  * they lie in.
  */
 final class StageOptimizer {
@@ -21,7 +21,7 @@ final class StageOptimizer {
         this.parameters = parameters;
     }
 
-    /** Updates what is held and clears its gradients. */
+    /** Updates the held part and clears its gradients. */
     void update(long step, double clipFactor) {
         AdamWStep decaying = numbers(step, clipFactor, settings.weightDecay());
         AdamWStep steady = numbers(step, clipFactor, 0);

@@ -11,13 +11,16 @@ import dev.penstock.runtime.model.shape.PartTokens;
 import dev.penstock.runtime.model.shape.PartTokens.Run;
 import org.jspecify.annotations.Nullable;
 
-/** What a stage needs of a step's data: inputs on the first, targets and losses on the last. */
+/**
+ * The part of a step's data that a stage needs: inputs on the first, targets and losses on the
+ * last.
+ */
 final class StepData {
     private final BatchShape batch;
     private final BatchSource source;
     private final int firstMicroBatch;
 
-    /** Tokens of a whole sequence, and which of them are here. */
+    /** The tokens of a whole sequence, and which of them this rank holds. */
     private final int context;
 
     private final PartTokens held;
@@ -72,12 +75,15 @@ final class StepData {
         }
     }
 
-    /** Tokens of the step, of all replicas and parts of sequences, that are really there. */
+    /**
+     * Returns the tokens of the step over all replicas and parts of sequences that actually
+     * exist.
+     */
     int tokens() {
         return Math.multiplyExact(sequences, context);
     }
 
-    /** The tokens so many places behind those that are here. */
+    /** Returns the tokens at the given offset from those that this rank holds. */
     private int[] held(int behind) {
         for (int b = 0; b < batch.sequences(); b++) {
             for (Run run : held.runs()) {

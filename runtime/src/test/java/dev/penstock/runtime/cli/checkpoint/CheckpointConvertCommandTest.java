@@ -70,7 +70,7 @@ class CheckpointConvertCommandTest {
                 Cli.run("checkpoint", "convert", in("run"), in("gpt"), "--format", "huggingface");
 
         assertThat(again.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
-        assertThat(again.err()).contains("step-000100", "expected no such checkpoint yet");
+        assertThat(again.err()).contains("step-000100", "this checkpoint exists already");
         assertThat(weights.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
         assertThat(weights.err()).contains("config.json", "try another");
     }
@@ -88,7 +88,7 @@ class CheckpointConvertCommandTest {
         assertThat(layers.err()).contains("--partition");
         assertThat(text.err()).contains("not a safetensors file");
         assertThat(nothing.err()).contains("no checkpoint here");
-        assertThat(file.err()).contains("make the folder");
+        assertThat(file.err()).contains("create the folder");
         for (Cli each : new Cli[] {layers, text, nothing, file}) {
             assertThat(each.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
             assertThat(each.err().lines()).hasSize(1);

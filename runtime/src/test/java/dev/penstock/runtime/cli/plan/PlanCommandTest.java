@@ -127,7 +127,7 @@ class PlanCommandTest {
         Cli plan = plan("--hardware", LAPTOPS, "--model", SMALL, "--batch=8", "--top=1");
 
         assertThat(plan.out())
-                .contains("# bytes that ranks send in a training step:")
+                .contains("# bytes sent per training step:")
                 .containsPattern("#   ranks? [0-9-, ]+: activations [0-9.]+ MiB");
     }
 
@@ -197,7 +197,7 @@ class PlanCommandTest {
                         "--profile=box=" + folder);
         assertThat(plan.err()).isEmpty();
         JsonNode answer = JSON.readTree(plan.out());
-        assertThat(answer.get("explanation").get(0).asText()).startsWith("box computes at ");
+        assertThat(answer.get("explanation").get(0).asText()).startsWith("box: ");
         return answer;
     }
 
@@ -216,7 +216,7 @@ class PlanCommandTest {
                 .contains(
                         "2 problems",
                         "NODE=RUN_DIR with one of box, got boxx=",
-                        "expected the profile of a run");
+                        "cannot read the profile of a run");
     }
 
     private Path box(double rate) throws IOException {

@@ -90,7 +90,7 @@ class SimulateAndMemoryTest {
         assertThat(answer.at("/sentBytes/7/parameter gathers").asLong()).isPositive();
         assertThat(answer.at("/ranks/0/gathers").asInt()).isPositive();
         assertThat(forPeople.out())
-                .contains("bytes that ranks send in a training step:")
+                .contains("bytes sent per training step:")
                 .containsPattern("rank.* 0.*: activations .*, tensor sums .*, gradient sums .*");
         assertThat(simulated(with(grid, "--split-backward")).get("sentBytes")).isEmpty();
     }
@@ -142,7 +142,7 @@ class SimulateAndMemoryTest {
         assertThat(blocks).isEqualTo(units).isGreaterThan(kept);
         assertThat(often).isGreaterThan(2 * once);
         assertThat(refused("simulate", with(run, "--set=parallel { data = 1, context = 2 }")))
-                .contains("without parts of a context", "parallel.context = 2");
+                .contains("does not support context parallelism", "parallel.context = 1, got 2");
     }
 
     private static long busy(String[] run) throws IOException {

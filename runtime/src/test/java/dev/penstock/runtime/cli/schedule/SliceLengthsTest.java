@@ -111,8 +111,8 @@ class SliceLengthsTest {
         assertThat(one.err()).contains("expected runs with slices, got whole sequences", "1, 2, 3");
         assertThat(few.err()).contains("4 coefficients, got 1 samples", "1, 2, 3 and 4");
         assertThat(other.err())
-                .contains("expected a run of 2 stages, as the order to be made, got 3")
-                .contains("runs of one shape");
+                .contains("expected a run of 2 stages, like the order to be generated, got 3")
+                .contains("runs of the same shape");
     }
 
     @Test

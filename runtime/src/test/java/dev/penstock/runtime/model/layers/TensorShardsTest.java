@@ -443,8 +443,8 @@ class TensorShardsTest {
         assertThat(settings.vocabularyNote()).isEmpty();
         assertThat(TinyRuns.sharded(settings, 2).vocabularyNote())
                 .hasValue(
-                        "2 tensor shards do not divide the vocabulary of 37: they hold 18 or 19"
-                                + " tokens each, nothing is padded");
+                        "2 tensor shards do not divide the vocabulary of 37 evenly: they hold 18 or 19"
+                                + " tokens each; nothing is padded");
     }
 
     @Test
