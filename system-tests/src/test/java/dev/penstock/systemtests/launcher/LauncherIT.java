@@ -78,7 +78,7 @@ class LauncherIT {
         String waits = said.readLine();
         Files.createFile(folder.resolve("go"));
 
-        assertThat(waits).contains("waits for another build");
+        assertThat(waits).contains("waiting for another build");
         assertThat(said.lines()).containsExactly("started");
         assertThat(first.inputReader().lines()).last().isEqualTo("started");
         assertThat(first.waitFor()).isZero();
@@ -91,7 +91,7 @@ class LauncherIT {
     void theCacheIsMadeOnceForEveryBuild() throws Exception {
         Path launcher = copyWithToolsThatWait();
         Files.createFile(folder.resolve("go"));
-        String notes = "noting what every start needs (once per build) ...";
+        String notes = "preparing a cache for faster starts (once per build) ...";
 
         List<String> first = start(launcher).inputReader().lines().toList();
         List<String> second = start(launcher).inputReader().lines().toList();
