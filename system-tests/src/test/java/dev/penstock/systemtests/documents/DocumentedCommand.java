@@ -102,7 +102,7 @@ record DocumentedCommand(String place, List<String> words) {
                 new ProcessBuilder("bash", "-eu", "-c", script).redirectErrorStream(true).start();
         List<String> said = bash.inputReader().lines().toList();
         if (bash.waitFor() != 0) {
-            throw new IllegalStateException("bash said: " + said);
+            throw new IllegalStateException("bash failed: " + said);
         }
         return said.stream().map(line -> List.of(line.split("\u0001"))).toList();
     }

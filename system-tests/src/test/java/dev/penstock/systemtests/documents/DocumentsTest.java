@@ -150,7 +150,7 @@ class DocumentsTest {
     @Test
     void theReferenceOfAllKeysMatchesTheDeclarations() throws IOException {
         assertThat(ROOT.resolve("docs/configuration.md"))
-                .as("write it again: ./penstock config keys --markdown > docs/configuration.md")
+                .as("regenerate it: ./penstock config keys --markdown > docs/configuration.md")
                 .hasContent(ConfigPage.markdown());
     }
 
@@ -192,7 +192,7 @@ class DocumentsTest {
             }
         }
         assertThat(found.getParent() != null || command.words().getFirst().startsWith("-"))
-                .as(command + ": there is no such command")
+                .as(command + ": no such command")
                 .isTrue();
     }
 

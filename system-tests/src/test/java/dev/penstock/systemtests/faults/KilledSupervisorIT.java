@@ -47,7 +47,7 @@ class KilledSupervisorIT {
             Set<Leftovers.Listening> sockets = Leftovers.listening(family);
             assertThat(family).as("the run, a media driver and two stages").hasSize(4);
             assertThat(sockets)
-                    .as("of three members of the run's cluster, and of the dashboard")
+                    .as("three members of the run's cluster, and the dashboard")
                     .hasSize(4);
 
             expectNoReportYet(training);

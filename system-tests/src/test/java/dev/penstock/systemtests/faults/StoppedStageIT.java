@@ -133,7 +133,7 @@ class StoppedStageIT {
             ForkedTraining.signal("CONT", sleeper);
             awaitRecovery(training);
             run.awaitSteps(before + 5);
-            assertThat(family).as("nobody was replaced").allMatch(ProcessHandle::isAlive);
+            assertThat(family).as("no rank was replaced").allMatch(ProcessHandle::isAlive);
             run.signal("INT");
             ended = run.awaitEnd(LIMIT);
         }
