@@ -17,9 +17,10 @@ import java.util.zip.ZipFile;
 import java.util.zip.ZipOutputStream;
 
 /**
- * Rewrites the jars of a folder: without natives that nobody here loads, not deflated (the archive
- * around them is compressed, and classes load faster), and the same bytes whenever and wherever it
- * is done. Licences and notices inside the jars are laid out as files as well.
+ * Rewrites the jars of a folder: without native libraries that Penstock does not load, stored
+ * without compression (the archive around them is compressed, and classes load faster), and with
+ * the same bytes wherever and whenever this is done. Licences and notices inside the jars are
+ * also written out as files.
  *
  * <p>{@code java deploy/Repack.java FOLDER LICENCES}
  */
@@ -29,10 +30,10 @@ final class Repack {
     private static final Pattern LICENCE =
             Pattern.compile("(META-INF/)?(LICEN[CS]E|NOTICE|COPYING|COPYRIGHT)[^/]*");
 
-    /** Natives by the beginning of their jar's name: what is kept of them. */
+    /** The entries to keep of jars with native libraries, by the beginning of the jar's name. */
     private static final Map<String, Predicate<String>> NATIVES =
             Map.of(
-                    // headers and the bindings of another API
+                    // without headers and the bindings of another API
                     "dnnl-",
                             name ->
                                     name.endsWith("/libdnnl.so.3")
@@ -75,7 +76,10 @@ final class Repack {
         Files.move(whole, jar, StandardCopyOption.REPLACE_EXISTING);
     }
 
-    /** The manifest comes first, as readers of streams expect; the others by name. */
+    /**
+     * Returns the entries to keep: the manifest first, as stream readers expect, the others
+     * sorted by name.
+     */
     private static List<? extends ZipEntry> kept(ZipFile jar, String name) {
         Predicate<String> keeps =
                 NATIVES.entrySet().stream()

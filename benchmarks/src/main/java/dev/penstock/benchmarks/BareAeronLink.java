@@ -12,9 +12,9 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * The least that can move a tensor over Aeron: one thread claims and copies chunks behind a 16-byte
- * header into the log, the other copies them out. No channels, credits, keys or checks; both
- * threads spin shortly, then yield.
+ * The least work that can move a tensor over Aeron: one thread claims and copies chunks behind a
+ * 16-byte header into the log, the other copies them out. There are no channels, credits, keys
+ * or checks; both threads spin briefly, then yield.
  */
 final class BareAeronLink implements AutoCloseable {
     private static final int HEADER_BYTES = 16;
@@ -38,7 +38,7 @@ final class BareAeronLink implements AutoCloseable {
         chunkBytes = publication.maxPayloadLength() - HEADER_BYTES;
     }
 
-    /** Over shared memory. */
+    /** Opens a link over shared memory. */
     static BareAeronLink ipc(Path directory, int termLength, int mtu) {
         Aeron aeron = connect(directory);
         return new BareAeronLink(
@@ -47,7 +47,7 @@ final class BareAeronLink implements AutoCloseable {
                 "aeron:ipc?term-length=%d|mtu=%d".formatted(termLength, mtu));
     }
 
-    /** Over UDP on the loopback interface. */
+    /** Opens a link over UDP on the loopback interface. */
     static BareAeronLink udp(Path directory, UdpSettings settings) {
         Aeron aeron = connect(directory);
         String socket = "so-sndbuf=%d|so-rcvbuf=%<d".formatted(settings.socketBufferBytes());
@@ -74,7 +74,9 @@ final class BareAeronLink implements AutoCloseable {
         return Aeron.connect(new Aeron.Context().aeronDirectoryName(directory.toString()));
     }
 
-    /** Sends the tensors round and round; returns the nanoseconds until the last has arrived. */
+    /**
+     * Sends the tensors round and round; returns the nanoseconds until the last one has arrived.
+     */
     long transfer(List<MemorySegment> tensors, List<MemorySegment> slots, int count) {
         long bytes = (long) count * tensors.getFirst().byteSize();
         long start = System.nanoTime();

@@ -29,7 +29,7 @@ import java.util.concurrent.Future;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/** Members of a group, each on a thread and a one-threaded device of its own. */
+/** The members of a group, each on its own thread and with its own one-threaded device. */
 final class CollectiveMembers implements AutoCloseable {
     private static final Duration LIMIT = Duration.ofSeconds(60);
     private static final DeviceSettings ONE_THREAD =
@@ -43,7 +43,7 @@ final class CollectiveMembers implements AutoCloseable {
                     false,
                     false);
 
-    /** What the members do. */
+    /** The collective that the members run. */
     enum Work {
         ALL_REDUCE,
         REDUCE_SCATTER,
@@ -58,8 +58,8 @@ final class CollectiveMembers implements AutoCloseable {
     private final int elements;
 
     /**
-     * @param plane that the members exchange blocks by; null for shared memory
-     * @param ringFromBytes from which size on they send them round a ring
+     * @param plane over which the members exchange blocks; null for shared memory
+     * @param ringFromBytes the size from which on they send tensors round a ring
      */
     CollectiveMembers(
             int count, long bytes, int epoch, @Nullable DataPlane plane, long ringFromBytes) {
@@ -101,7 +101,7 @@ final class CollectiveMembers implements AutoCloseable {
         }
     }
 
-    /** Nanoseconds of so many rounds, all members together. */
+    /** Returns the nanoseconds that all members together take for so many rounds. */
     long run(Work work, int rounds) {
         long begun = System.nanoTime();
         List<Future<?>> all = new ArrayList<>();
@@ -140,12 +140,12 @@ final class CollectiveMembers implements AutoCloseable {
                 member.link().close();
             }
         } catch (Exception e) {
-            throw new IllegalStateException("a member does not close", e);
+            throw new IllegalStateException("cannot close a member", e);
         }
         members.forEach(member -> member.device().close());
     }
 
-    /** Waits as long as it takes, and looks for itself. */
+    /** Waits for as long as it takes, and is never called off. */
     private static final class Patient implements RankWaits, FrameListener {
         @Override
         public boolean isCalledOff() {

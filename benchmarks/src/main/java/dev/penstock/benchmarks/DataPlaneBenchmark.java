@@ -11,9 +11,9 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * The data plane beside a bare Aeron loop, in the same run: GB/s of one link and the time of a
- * round trip, for tensors of 4 KiB to 16 MiB. The contenders take turns in short rounds, so that
- * whatever else the machine does meets all of them; each figure is the median of the rounds.
+ * The data plane compared with a bare Aeron loop, in the same run: GB/s of one link and the time
+ * of a round trip, for tensors of 4 KiB to 16 MiB. The contenders alternate in short rounds, so
+ * that other load on the machine affects all of them; each figure is the median of the rounds.
  */
 public final class DataPlaneBenchmark {
     private static final int TERM = 8 << 20;
@@ -31,7 +31,7 @@ public final class DataPlaneBenchmark {
         this.out = out;
     }
 
-    /** Sizes in KiB may be given. */
+    /** Accepts sizes in KiB as arguments. */
     public static void main(String[] arguments) {
         PrintStream out = System.out;
         List<Integer> sizes =

@@ -19,7 +19,9 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** Rank 0 and rank 1 joined by the data plane, as in a pipeline of two stages in one process. */
+/**
+ * Rank 0 and rank 1 connected by the data plane, as in a pipeline of two stages in one process.
+ */
 final class EndpointLink implements AutoCloseable {
     private static final ChannelKey FORWARD = new ChannelKey(FrameKind.ACTIVATION, 0, 1);
     private static final ChannelKey BACKWARD = new ChannelKey(FrameKind.GRADIENT, 1, 0);
@@ -34,8 +36,8 @@ final class EndpointLink implements AutoCloseable {
     /**
      * Opens both ends.
      *
-     * @param slots of rank 1; all but one are credits
-     * @param backSlots of rank 0
+     * @param slots the slots of rank 1; all but one are credits
+     * @param backSlots the slots of rank 0
      */
     EndpointLink(AeronSettings settings, List<MemorySegment> slots, List<MemorySegment> backSlots) {
         int credits = slots.size() - 1;
@@ -55,9 +57,9 @@ final class EndpointLink implements AutoCloseable {
     }
 
     /**
-     * Sends the tensors round and round to the poller's thread, which takes and releases each as it
-     * arrives: the data plane alone, with as many threads as a bare loop. Returns the nanoseconds
-     * until the last was taken.
+     * Sends the tensors round and round to the poller's thread, which takes and releases each as
+     * it arrives: only the data plane, with as many threads as a bare loop. Returns the
+     * nanoseconds until the last was taken.
      */
     long stream(List<MemorySegment> tensors, int count, long step) {
         long start = System.nanoTime();
@@ -153,7 +155,7 @@ final class EndpointLink implements AutoCloseable {
         plane.close();
     }
 
-    /** Lets a rank's thread wait for news as an actor would: spinning shortly, then parked. */
+    /** Lets a rank's thread wait for news as an actor would: it spins briefly, then parks. */
     private static final class Waiter implements FrameListener {
         private volatile Consumer<FrameKey> onArrival = this::tell;
         private volatile int news;

@@ -28,10 +28,10 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * What the event log costs the thread that drives a run, per step and as a share of a step whose
- * micro-batches take a stage 10 ms, and how much it writes. Measuring a step against its ideal is
- * not in it: the metrics need that anyhow. Its own thread makes the lines while this one waits for
- * the next step; here the next step comes at once.
+ * Measures what the event log costs the thread that drives a run, per step and as a share of a
+ * step whose micro-batches take a stage 10 ms, and how much it writes. Comparing a step with its
+ * ideal is not included: the metrics need that anyway. The log's own thread makes the lines
+ * while this one waits for the next step; here the next step comes at once.
  */
 public final class EventLogBenchmark {
     private static final int WARM_UP = 200;

@@ -8,7 +8,7 @@ import java.util.concurrent.Future;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorSpecies;
 
-/** The floating-point peak of this machine, measured: chains of FMAs in registers. */
+/** The measured floating-point peak of this machine: chains of FMAs in registers. */
 final class FmaPeak {
     private static final VectorSpecies<Float> SPECIES = FloatVector.SPECIES_PREFERRED;
     private static final int CHAINS = 10;
@@ -17,7 +17,10 @@ final class FmaPeak {
 
     private FmaPeak() {}
 
-    /** Of this many threads together, F32, a multiply-add counted as two. */
+    /**
+     * Returns the peak of this many threads together, in F32, with a multiply-add counted as
+     * two.
+     */
     static double gflops(int threads) {
         try (var pool = Executors.newFixedThreadPool(threads)) {
             List<Future<Double>> rates = new ArrayList<>();

@@ -18,9 +18,9 @@ import java.util.Locale;
 import java.util.OptionalInt;
 
 /**
- * Tokens per second of texts that go on: with keys and values kept and without, on one stage and
- * two, one text and eight. Cores are shared among the stages. Weights are random, which costs the
- * same.
+ * Tokens per second of generated texts: with keys and values kept and without, on one stage and
+ * two, one text and eight. Cores are shared among the stages. Weights are random, which costs
+ * the same.
  *
  * <p>Arguments: none.
  */
@@ -32,7 +32,7 @@ public final class GenerateBenchmark {
 
     private record Row(int stages, int prompts, boolean caches) {}
 
-    /** When tokens came, on the clock of nanoTime. */
+    /** The times at which tokens arrived, on the clock of nanoTime. */
     private static final class Clock implements TokenListener {
         private long first;
         private long last;
@@ -57,7 +57,7 @@ public final class GenerateBenchmark {
         out.printf(
                 "%6s %7s %6s %14s %9s %9s%n",
                 "stages", "prompts", "caches", "first token ms", "tokens/s", "speed-up");
-        run(new Row(1, 1, true)); // code is compiled
+        run(new Row(1, 1, true)); // a warm-up, in which code is compiled
         for (int prompts : new int[] {1, 8}) {
             for (int stages : new int[] {1, 2}) {
                 double without = print(out, new Row(stages, prompts, false), Double.NaN);

@@ -5,14 +5,14 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * The same small training on the CPU and on a GPU, in F32: their losses side by side. Exit code 1
- * if they part by more than rounding.
+ * The same small training on the CPU and on a GPU, in F32: their losses side by side. The exit
+ * code is 1 if they differ by more than rounding.
  */
 public final class GpuAgainstCpu {
     private static final TrainingShape SHAPE = new TrainingShape("check", 2, 64, 4, 64, 256);
     private static final int STEPS = 8;
 
-    /** Sums are in another order, and eight steps of AdamW make more of it. */
+    /** Sums are in another order, and eight steps of AdamW amplify the difference. */
     private static final double TOLERANCE = 1e-4;
 
     private GpuAgainstCpu() {}

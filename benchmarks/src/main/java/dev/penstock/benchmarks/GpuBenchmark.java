@@ -19,18 +19,21 @@ import java.util.Locale;
 import java.util.SplittableRandom;
 
 /**
- * Training steps of GPT-2's sizes in bf16 on the first GPU: tokens per second, and FLOP/s beside
- * what one large product of matrices reaches on the same device in the same run. Each size has as
- * many sequences per step as fit into the GPU's memory, up to 32; one that does not fit at all says
- * so. Below each size in one stage: PyTorch's figures for it, if {@code python3} has PyTorch.
+ * Training steps of GPT-2's sizes in bf16 on the first GPU: tokens per second, and FLOP/s
+ * compared with what one large matrix product reaches on the same device in the same run. Each
+ * size has as many sequences per step as fit into the GPU's memory, up to 32; a size that does
+ * not fit at all is reported. Below each size in one stage are PyTorch's figures for it, if
+ * {@code python3} has PyTorch.
  *
- * <p>Arguments: names of rows, such as {@code 124m 355m/2}; all but {@code toy} without any. {@code
- * graphs}: with CUDA graphs.
+ * <p>Arguments: names of rows, such as {@code 124m 355m/2}; without any, all but {@code toy}.
+ * {@code graphs}: with CUDA graphs.
  */
 public final class GpuBenchmark {
     private static final int STEPS = 10;
 
-    /** Of the GPU's memory, for what runs have planned; the rest is the driver's. */
+    /**
+     * The share of the GPU's memory for what runs have planned; the rest is left to the driver.
+     */
     private static final double USABLE = 0.92;
 
     private static final long MEASURED_NANOS = 1_000_000_000L;
@@ -38,7 +41,7 @@ public final class GpuBenchmark {
     /**
      * A row of the table.
      *
-     * @param stages all on the one GPU
+     * @param stages all on the same GPU
      */
     record Row(TrainingShape shape, int stages, int mostSequences) {
         String name() {
@@ -46,9 +49,9 @@ public final class GpuBenchmark {
         }
 
         /**
-         * @param sequences of a micro-batch
-         * @param rankBytes that a rank may hold
-         * @param graphs whether with CUDA graphs
+         * @param sequences the sequences of a micro-batch
+         * @param rankBytes the bytes that a rank may hold
+         * @param graphs whether CUDA graphs are used
          */
         TrainingMeasurement.Setup setup(int sequences, long rankBytes, boolean graphs) {
             int microBatches = stages == 1 ? 1 : 4 * stages;
@@ -64,7 +67,7 @@ public final class GpuBenchmark {
                             "device.precision=bf16",
                             "device.graphs=" + graphs,
                             "device.memory-limit=" + rankBytes,
-                            // the host draws 1.5 billion weights
+                            // the host generates 1.5 billion weights
                             "timeouts.start=15 minutes"));
         }
     }
@@ -88,7 +91,7 @@ public final class GpuBenchmark {
 
     private static final String GRAPHS = "graphs";
 
-    /** {@code cpu} shows where there is no GPU that the peer's part works. */
+    /** {@code cpu} shows that the peer's part works where there is no GPU. */
     private static final String PEER_DEVICE = System.getProperty("penstock.peer-device", "cuda");
 
     private final PrintStream out;
@@ -104,7 +107,7 @@ public final class GpuBenchmark {
     public static void main(String[] arguments) {
         switch (Devices.probeGpus()) {
             case Gpus.None(String reason) -> {
-                System.err.println("no benchmark: " + reason);
+                System.err.println("cannot run the benchmark: " + reason);
                 System.exit(2);
             }
             case Gpus.Found(var gpus) -> {
@@ -121,7 +124,7 @@ public final class GpuBenchmark {
         boolean toy = rows.contains(TOY_ROW.name());
         double peak = productFlops(toy ? 128 : 8_192);
         print(
-                "%s, %.1f GiB, compute capability %s; best product of matrices in bf16: %.1f"
+                "%s, %.1f GiB, compute capability %s; best matrix product in bf16: %.1f"
                         + " TFLOP/s%n%n",
                 gpu.name(),
                 gpu.memoryBytes() / (double) (1L << 30),
@@ -153,7 +156,7 @@ public final class GpuBenchmark {
                 """
 
                 sequences: per step, of %s tokens; TFLOP/s: floating-point operations of the model; of product: their share of
-                the best product's above; several stages: all on this GPU; memory: of the rank that holds most
+                the best product above; several stages: all on this GPU; memory: of the rank that holds most
                 """,
                 toy ? "32" : "1,024");
         if (!peer.isEmpty()) {
@@ -164,12 +167,14 @@ public final class GpuBenchmark {
         return any;
     }
 
-    /** PyTorch's version; empty, and told why, if there is none to compare with. */
+    /**
+     * Returns PyTorch's version; empty, after printing why, if there is none to compare with.
+     */
     private String peer() {
         try {
             return PyTorchPeer.version(PEER_DEVICE);
         } catch (PyTorchPeer.Missing e) {
-            print("(no figures of PyTorch: %s)%n", "" + e.getMessage());
+            print("(no PyTorch figures: %s)%n", "" + e.getMessage());
             return "";
         }
     }
@@ -195,7 +200,7 @@ public final class GpuBenchmark {
         }
     }
 
-    /** Returns tokens per second; 0 if it does not run. */
+    /** Prints a row and returns its tokens per second; 0 if it does not run. */
     private double row(Row row, long usable, double peak) {
         String reason = "";
         for (int sequences = row.mostSequences(); sequences >= 1; sequences /= 2) {
@@ -228,7 +233,10 @@ public final class GpuBenchmark {
         out.flush();
     }
 
-    /** With numbers of no pattern: products of zeros take less power, and run faster. */
+    /**
+     * Fills a factor with numbers without a pattern: products of zeros take less power and run
+     * faster.
+     */
     private static void fill(Tensor factor, long seed) {
         MemorySegment memory = factor.segment();
         var random = new SplittableRandom(seed);
@@ -238,7 +246,7 @@ public final class GpuBenchmark {
         }
     }
 
-    /** FLOP/s of a square product of bf16 factors with F32 sums. */
+    /** Returns the FLOP/s of a square product of bf16 factors with F32 sums. */
     private static double productFlops(int n) {
         DeviceSettings gpu = DeviceSettings.DEFAULTS.withKind(Kind.CUDA).withGpu(0);
         try (Device device = Devices.open(gpu)) {

@@ -18,8 +18,8 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
 
 /**
- * A training with one process per stage, until it is closed. Two of its processes may be killed:
- * after that, ranks live in processes that were not started for them.
+ * A training with one process per stage, which runs until it is closed. Two of its processes may
+ * be killed: after that, ranks live in processes that were not started for them.
  */
 final class KilledTraining implements AutoCloseable {
     static final int MOST_KILLS = 2;
@@ -51,7 +51,7 @@ final class KilledTraining implements AutoCloseable {
         this.assembly = RunAssembly.of(loaded, options);
     }
 
-    /** Starts it in a folder of its own. */
+    /** Starts the training in a new folder. */
     static KilledTraining start(RecoveryBenchmark.Row row) {
         try {
             var training = new KilledTraining(row, Files.createTempDirectory("penstock-recovery-"));
@@ -75,7 +75,7 @@ final class KilledTraining implements AutoCloseable {
         }
     }
 
-    /** What it has done so far. */
+    /** Returns what the training has done so far. */
     RecoverySteps steps() {
         return steps;
     }
@@ -86,7 +86,7 @@ final class KilledTraining implements AutoCloseable {
         kills++;
     }
 
-    /** The process that was started for a rank. */
+    /** Returns the process that was started for a rank. */
     private static ProcessHandle ofRank(int rank) {
         try {
             for (ProcessHandle child : ProcessHandle.current().children().toList()) {
@@ -125,9 +125,9 @@ final class KilledTraining implements AutoCloseable {
     }
 
     /**
-     * Ends it after its step.
+     * Ends the training after its current step.
      *
-     * @throws IllegalStateException if it did not come to that
+     * @throws IllegalStateException if it did not end in this way
      */
     @Override
     public void close() {

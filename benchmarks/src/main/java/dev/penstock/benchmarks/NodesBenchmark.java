@@ -14,8 +14,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * What nodes cost that wait: one seed and N workers as processes of this machine, all joined and
- * left alone, then their processor time and memory. Linux only.
+ * The cost of idle nodes: starts one seed and N workers as processes of this machine, leaves
+ * them alone once all have joined, then measures their CPU time and memory. Linux only.
  */
 public final class NodesBenchmark {
     private static final List<Integer> WORKERS = List.of(1, 4, 8, 16, 32);
@@ -30,7 +30,7 @@ public final class NodesBenchmark {
         this.out = out;
     }
 
-    /** Numbers of workers may be given. */
+    /** Accepts numbers of workers as arguments. */
     public static void main(String[] arguments) throws IOException, InterruptedException {
         List<Integer> workers =
                 arguments.length == 0
@@ -41,7 +41,7 @@ public final class NodesBenchmark {
 
     private void run(List<Integer> workers) throws IOException, InterruptedException {
         out.printf(
-                "one seed and N workers on one machine of %d cores, all joined and at rest for %d s, then %d s measured%n%n",
+                "one seed and N workers on one machine of %d cores, all joined and idle for %d s, then measured for %d s%n%n",
                 Runtime.getRuntime().availableProcessors(), REST_SECONDS, MEASURE_SECONDS);
         out.printf(
                 "%8s %10s %14s %14s %14s %14s %14s%n",
@@ -56,7 +56,7 @@ public final class NodesBenchmark {
             measure(count);
         }
         out.printf(
-                "%nCPU: share of one core; own memory: the pages of a process, shared ones divided by who shares them (PSS)%n");
+                "%nCPU: share of one core; own memory: the pages of a process, shared ones divided among those that share them (PSS)%n");
     }
 
     private void measure(int workers) throws IOException, InterruptedException {
@@ -112,7 +112,7 @@ public final class NodesBenchmark {
         return (System.nanoTime() - start) / 1e9;
     }
 
-    /** User and system time of a process so far. */
+    /** Returns the user and system time of a process so far. */
     private static long ticks(long pid) throws IOException {
         String stat = Files.readString(Path.of("/proc/" + pid + "/stat"));
         String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ");

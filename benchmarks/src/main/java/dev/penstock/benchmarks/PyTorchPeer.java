@@ -11,26 +11,26 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 
 /**
- * The same training steps by PyTorch in a process of its own, on the device that this one has just
- * left, if {@code python3} has it.
+ * The same training steps by PyTorch in a separate process, on the device that this process has
+ * just released, if {@code python3} has PyTorch.
  */
 final class PyTorchPeer {
-    private static final int MINUTES = 15; // it compiles first
+    private static final int MINUTES = 15; // it compiles first, which takes long
 
     private PyTorchPeer() {}
 
     /**
-     * @param sequences of a step
+     * @param sequences the sequences of a step
      * @param stepSeconds of the median step
      * @param peakBytes of the device's memory
      */
     record Measured(int sequences, double stepSeconds, long peakBytes) {}
 
     /**
-     * PyTorch's version.
+     * Returns PyTorch's version.
      *
      * @param device {@code cuda} or {@code cpu}
-     * @throws Missing if it is not there or does not see the device; says why
+     * @throws Missing with the reason, if PyTorch is not installed or does not see the device
      */
     static String version(String device) throws Missing {
         String there = device.equals("cuda") ? "torch.cuda.is_available()" : "True";
@@ -44,10 +44,10 @@ final class PyTorchPeer {
     }
 
     /**
-     * Measures; takes half of the sequences where they do not fit.
+     * Measures PyTorch's steps; halves the number of sequences until they fit.
      *
      * @param device {@code cuda} or {@code cpu}
-     * @throws Missing if there are no figures; says why
+     * @throws Missing with the reason, if there are no figures
      */
     static Measured measure(String device, TrainingShape shape, int sequences, int steps)
             throws Missing {
@@ -64,7 +64,7 @@ final class PyTorchPeer {
                     Double.parseDouble(told[1]),
                     Long.parseLong(told[2]));
         } catch (NumberFormatException | ArrayIndexOutOfBoundsException e) {
-            throw new Missing("expected three figures of PyTorch, got " + line);
+            throw new Missing("expected three figures from PyTorch, got " + line);
         }
     }
 
@@ -72,11 +72,11 @@ final class PyTorchPeer {
         try (InputStream text = PyTorchPeer.class.getResourceAsStream("pytorch_peer.py")) {
             return new String(Objects.requireNonNull(text).readAllBytes(), StandardCharsets.UTF_8);
         } catch (IOException e) {
-            throw new Missing("PyTorch's script cannot be read: " + e.getMessage());
+            throw new Missing("cannot read PyTorch's script: " + e.getMessage());
         }
     }
 
-    /** Of what a script says; it is ended when it takes too long. */
+    /** Returns the last line that a script prints; a script that takes too long is killed. */
     private static String lastLine(String script, List<String> arguments) throws Missing {
         List<String> command = new ArrayList<>(List.of("python3", "-c", script));
         command.addAll(arguments);
@@ -90,20 +90,20 @@ final class PyTorchPeer {
                     said.lines()
                             .filter(line -> !line.isBlank())
                             .reduce((_, later) -> later)
-                            .orElse("nothing said");
+                            .orElse("no output");
             if (python.waitFor() != 0) {
                 throw new Missing("exit code %d: %s".formatted(python.exitValue(), last));
             }
             return last;
         } catch (IOException e) {
-            throw new Missing("python3 does not start: " + e.getMessage());
+            throw new Missing("cannot start python3: " + e.getMessage());
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new Missing("interrupted");
         }
     }
 
-    /** Why there is nothing to compare with. */
+    /** The reason why there is nothing to compare with. */
     static final class Missing extends Exception {
         private static final long serialVersionUID = 1;
 

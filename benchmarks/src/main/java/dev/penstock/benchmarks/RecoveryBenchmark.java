@@ -6,15 +6,16 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * Kills the processes of a training's ranks, one after the other, and prints how long it takes from
- * {@code kill -9} to the next committed step, and how many committed steps are done again.
+ * Kills the processes of a training's ranks, one after the other, and prints how long it takes
+ * from {@code kill -9} to the next committed step, and how many committed steps are done again.
  *
- * <p>Arguments: {@code --kills N}, 20 without; names of rows to run, all without; {@code --goodput
- * SECONDS} measures instead what a kill every so many seconds leaves of the training's speed.
+ * <p>Arguments: {@code --kills N}, default 20; names of rows to run, default all; {@code
+ * --goodput SECONDS} measures instead how much of the training's speed is left with a kill every
+ * so many seconds.
  */
 public final class RecoveryBenchmark {
     /**
-     * A way to come back.
+     * A form of recovery.
      *
      * @param settings of section {@code recovery}
      * @param goalMedian and {@code goalMost}: seconds, 0 for none
@@ -63,9 +64,9 @@ public final class RecoveryBenchmark {
                 %-18s      - 1.2 to 5.2 s to the first step                          6 to 7
 
                 detect: from the last sign of life to the decision to recover; resume: until every rank is open again
-                (medians); the rest is the step itself. steps lost: most committed steps that were done again.
-                A mirror's rank goes on where its mirror is, so a spare process changes nothing there.
-                torchrun: PyTorch's elastic launcher with 2 workers on such a machine, measured elsewhere.
+                (medians); the rest is the step itself. steps lost: maximum of committed steps that were done again.
+                With mirrors a rank continues where its mirror is, so a spare process changes nothing there.
+                torchrun: PyTorch's elastic launcher with 2 workers on a similar machine, measured separately.
                 """,
                 "torchrun");
     }

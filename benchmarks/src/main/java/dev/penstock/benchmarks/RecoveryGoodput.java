@@ -1,17 +1,18 @@
 package dev.penstock.benchmarks;
 
 /**
- * What kills at a steady rate leave of a training's speed.
+ * A training's speed with and without kills at a steady rate.
  *
  * @param calm steps per second without any kill
  * @param killed steps per second under kills; steps that are done again count once
  */
 record RecoveryGoodput(double calm, double killed) {
-    /** Steps before the clock starts: the code is compiled. */
+    /** Steps before the clock starts, in which the code is compiled. */
     private static final int WARM_UP_STEPS = 30;
 
     /**
-     * Of one training: a calm period, then as many with a kill at the beginning of each.
+     * Measures one training: a calm period, then the periods with a kill at the beginning of
+     * each.
      *
      * @param seconds length of a period
      */
@@ -35,7 +36,7 @@ record RecoveryGoodput(double calm, double killed) {
         return (double) (steps.newest() - before) / seconds;
     }
 
-    /** Share of the calm speed. */
+    /** The share of the calm speed that is left under kills. */
     double share() {
         return killed / calm;
     }

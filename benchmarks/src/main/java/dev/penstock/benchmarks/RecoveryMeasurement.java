@@ -5,17 +5,17 @@ import java.util.List;
 import java.util.random.RandomGenerator;
 
 /**
- * What one killed process cost.
+ * The cost of one killed process.
  *
  * @param seconds from the kill to the next committed step
  * @param stepsLost committed steps that were done again
  */
 record RecoveryMeasurement(
         double seconds, double detectSeconds, double resumeSeconds, long stepsLost) {
-    /** Steps before a kill: the code is compiled and checkpoints exist. */
+    /** Steps before a kill, in which the code is compiled and checkpoints are written. */
     private static final int STEADY_STEPS = 30;
 
-    /** Runs as many trainings as so many kills need. */
+    /** Runs as many trainings as the given number of kills needs. */
     static List<RecoveryMeasurement> of(RecoveryBenchmark.Row row, int kills) {
         List<RecoveryMeasurement> found = new ArrayList<>();
         var random = RandomGenerator.of("L64X128MixRandom");

@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
-/** Notes when steps were committed and when the run came back. From any thread. */
+/** Records when steps were committed and when the run recovered. Thread-safe. */
 final class RecoverySteps implements RunListener {
     private static final long PATIENCE_MS = 120_000;
 
@@ -45,7 +45,7 @@ final class RecoverySteps implements RunListener {
         pending = report;
     }
 
-    /** The run is over: nobody waits any more. */
+    /** Marks the run as ended, which wakes all waiters. */
     synchronized void end() {
         ended = true;
         notifyAll();
@@ -55,18 +55,18 @@ final class RecoverySteps implements RunListener {
         return recoveries.size();
     }
 
-    /** Number of the step that was committed last; goes back with the run. */
+    /** The number of the last committed step; decreases when the run goes back. */
     synchronized long newest() {
         return newest;
     }
 
-    /** Lets the run go on for so long; fails if it ends before. */
+    /** Lets the run continue for this many seconds; fails if it ends earlier. */
     synchronized void pause(double seconds) {
         long end = System.nanoTime() + (long) (seconds * 1e9);
         try {
             for (long left = end - System.nanoTime(); left > 0; left = end - System.nanoTime()) {
                 if (ended) {
-                    throw new IllegalStateException("the run ended by itself");
+                    throw new IllegalStateException("the run ended too early");
                 }
                 wait(left / 1_000_000, (int) (left % 1_000_000));
             }
@@ -80,7 +80,7 @@ final class RecoverySteps implements RunListener {
         return durations.stream().sorted().skip(durations.size() / 2).findFirst().orElse(0L);
     }
 
-    /** Waits for so many steps from now. */
+    /** Waits for this many more steps. */
     synchronized void awaitMore(int more) {
         long wanted = steps + more;
         await(() -> steps >= wanted, "%d steps".formatted(more));

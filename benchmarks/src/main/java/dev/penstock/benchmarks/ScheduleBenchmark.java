@@ -22,12 +22,12 @@ import java.util.Locale;
 import java.util.function.Supplier;
 
 /**
- * What it takes to know about an order before anybody runs it: 1F1B is generated, lowered, given
- * its receive slots, proved with exactly these and simulated. Sizes double in both directions, so
- * that four times the ops should take four times the time.
+ * The cost of knowing all about an order before it runs: 1F1B is generated, lowered, given its
+ * receive slots, proved with exactly these and simulated. Sizes double in both directions, so
+ * four times the ops should take four times the time.
  *
- * <p>Arguments: sizes to run, such as {@code 128x512 1024x4096}; without any all of them, and the
- * searches of {@link ScheduleSearchBenchmark}.
+ * <p>Arguments: sizes to run, such as {@code 128x512 1024x4096}; without any, all of them and
+ * the searches of {@link ScheduleSearchBenchmark}.
  */
 public final class ScheduleBenchmark {
     private static final List<String> SIZES =
@@ -35,7 +35,7 @@ public final class ScheduleBenchmark {
 
     private final PrintStream out;
 
-    /** Seconds of the phases of one row. */
+    /** The seconds that each phase of one row took. */
     private final List<Double> seconds = new ArrayList<>();
 
     private ScheduleBenchmark(PrintStream out) {
@@ -123,13 +123,13 @@ public final class ScheduleBenchmark {
         out.flush();
     }
 
-    /** Of the whole process, so that other work on the machine does not count. */
+    /** The CPU time of the whole process, so that other work on the machine does not count. */
     private static long cpuNanos() {
         return ((OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean())
                 .getProcessCpuTime();
     }
 
-    /** The most that was taken at a time, garbage included. */
+    /** The peak use of the heap, garbage included. */
     private static long peakHeapBytes() {
         return ManagementFactory.getMemoryPoolMXBeans().stream()
                 .filter(pool -> pool.getType() == MemoryType.HEAP)
@@ -141,9 +141,9 @@ public final class ScheduleBenchmark {
         out.printf(
                 """
 
-                ops: computations; lowered there are three times as many. Mops/s: computations over the time of all phases
+                ops: computations; after lowering there are three times as many. Mops/s: computations over the time of all phases
                 slots: a run with unbounded channels counts the receive slots; the proof holds for exactly these
-                seconds of processor time, compiler and collector included; heap of at most %d MiB
+                seconds of CPU time, including compiler and garbage collector; heap of at most %d MiB
                 goal for 1024x4096: 20 s and 4096 MiB
                 """,
                 Runtime.getRuntime().maxMemory() >> 20);

@@ -17,7 +17,7 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * What it takes to search for an order, and what the search gains on hand-made ones: the
+ * The cost of searching for an order, and the gain of the search over hand-made orders: the
  * zero-bubble family with the costs that its paper measured for 28.3B parameters on 32 stages.
  */
 final class ScheduleSearchBenchmark {
@@ -40,8 +40,8 @@ final class ScheduleSearchBenchmark {
         out.printf(
                 """
 
-                generate: seconds of processor time; bubble: idle share of all ranks until the barrier; in span: the most idle share of a
-                rank between its first and its last op; peak: micro-batches that a rank holds, the limit of zb-1p is 1 per rank, of zb-2p 2
+                generate: seconds of CPU time; bubble: idle share of all ranks until the barrier; in span: the largest idle share of a
+                rank between its first and its last op; peak: micro-batches that a rank holds; the limit of zb-1p is 1 per rank, of zb-2p 2
                 goal for a search of 64x512: 5 s
                 """);
     }
@@ -81,7 +81,7 @@ final class ScheduleSearchBenchmark {
                 COSTS.communicationNanos());
     }
 
-    /** Of the whole process, so that other work on the machine does not count. */
+    /** The CPU time of the whole process, so that other work on the machine does not count. */
     private static long cpuNanos() {
         return ((OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean())
                 .getProcessCpuTime();

@@ -24,8 +24,8 @@ import java.util.function.BiFunction;
 import java.util.stream.Stream;
 
 /**
- * A few steps of training on random tokens, in this process and in a folder that is removed again:
- * what is learnt does not matter, only how fast and in how much memory.
+ * A few steps of training on random tokens, in this process and in a folder that is deleted
+ * afterwards: what is learnt does not matter, only how fast and in how much memory.
  */
 final class ShortRun {
     private ShortRun() {}
@@ -33,7 +33,8 @@ final class ShortRun {
     /**
      * Trains to the end.
      *
-     * @param summary is made of the run and all its steps while the run is still there
+     * @param summary computes the result from the run and all its steps before the folder is
+     *     deleted
      */
     static <T> T of(
             TrainingMeasurement.Setup setup, BiFunction<RunAssembly, List<StepReport>, T> summary) {
@@ -117,7 +118,7 @@ final class ShortRun {
         }
     }
 
-    /** Keeps all steps. */
+    /** Collects all steps. */
     private static final class Steps implements RunListener {
         private final List<StepReport> reports = new ArrayList<>();
 

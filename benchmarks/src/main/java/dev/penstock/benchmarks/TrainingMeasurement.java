@@ -25,10 +25,10 @@ record TrainingMeasurement(
         double measuredOverPlanned) {
 
     /**
-     * What is trained.
+     * A training to measure.
      *
-     * @param sequences of a step, divided into the micro-batches
-     * @param settings what differs from a plain run, as {@code --set} takes it
+     * @param sequences the sequences of a step, divided into the micro-batches
+     * @param settings the differences from a plain run, in the form of {@code --set}
      */
     record Setup(
             String name,

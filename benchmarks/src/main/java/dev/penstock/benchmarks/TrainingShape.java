@@ -8,7 +8,7 @@ record TrainingShape(String name, int layers, int width, int heads, int context,
         return new GptShape(vocabulary, context, width, layers, heads, true).flopsPerToken();
     }
 
-    /** Sequences of a step in one stage: as many as the goals were measured with. */
+    /** Sequences of a step in one stage, the same number with which the goals were measured. */
     int sequences() {
         return Math.max(1, 1_024 / context);
     }

@@ -10,9 +10,9 @@ import java.util.List;
 import javax.crypto.spec.SecretKeySpec;
 
 /**
- * The data plane over UDP on the loopback interface beside a bare Aeron loop with the same
- * datagrams and windows, with checksums and with seals. Driver, sender and receiver share the
- * machine's cores.
+ * The data plane over UDP on the loopback interface, with checksums and with seals, compared
+ * with a bare Aeron loop with the same datagrams and windows. Driver, sender and receiver share
+ * the machine's cores.
  */
 final class UdpLinkTable {
     private static final int WARM_UP_ROUNDS = 2;
@@ -40,7 +40,7 @@ final class UdpLinkTable {
             }
         }
         out.printf(
-                "%nCRC: every frame checked, tensors taken by the poller's thread; sealed: AES-256-GCM in its place%n");
+                "%nCRC: every frame checked, tensors taken by the poller's thread; sealed: AES-256-GCM instead%n");
     }
 
     private void measure(EmbeddedDriver driver, int mtu, int bytes) {

@@ -7,11 +7,11 @@ import java.util.Locale;
 import java.util.OptionalDouble;
 
 /**
- * A training in four stage processes whose tensors travel over UDP, while a share of all datagrams
- * is lost by Aeron's own generators: what is left of its throughput, and that its losses are those
- * of shared memory, bit for bit.
+ * A training in four stage processes whose tensors travel over UDP, while Aeron's own generators
+ * lose a share of all datagrams: measures how much of its throughput is left, and checks that
+ * its losses are those of shared memory, bit for bit.
  *
- * <p>Arguments: losses in percent, such as {@code 0 5}; 0, 1, 5 and 20 without any.
+ * <p>Arguments: losses in percent, such as {@code 0 5}; without any, 0, 1, 5 and 20.
  */
 public final class UdpLossBenchmark {
     private static final List<String> PERCENTS = List.of("0", "1", "5", "20");
@@ -41,7 +41,7 @@ public final class UdpLossBenchmark {
         out.printf(
                 """
 
-                loss: of data and of control messages alike, by a seed; ms/step: median of the second half
+                loss: of both data and control messages, chosen by a seed; ms/step: median of the second half
                 of memory's: tokens per second over those of the first row
                 """);
     }

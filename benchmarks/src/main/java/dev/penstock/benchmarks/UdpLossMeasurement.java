@@ -31,11 +31,11 @@ record UdpLossMeasurement(double stepsPerSecond, double tokensPerSecond, List<Lo
     private static final String SUPPLIER = "io.aeron.driver.ext.Debug%sChannelEndpointSupplier";
 
     /**
-     * @param loss share of the datagrams that is lost; empty: shared memory
+     * @param loss the share of the datagrams that is lost; empty for shared memory
      */
     static UdpLossMeasurement of(OptionalDouble loss) {
         Map<String, String> settings = loss.isPresent() ? lossy(loss.getAsDouble()) : Map.of();
-        settings.forEach(System::setProperty); // the driver's process gets all of Aeron's own
+        settings.forEach(System::setProperty); // the driver's process receives all of Aeron's own settings
         try {
             Path directory = Files.createTempDirectory("penstock-udp-loss-");
             try {

@@ -10,10 +10,10 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * Device memory of a rank of 1, 2, 4 and 8 replicas with ZeRO 0 to 3, each in a training of a few
- * steps: by the general formula (bytes per parameter, gradient and optimizer state, each divided
- * where it is sharded), by the proved program, and measured. Ends with 1 if a rank's memory differs
- * by more than 5 % from what was predicted.
+ * Device memory of a rank of 1, 2, 4 and 8 replicas with ZeRO 0 to 3, each in a training of a
+ * few steps: by the general formula (bytes per parameter, gradient and optimizer state, each
+ * divided where it is sharded), by the proved program, and measured. The exit code is 1 if a
+ * rank's memory differs from the prediction by more than 5 %.
  *
  * <p>Arguments: {@code bf16} for parameters that are multiplied in BF16.
  */
@@ -31,7 +31,7 @@ public final class ZeroMemoryBenchmark {
     private ZeroMemoryBenchmark() {}
 
     /**
-     * Bytes of the rank whose measured memory is farthest from the proved.
+     * The bytes of the rank whose measured memory differs most from the proved.
      *
      * @param formula of the state alone
      * @param state proved bytes of parameters, gradients and moments
@@ -88,7 +88,7 @@ public final class ZeroMemoryBenchmark {
                 "differs");
         boolean holds = true;
         for (int replicas : REPLICAS) {
-            int last = replicas == 1 ? 0 : 3; // with nobody to divide with, all are as 0
+            int last = replicas == 1 ? 0 : 3; // without other replicas to divide with, all stages equal ZeRO 0
             for (int stage = 0; stage <= last; stage++) {
                 Row row = measure(replicas, stage, bf16);
                 holds &= Math.abs(row.deviation()) <= TOLERANCE;
@@ -100,8 +100,8 @@ public final class ZeroMemoryBenchmark {
 
                 KiB of the rank that differs most, %d layers, width %d, vocabulary %d, one stage, %s
                 formula: (p + g + o) per parameter, each divided by the replicas where ZeRO shards it
-                transient: gathered parameters, and gradients on their way to being shards; all: with activations and buffers
-                differs: measured against proved, of everything that the rank ever held
+                transient: gathered parameters, and gradients that are about to become shards; all: with activations and buffers
+                differs: measured against proved, for everything that the rank ever held
                 """,
                 SHAPE.layers(), SHAPE.width(), SHAPE.vocabulary(), bf16 ? "bf16" : "float32");
         if (!holds) {

@@ -39,7 +39,7 @@ class Block(nn.Module):
 class Gpt(nn.Module):
     def __init__(self, layers, width, heads, context, vocabulary):
         super().__init__()
-        padded = 64 * math.ceil(vocabulary / 64)  # as its users do: the product for the logits is much faster
+        padded = 64 * math.ceil(vocabulary / 64)  # as PyTorch's users do: the product for the logits is much faster
         self.tokens = nn.Embedding(padded, width)
         self.positions = nn.Parameter(0.02 * torch.randn(context, width))
         self.blocks = nn.ModuleList(Block(width, heads) for _ in range(layers))
@@ -99,7 +99,7 @@ def main():
             print(sequences, statistics.median(seconds), held)
             return
         except torch.OutOfMemoryError:
-            pass  # freed below, when what the exception holds is gone
+            pass  # freed below, when the exception no longer holds references
         torch._dynamo.reset()
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()

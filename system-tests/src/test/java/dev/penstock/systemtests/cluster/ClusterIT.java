@@ -24,14 +24,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Seeds, workers and clients, each in a Java machine of its own. */
+/** Seeds, workers and clients, each in its own JVM. */
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
 class ClusterIT {
     private static final Duration PATIENCE = Duration.ofSeconds(90);
 
     @TempDir Path folder;
 
-    /** Two shards on each node, which meet in its memory. */
+    /** Each node has two shards, which exchange data in its memory. */
     @Test
     void aClusterTrainsWithTheBitsOfOneProcess() throws Exception {
         CalmRuns.CalmRun alone = CalmRuns.onText("parallel.tensor=2");
@@ -72,7 +72,7 @@ class ClusterIT {
     }
 
     @Test
-    void aRunWaitsForNodesAndGoesOnWithoutItsClient() throws Exception {
+    void aRunWaitsForNodesAndContinuesWithoutItsClient() throws Exception {
         Path configuration = Training.onText(folder.resolve("text")).configuration();
         try (ForkedCli seed = seed();
                 ForkedCli _ = worker(seed);
@@ -110,7 +110,7 @@ class ClusterIT {
     }
 
     @Test
-    void aCustomOrderTravelsAndIsTrained() throws Exception {
+    void aCustomOrderIsSentToTheNodesAndTrained() throws Exception {
         Path configuration = Training.onText(folder.resolve("text")).configuration();
         Path order = folder.resolve("mine.txt");
         Cli made =
@@ -135,7 +135,7 @@ class ClusterIT {
     }
 
     @Test
-    void aSeedThatHasTheDataNotRefusesTheRun() throws Exception {
+    void aSeedThatDoesNotHaveTheDataRefusesTheRun() throws Exception {
         Path configuration = Training.onText(folder.resolve("text")).configuration();
         try (ForkedCli seed = seed()) {
             Cli refused =
@@ -154,7 +154,7 @@ class ClusterIT {
     }
 
     @Test
-    void aTakenPortIsNamed() throws Exception {
+    void aPortThatIsTakenIsNamedInTheError() throws Exception {
         try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getByName("127.0.0.1"));
                 ForkedCli seed = seed("cluster.port=" + taken.getLocalPort())) {
             assertThat(seed.awaitEnd(PATIENCE)).isEqualTo(ExitCode.BAD_INPUT);
@@ -175,16 +175,16 @@ class ClusterIT {
     }
 
     @Test
-    void nobodyListensIsSaid() {
+    void anAddressWithoutASeedIsReported() {
         Cli none = Cli.run("runs", "--cluster", "127.0.0.1:1");
 
         assertThat(none.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
         assertThat(none.err()).contains("expected a seed at 127.0.0.1:1").contains("penstock node");
     }
 
-    /** Killed as hard as can be, it takes all its processes with it. */
+    /** Kills the local cluster by SIGKILL; all its processes end with it. */
     @Test
-    void aLocalClusterOutlivesAWorkerAndNoProcessOutlivesIt() throws Exception {
+    void aLocalClusterSurvivesAWorkerAndNoProcessSurvivesTheCluster() throws Exception {
         try (ForkedCli cluster =
                 ForkedCli.start(
                         "local-cluster",

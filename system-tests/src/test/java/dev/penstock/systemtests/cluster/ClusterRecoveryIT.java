@@ -20,7 +20,10 @@ import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Nodes of a cluster die by kill -9 in mid-run: the run goes on, to the same losses. */
+/**
+ * Nodes of a cluster die by kill -9 in the middle of a run: the run continues with the same
+ * losses.
+ */
 @EnabledOnOs(OS.LINUX)
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
 class ClusterRecoveryIT {
@@ -35,9 +38,12 @@ class ClusterRecoveryIT {
         cluster = new ForkedCluster(folder, PATIENCE);
     }
 
-    /** First the spare node takes the dead one's rank; then there is none, until a node joins. */
+    /**
+     * First the spare node takes over the dead node's rank; after the second death none is left,
+     * until a node joins.
+     */
     @Test
-    void aSpareNodeTakesOverAndThenTheRunWaitsForOneThatJoins() throws Exception {
+    void aSpareNodeTakesOverAndWithoutOneTheRunWaitsForANodeToJoin() throws Exception {
         try (ForkedCli seed = cluster.seed();
                 ForkedCli one = worker(seed);
                 ForkedCli two = worker(seed)) {
@@ -73,9 +79,9 @@ class ClusterRecoveryIT {
                                         .isEqualTo("checkpoint"));
     }
 
-    /** The survivor has room for both ranks, and mirrors of what it has not. */
+    /** The survivor has room for both ranks, and a mirror of the rank that it does not have. */
     @Test
-    void aSurvivorTakesOverFromItsMirrorAndAnotherDriverIsStarted() throws Exception {
+    void aSurvivorTakesOverFromItsMirrorAndStartsAnotherDriver() throws Exception {
         try (ForkedCli seed = cluster.seed();
                 ForkedCli one = worker(seed);
                 ForkedCli two = worker(seed)) {
@@ -104,9 +110,11 @@ class ClusterRecoveryIT {
                 .containsOnly(0L);
     }
 
-    /** It is out of the cluster when it wakes up, joins anew, and is as good as any other. */
+    /**
+     * The node is out of the cluster when it wakes up, joins anew, and is as good as any other.
+     */
     @Test
-    void aNodeThatStoodStillComesBackAndGetsARankAgain() throws Exception {
+    void aSuspendedNodeRejoinsAndGetsARankAgain() throws Exception {
         try (ForkedCli seed = cluster.seed();
                 ForkedCli one = worker(seed);
                 ForkedCli two = worker(seed)) {
@@ -136,9 +144,9 @@ class ClusterRecoveryIT {
                 .containsOnly(0L);
     }
 
-    /** Nobody dies: a rank moves between two steps, to a node that came later. */
+    /** No node dies: a rank moves between two steps, to a node that joined later. */
     @Test
-    void rebalancingMovesARankToANodeThatJoinedAndCostsNoStep() throws Exception {
+    void rebalancingMovesARankToANewNodeWithoutLosingAStep() throws Exception {
         try (ForkedCli seed = cluster.seed();
                 ForkedCli one = worker(seed)) {
             one.awaitOutput("joined");

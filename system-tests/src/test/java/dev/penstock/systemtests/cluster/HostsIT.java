@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * One run over several hosts. Nodes with host-ids of their own share no memory: each has a media
+ * One run over several hosts. Nodes with different host-ids share no memory: each has a media
  * driver, and tensors between them travel over UDP.
  */
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
@@ -74,9 +74,9 @@ class HostsIT {
         }
     }
 
-    /** A host dies, and nothing there can say so; a third one has room. */
+    /** A host dies, and no process on it can report that; a third host has room. */
     @Test
-    void theRanksOfADeadHostGoOnOnAThirdOne() throws Exception {
+    void theRanksOfADeadHostContinueOnAThirdHost() throws Exception {
         try (ForkedCli seed = cluster.seed();
                 ForkedCli east = worker(seed, "east");
                 ForkedCli west = worker(seed, "west")) {
@@ -98,9 +98,12 @@ class HostsIT {
         assertThat(cluster.run().recoveries()).hasSize(1);
     }
 
-    /** The other host learnt the address once: another driver has to listen where the first did. */
+    /**
+     * The other host learnt the address only once, so the new driver has to listen where the
+     * first did.
+     */
     @Test
-    void aHostsMediaDriverDiesAndTheOtherHostStillReachesIt() throws Exception {
+    void aHostsMediaDriverDiesAndTheOtherHostStillReachesTheHost() throws Exception {
         try (ForkedCli seed = cluster.seed();
                 ForkedCli east = worker(seed, "east");
                 ForkedCli west = worker(seed, "west")) {
@@ -128,7 +131,7 @@ class HostsIT {
     }
 
     @Test
-    void aRunThatKeepsToSharedMemoryWaitsForRoomOnOneHost() throws Exception {
+    void aRunThatNeedsSharedMemoryWaitsForRoomOnOneHost() throws Exception {
         Path configuration = Training.onText(folder.resolve("text")).configuration();
         try (ForkedCli seed = cluster.seed();
                 ForkedCli _ = worker(seed, "east");

@@ -18,7 +18,10 @@ import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The seed that keeps a run leaves, or dies by kill -9, in the middle of it: the run goes on. */
+/**
+ * The seed that manages a run leaves, or dies by kill -9, in the middle of it: the run
+ * continues.
+ */
 @EnabledOnOs(OS.LINUX)
 @Timeout(value = 4, unit = TimeUnit.MINUTES)
 class KilledSeedIT {
@@ -34,7 +37,7 @@ class KilledSeedIT {
     }
 
     @Test
-    void theNextOldestSeedTakesTheRunUpWhetherOneLeavesOrDies() throws Exception {
+    void theNextOldestSeedTakesOverTheRunWhetherASeedLeavesOrDies() throws Exception {
         try (ForkedCli first = seed("one", freePort());
                 ForkedCli second = joined(seed("two", freePort(), address(first)));
                 ForkedCli third = seed("three", freePort(), address(first));
@@ -46,7 +49,7 @@ class KilledSeedIT {
                     cluster.trainSteadily(
                             List.of(address(first), address(second), address(third)))) {
                 cluster.awaitSteps(10);
-                first.signal("TERM"); // in order: nobody has to notice
+                first.signal("TERM"); // an orderly stop: the cluster does not have to detect it
                 awaitTakeOver();
                 assertThat(first.awaitEnd(PATIENCE)).as(first.output()).isZero();
                 assertThat(first.output()).contains("another seed goes on with the runs");
@@ -59,7 +62,7 @@ class KilledSeedIT {
     }
 
     @Test
-    void aSeedThatIsStartedAgainTakesItsRunUp() throws Exception {
+    void aRestartedSeedTakesOverItsRun() throws Exception {
         int port = freePort();
         try (ForkedCli seed = seed("only", port);
                 ForkedCli worker = worker(seed)) {
@@ -77,7 +80,10 @@ class KilledSeedIT {
         cluster.expectTheBitsOfACalmRun();
     }
 
-    /** Who joins first is the older one, and the older one takes over. */
+    /**
+     * Waits until a seed has joined: the one that joins first is the older one, and the older
+     * one takes over.
+     */
     private static ForkedCli joined(ForkedCli seed) throws Exception {
         seed.awaitOutput("joined");
         return seed;

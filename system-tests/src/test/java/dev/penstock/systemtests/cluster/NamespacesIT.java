@@ -28,8 +28,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Two hosts as they are in earnest: addresses that are not loopback, TLS, no common memory, and a
- * cable that can be cut. Needs a machine that allows network namespaces; says so where it does not.
+ * Two hosts in realistic conditions: addresses that are not loopback, TLS, no common memory, and
+ * a cable that can be cut. Needs a machine that allows network namespaces; elsewhere it is
+ * skipped with a message.
  */
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
 class NamespacesIT {
@@ -90,9 +91,11 @@ class NamespacesIT {
         }
     }
 
-    /** Two of three ranks are with the seed: they go on without the third, which stops. */
+    /**
+     * Two of three ranks are on the seed's side: they continue without the third, which stops.
+     */
     @Test
-    void onlyTheMajorityGoesOnWhenTheCableIsCut() throws Exception {
+    void onlyTheMajorityContinuesWhenTheCableIsCut() throws Exception {
         Training training = SteadyTraining.on(folder.resolve("text")).set(THREE_STAGES);
         var cluster = new ForkedCluster(folder, PATIENCE);
         try (ForkedCli seed = seed();
@@ -108,7 +111,7 @@ class NamespacesIT {
             int recovered = cluster.run().lossBits().size();
             west.awaitOutput("taken for dead and is out of the cluster");
             cluster.awaitSteps(recovered + 5);
-            train.signal("INT"); // stops following
+            train.signal("INT"); // the client stops following
             seed.signal("TERM"); // the run finishes its step
             assertThat(seed.awaitEnd(PATIENCE)).as(seed.output()).isZero();
         }
@@ -117,7 +120,7 @@ class NamespacesIT {
         assertThat(cluster.run().recoveries()).hasSize(1);
     }
 
-    /** A run takes the nodes that there are. */
+    /** Waits for all nodes first, since a run starts on the nodes that are there. */
     private ForkedCli trainWhenJoined(List<ForkedCli> workers, ForkedCli seed, Training training)
             throws Exception {
         workers.forEach(worker -> worker.awaitOutput("joined"));

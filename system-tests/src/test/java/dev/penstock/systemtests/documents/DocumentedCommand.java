@@ -23,7 +23,7 @@ record DocumentedCommand(String place, List<String> words) {
     /** A word with quotes in it or around it, or a comment. */
     private static final Pattern WORD = Pattern.compile("#.*|(?:'[^']*'|\"[^\"]*\"|[^\\s'\"])+");
 
-    /** The commands in the code blocks of a document, in its order. */
+    /** Returns the commands in the code blocks of a document, in order. */
     static List<DocumentedCommand> inBlocks(Path document) throws IOException {
         List<String> lines = Files.readAllLines(document);
         List<DocumentedCommand> found = new ArrayList<>();
@@ -47,7 +47,9 @@ record DocumentedCommand(String place, List<String> words) {
         return found;
     }
 
-    /** What a document's sentences say of commands: with placeholders, or without arguments. */
+    /**
+     * Returns the commands in a document's sentences, which have placeholders or no arguments.
+     */
     static List<DocumentedCommand> inProse(Path document) throws IOException {
         String text = Files.readString(document);
         List<DocumentedCommand> found = new ArrayList<>();
@@ -62,9 +64,9 @@ record DocumentedCommand(String place, List<String> words) {
     }
 
     /**
-     * The lines of the code block of a document that has this text in it.
+     * Returns the lines of the code block that contains this text.
      *
-     * @throws IllegalArgumentException if no block has, or several
+     * @throws IllegalArgumentException if no block contains it, or several do
      */
     static List<String> block(Path document, String text) throws IOException {
         List<List<String>> blocks = new ArrayList<>(List.of(new ArrayList<>()));
@@ -87,7 +89,10 @@ record DocumentedCommand(String place, List<String> words) {
         return found.getFirst();
     }
 
-    /** The commands of a block, their words as bash hands them over: functions are called. */
+    /**
+     * Returns the commands of a block with their words as bash passes them on, after calling
+     * functions.
+     */
     static List<List<String>> asBashSees(List<String> block)
             throws IOException, InterruptedException {
         String script =
@@ -97,7 +102,7 @@ record DocumentedCommand(String place, List<String> words) {
                 new ProcessBuilder("bash", "-eu", "-c", script).redirectErrorStream(true).start();
         List<String> said = bash.inputReader().lines().toList();
         if (bash.waitFor() != 0) {
-            throw new IllegalStateException("bash said: " + said);
+            throw new IllegalStateException("bash failed: " + said);
         }
         return said.stream().map(line -> List.of(line.split("\u0001"))).toList();
     }
@@ -111,18 +116,21 @@ record DocumentedCommand(String place, List<String> words) {
                 .toList();
     }
 
-    /** Whether it starts with these words. */
+    /** Returns whether the command starts with these words. */
     boolean is(String... first) {
         return words.size() >= first.length
                 && words.subList(0, first.length).equals(List.of(first));
     }
 
-    /** Whether any of these is among the words. */
+    /** Returns whether any of these is among the words. */
     boolean has(String... any) {
         return Stream.of(any).anyMatch(words::contains);
     }
 
-    /** Whether a person has to put something in: {@code RUN}, {@code ..}, {@code $(..)}. */
+    /**
+     * Returns whether the reader has to fill something in: {@code RUN}, {@code ..}, {@code
+     * $(..)}.
+     */
     boolean hasPlaceholders() {
         return words.stream()
                 .anyMatch(

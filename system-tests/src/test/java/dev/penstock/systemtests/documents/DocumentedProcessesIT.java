@@ -24,9 +24,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Commands of README.md and docs that {@link DocumentsTest} does not run, for they start processes
- * or last until somebody stops them: each as it stands there, in a folder where only the sample
- * configurations are. Trainings have a narrow model and few steps, and nodes a port that is free.
+ * Runs the commands of README.md and docs that {@link DocumentsTest} does not run, because they
+ * start processes or last until they are stopped. Each is run exactly as documented, in a folder
+ * that has only the sample configurations. Trainings have a narrow model and few steps, and
+ * nodes use a free port.
  */
 @Timeout(value = 6, unit = TimeUnit.MINUTES)
 class DocumentedProcessesIT {
@@ -34,14 +35,17 @@ class DocumentedProcessesIT {
     private static final Path CLUSTER = DocumentsTest.ROOT.resolve("docs/cluster.md");
     private static final Duration PATIENCE = Duration.ofSeconds(150);
 
-    /** Lines of the README's cluster, and of the page's second. */
+    /**
+     * Text that identifies the README's cluster block, and the second block of the cluster
+     * page.
+     */
     private static final String ONE_MACHINE = "worker.conf --cluster 127.0.0.1:2551";
 
     private static final String TWO_MACHINES = "certs init certs";
 
     @TempDir Path folder;
 
-    /** Whether one of the tests here runs this command. */
+    /** Returns whether one of the tests here runs this command. */
     static boolean runs(DocumentedCommand command) throws IOException {
         return isTrainingAlone(command)
                 || command.is("ui")
@@ -62,7 +66,7 @@ class DocumentedProcessesIT {
     }
 
     @Test
-    void trainingsRunInProcessesOfTheirOwn() throws Exception {
+    void trainingsRunInSeparateProcesses() throws Exception {
         List<DocumentedCommand> trainings =
                 commands().filter(DocumentedProcessesIT::isTrainingAlone).toList();
         assertThat(trainings).hasSizeGreaterThanOrEqualTo(3);
@@ -77,9 +81,9 @@ class DocumentedProcessesIT {
         }
     }
 
-    /** Then a look at what the run left. */
+    /** Also looks at what the run left behind. */
     @Test
-    void aClusterOfOneMachineIsUsedAsTheReadmeSays() throws Exception {
+    void aClusterOnOneMachineWorksAsTheReadmeSays() throws Exception {
         List<List<String>> commands =
                 DocumentedCommand.asBashSees(DocumentedCommand.block(README, ONE_MACHINE));
         assertThat(DocumentedCommand.block(CLUSTER, ONE_MACHINE))
@@ -115,7 +119,7 @@ class DocumentedProcessesIT {
 
     /** Two addresses of this machine stand for the two machines, which share no memory. */
     @Test
-    void aClusterOfTwoMachinesIsUsedAsItsPageSays() throws Exception {
+    void aClusterOnTwoMachinesWorksAsItsPageSays() throws Exception {
         List<String> block =
                 DocumentedCommand.block(CLUSTER, TWO_MACHINES).stream()
                         .map(line -> line.replace("10.0.0.", "127.0.0."))
@@ -174,7 +178,7 @@ class DocumentedProcessesIT {
         return ForkedCli.startIn(folder, words, settings);
     }
 
-    /** Runs it to a good end; all that it said. */
+    /** Runs the command, expects it to succeed, and returns its output. */
     private String complete(DocumentedCommand command, String... settings) throws Exception {
         try (ForkedCli process = start(command.words(), narrow(settings))) {
             assertThat(process.awaitEnd(PATIENCE))

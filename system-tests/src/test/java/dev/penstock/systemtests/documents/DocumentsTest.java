@@ -25,11 +25,11 @@ import org.junit.jupiter.params.provider.MethodSource;
 import picocli.CommandLine;
 
 /**
- * README.md and docs do what they say. Commands in code blocks are run in this process, each in the
- * order of its document and in a folder of the document's own; trainings with a narrow model and
- * for two steps, chaos in one process with two faults. Those that need processes of their own or
- * somebody who stops them are run by {@link DocumentedProcessesIT}; a command that neither runs
- * fails here.
+ * Checks that README.md and docs are true. Commands in code blocks are run in this process, in
+ * the order of their document and in a folder for each document; trainings with a narrow model
+ * and for two steps, chaos in one process with two faults. Commands that need separate
+ * processes, or that have to be stopped, are run by {@link DocumentedProcessesIT}; a command
+ * that neither class runs fails here.
  */
 class DocumentsTest {
     static final Path ROOT = Path.of("..").toAbsolutePath().normalize();
@@ -38,7 +38,7 @@ class DocumentsTest {
 
     private static final String ORDER = "schedule.file=";
 
-    /** What a quickstart is cut down to. */
+    /** The settings to which a quickstart is cut down. */
     static final List<String> SHORT =
             List.of(
                     "run.steps=2",
@@ -49,7 +49,7 @@ class DocumentsTest {
                     "data-plane.term-length=1 MiB",
                     "device.threads=1");
 
-    /** They end by themselves and need nothing but files. */
+    /** Commands that end on their own and need nothing but files. */
     private static final Set<String> RUN_HERE =
             Set.of(
                     "train",
@@ -68,7 +68,7 @@ class DocumentsTest {
                     "certs",
                     "man");
 
-    /** Commands of sentences that are whole without anything more. */
+    /** Commands in sentences that are complete without further arguments. */
     private static final Set<List<String>> WHOLE =
             Set.of(
                     List.of("--version"),
@@ -90,7 +90,7 @@ class DocumentsTest {
 
     @ParameterizedTest
     @MethodSource("documents")
-    void commandsOfCodeBlocksRun(Path document) throws IOException {
+    void commandsInCodeBlocksRun(Path document) throws IOException {
         Cli order =
                 Cli.run(
                         "schedule",
@@ -124,7 +124,7 @@ class DocumentsTest {
 
     @ParameterizedTest
     @MethodSource("documents")
-    void commandsOfSentencesExist(Path document) throws IOException {
+    void commandsInSentencesExist(Path document) throws IOException {
         List<DocumentedCommand> commands = DocumentedCommand.inProse(document);
 
         assertThat(commands).allSatisfy(DocumentsTest::expectKnown);
@@ -148,9 +148,9 @@ class DocumentsTest {
     }
 
     @Test
-    void theReferenceOfAllKeysIsWhatTheProgramChecks() throws IOException {
+    void theReferenceOfAllKeysMatchesTheDeclarations() throws IOException {
         assertThat(ROOT.resolve("docs/configuration.md"))
-                .as("write it again: ./penstock config keys --markdown > docs/configuration.md")
+                .as("regenerate it: ./penstock config keys --markdown > docs/configuration.md")
                 .hasContent(ConfigPage.markdown());
     }
 
@@ -163,7 +163,7 @@ class DocumentsTest {
         return command.has("--cluster") || hasProcesses(command);
     }
 
-    /** Whether it is a training that starts processes. */
+    /** Returns whether the command is a training that starts processes. */
     static boolean hasProcesses(DocumentedCommand command) {
         return command.is("train")
                 && ConfigLoader.load(ROOT.resolve(command.words().get(1)), List.of())
@@ -179,7 +179,7 @@ class DocumentsTest {
                 .doesNotThrowAnyException();
     }
 
-    /** Its subcommand is there, and so are the options that are named. */
+    /** Expects the subcommand and the options that are named to exist. */
     private static void expectKnown(DocumentedCommand command) {
         CommandLine found = Main.commandLine();
         for (String word : command.words()) {
@@ -192,11 +192,11 @@ class DocumentsTest {
             }
         }
         assertThat(found.getParent() != null || command.words().getFirst().startsWith("-"))
-                .as(command + ": there is no such command")
+                .as(command + ": no such command")
                 .isTrue();
     }
 
-    /** A command about a run needs one. */
+    /** Makes the runs that a command refers to. */
     private void makeRuns(DocumentedCommand command) {
         command.words().stream()
                 .filter(word -> word.startsWith("runs/") && !command.is("train"))
@@ -241,7 +241,9 @@ class DocumentsTest {
         return arguments;
     }
 
-    /** Files of the repository stay there, all others belong into the document's folder. */
+    /**
+     * Places a word: files of the repository stay there, all others go to the document's folder.
+     */
     private String placed(String word) {
         if (word.startsWith("sample-configs/")) {
             return ROOT.resolve(word).toString();

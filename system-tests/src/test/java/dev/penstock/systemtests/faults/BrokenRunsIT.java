@@ -20,7 +20,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Runs that break on the way say where, and lose nothing that was saved. */
+/** Runs that break on the way report where, and lose nothing that was saved. */
 class BrokenRunsIT {
     @TempDir Path folder;
 
@@ -31,7 +31,7 @@ class BrokenRunsIT {
         "ln_f.weight, 1",
         "wte.weight, 0",
     })
-    void aWeightThatIsNoNumberEndsTheRunWithItsPlace(String tensor, int stage) {
+    void aWeightThatIsNotANumberEndsTheRunAndIsLocated(String tensor, int stage) {
         Path weights = folder.resolve("nan.safetensors");
         writeWithNan(tensor, weights);
 
@@ -49,7 +49,7 @@ class BrokenRunsIT {
     }
 
     @Test
-    void anAbsurdLearningRateEndsTheRunWithItsPlaceAndKeepsTheCheckpoints() {
+    void anAbsurdLearningRateEndsTheRunWithAClearErrorAndKeepsTheCheckpoints() {
         Training training = Training.onText(folder).set("checkpoint.every=1", "run.steps=40");
         training.set("optimizer={learning-rate=1e30, warmup-steps=0, clip-norm=0}");
 
@@ -68,7 +68,7 @@ class BrokenRunsIT {
     }
 
     @Test
-    void aFullDiskDoesNotStopTheRunAndTheCheckpointsStay() throws Exception {
+    void aFullDiskDoesNotStopTheRunAndKeepsTheCheckpoints() throws Exception {
         try (SmallDisk disk = SmallDisk.below(folder, "700k")) {
             List<String> bits = Training.onText(folder.resolve("roomy")).complete().lossBits();
 

@@ -37,7 +37,7 @@ class ChaosCommandIT {
         assertThat(Files.list(folder.resolve("chaos/faults/audit"))).hasSize(2);
     }
 
-    /** Two replicas of two stages: every rank keeps a book, of its own sequences' gradients. */
+    /** Two replicas of two stages: every rank keeps a book of its own sequences' gradients. */
     @Test
     void bothInvariantsHoldForEveryReplica() throws Exception {
         Cli cli = chaos("--faults", "6", "--set", "parallel={data=2, zero.stage=2}");
@@ -46,7 +46,7 @@ class ChaosCommandIT {
         assertThat(Files.list(folder.resolve("chaos/faults/audit"))).hasSize(4);
     }
 
-    /** Among the faults are deaths, also in the middle of gathers and sums. */
+    /** The faults include deaths, also in the middle of gathers and sums. */
     @Test
     @EnabledOnOs(OS.LINUX)
     void bothInvariantsHoldForReplicasInProcessesThatDie() throws Exception {
@@ -69,7 +69,7 @@ class ChaosCommandIT {
     }
 
     @Test
-    void aBadConfigurationIsToldBeforeAnythingStarts() {
+    void aBadConfigurationIsReportedBeforeAnythingStarts() {
         Cli cli = chaos("--set", "model.width=33");
 
         assertThat(cli.exitCode()).isEqualTo(ExitCode.BAD_INPUT);

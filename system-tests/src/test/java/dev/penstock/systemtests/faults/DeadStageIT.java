@@ -23,7 +23,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * A stage's process dies and recovery is off: the run ends soon, says who it was, and leaves
+ * A stage's process dies and recovery is off: the run ends soon, names the stage, and leaves
  * nothing on the machine.
  */
 @EnabledOnOs(OS.LINUX)
@@ -34,7 +34,7 @@ class DeadStageIT {
 
     @ParameterizedTest
     @ValueSource(ints = {0, 1})
-    void aKilledStageEndsTheRunWithItsName(int rank) throws Exception {
+    void aKilledStageEndsTheRunAndIsNamed(int rank) throws Exception {
         String name = "dead_stage_" + rank + "_" + ProcessHandle.current().pid();
         Training training =
                 Training.onText(folder)
@@ -77,9 +77,9 @@ class DeadStageIT {
             await().atMost(LIMIT).until(() -> family.stream().noneMatch(ProcessHandle::isAlive));
             if (processes.equals("per-stage")) {
                 assertThat(Leftovers.sharedMemory(name))
-                        .isEmpty(); // the driver's process ends in order
+                        .isEmpty(); // the driver's process shuts down cleanly
             } else {
-                deleteSharedMemory(name); // nobody was left to do so
+                deleteSharedMemory(name); // no process was left to delete it
             }
         }
     }

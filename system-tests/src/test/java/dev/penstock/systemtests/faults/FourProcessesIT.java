@@ -19,7 +19,9 @@ import org.junit.jupiter.api.io.TempDir;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Four stages in processes of their own compute what one process does, whatever the network is. */
+/**
+ * Four stages in separate processes compute the same as one process, whatever the network does.
+ */
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
 class FourProcessesIT {
     private static final Logger LOG = LoggerFactory.getLogger(FourProcessesIT.class);
@@ -32,12 +34,12 @@ class FourProcessesIT {
     private static final String[] FOUR_STAGES = {"model.layers=4", "pipeline.stages=4"};
 
     @Test
-    void overSharedMemory() {
+    void fourProcessesGiveTheSameBitsOverSharedMemory() {
         expectTheSame(processes().complete());
     }
 
     @Test
-    void overUdp() throws Exception {
+    void fourProcessesGiveTheSameBitsOverUdp() throws Exception {
         Trained ended = processes().set("data-plane.transport=udp").complete();
 
         expectTheSame(ended);
@@ -45,9 +47,12 @@ class FourProcessesIT {
         assertThat(sentAgain(ended)).isZero();
     }
 
-    /** Each datagram, of data and of control messages, is lost with a chance of one in twenty. */
+    /**
+     * Each datagram, both data and control messages, is lost with a probability of one in
+     * twenty.
+     */
     @Test
-    void overUdpThatLosesFivePercentOfItsDatagrams() throws Exception {
+    void fourProcessesGiveTheSameBitsOverUdpThatLosesFivePercentOfItsDatagrams() throws Exception {
         long seed = 17;
         LOG.warn("5 % loss by seed {}", seed);
         String driver =

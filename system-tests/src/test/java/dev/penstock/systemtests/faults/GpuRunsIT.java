@@ -37,7 +37,8 @@ class GpuRunsIT {
     }
 
     /**
-     * Copies last, so that a rank that does not wait for one has other losses; with graphs once.
+     * Copies take long, so a rank that does not wait for one gets different losses; one run uses
+     * graphs.
      */
     @ParameterizedTest
     @ValueSource(
@@ -63,11 +64,12 @@ class GpuRunsIT {
     }
 
     /**
-     * Copies last, as above, with graphs once. The last run's GPUs do not see each other's memory.
+     * Copies take long, as above, and one run uses graphs. The last run's GPUs do not see each
+     * other's memory.
      */
     @ParameterizedTest
     @ValueSource(strings = {"pipeline.stages=2", "pipeline.stages=4"})
-    void tensorsFromDeviceToDeviceHaveTheBitsOfThoseThroughTheHost(String stages)
+    void tensorsCopiedFromDeviceToDeviceHaveTheSameBitsAsThroughTheHost(String stages)
             throws IOException {
         EmulatedGpus.requireEmulated();
         EmulatedGpus.set("COPY_MILLIS", "1");
@@ -95,7 +97,7 @@ class GpuRunsIT {
         return Files.readString(new RunDirectory(trained.directory()).log());
     }
 
-    /** The other end is well, and waits for nothing that does not come. */
+    /** The other end is well, and does not wait for what cannot arrive. */
     @Test
     void aGpuThatIsLostDuringACopyIsNamedWithItsRankAndStep() {
         EmulatedGpus.requireEmulated();
@@ -109,7 +111,7 @@ class GpuRunsIT {
                 .doesNotContain("\tat ");
     }
 
-    /** Its sums are not those in rank order; the same run has the same bits, with graphs too. */
+    /** The sums are not in rank order, but the same run has the same bits, with graphs too. */
     @ParameterizedTest
     @ValueSource(strings = {"parallel.data=3", "parallel={data=3,zero.stage=3}"})
     void replicasOnGpusSumByNccl(String division) throws IOException {
@@ -133,9 +135,9 @@ class GpuRunsIT {
         }
     }
 
-    /** A text run evaluates, writes checkpoints and goes on from one. */
+    /** A text run evaluates, writes checkpoints and resumes from one. */
     @Test
-    void aRunOnOneGpuGoesOnFromItsCheckpoint() throws IOException {
+    void aRunOnOneGpuResumesFromItsCheckpoint() throws IOException {
         Training.onText(folder).set("device.kind=\"cuda:1\"", "run.steps=4").complete();
 
         Trained resumed = Training.onText(folder).set("device.kind=\"cuda:1\"").resume().complete();
@@ -155,7 +157,7 @@ class GpuRunsIT {
     }
 
     @Test
-    void aKernelThatFailsEndsTheRunAndTheNextRunIsWell() throws IOException {
+    void aKernelThatFailsEndsTheRunAndTheNextRunSucceeds() throws IOException {
         EmulatedGpus.requireEmulated();
         EmulatedGpus.set("FAIL_LAUNCH", "1:400");
 
@@ -174,9 +176,11 @@ class GpuRunsIT {
         GoldenTruth.expectLosses(next, true, "loss_fp64_accum4");
     }
 
-    /** Ranks in processes of their own: the one that had it is dead, and said why. */
+    /**
+     * Ranks run in separate processes: the one that used the lost GPU dies, after reporting why.
+     */
     @Test
-    void aRankWhoseGpuIsLostGoesOnOnAnotherGpuWithTheSameLosses() throws Exception {
+    void aRankWhoseGpuIsLostContinuesOnAnotherGpuWithTheSameLosses() throws Exception {
         EmulatedGpus.requireEmulated();
         List<String> losses = onTwoGpus("whole").complete().lossBits();
         Map<String, String> environment =
@@ -205,7 +209,7 @@ class GpuRunsIT {
                 .set("device.kind=cuda", "pipeline.stages=2", "run.steps=5");
     }
 
-    /** It takes its rank's memory along: what is left is the last checkpoint. */
+    /** The GPU takes its rank's memory with it: only the last checkpoint is left. */
     @Test
     void aLostGpuEndsTheRunAndIsNamed() {
         EmulatedGpus.requireEmulated();

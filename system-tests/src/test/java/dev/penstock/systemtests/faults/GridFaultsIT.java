@@ -18,8 +18,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * Ranks with replicas and shards die, stand still or compute nonsense in the middle of gathers,
- * sums and commits: the run goes on to the same losses, bit for bit.
+ * Ranks with replicas and shards die, are suspended or compute nonsense in the middle of
+ * gathers, sums and commits: the run continues with the same losses, bit for bit.
  */
 @EnabledOnOs(OS.LINUX)
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
@@ -27,9 +27,9 @@ class GridFaultsIT {
     @TempDir Path folder;
 
     /**
-     * Two deaths in every run; after a mirror took over, the second one takes both ranks along.
-     * Before them, where parameters are gathered, a process pauses in a gather: the others look on,
-     * for as long as nothing else is wrong.
+     * Every run has two deaths; after a mirror took over, the second death takes both ranks with
+     * it. Before them, where parameters are gathered, a process is suspended in a gather: the
+     * others keep waiting as long as nothing else is wrong.
      */
     @ParameterizedTest(name = "{0}: {2}, then {3}; mirrors {1}")
     @CsvSource(
@@ -42,7 +42,7 @@ class GridFaultsIT {
                 "tensor=2                      | on  | op=\"0F1\"           | op=\"0B2\"",
                 "tensor=2                      | off | op=\"0B1\"           | at=ready"
             })
-    void deathsChangeNoBit(String parallel, String mirror, String first, String second) {
+    void deathsDoNotChangeABit(String parallel, String mirror, String first, String second) {
         List<String> bits = calmBits(parallel);
         boolean gathers = parallel.contains("zero.stage=3");
         String pause = gathers ? "{pause-rank=1, for=2 s, step=2, at=gathering}," : "";
@@ -70,7 +70,7 @@ class GridFaultsIT {
         }
     }
 
-    /** Four ranks, so that a holder has mirrors of two shards of one stage after a death. */
+    /** Four ranks, so that after a death one holder has mirrors of two shards of one stage. */
     @Test
     void stagesOfShardsSurviveTwoDeaths() {
         String parallel = "tensor=2";
@@ -92,9 +92,9 @@ class GridFaultsIT {
                                 assertThat(recovery.get("restart").asText()).isEqualTo("mirror"));
     }
 
-    /** A rank's thread alone stands still, for longer than three of the slowest ops took. */
+    /** Only a rank's thread is suspended, for longer than three times the slowest op so far. */
     @Test
-    void whoWaitsForWhomInASumIsSaidWhileItStands() {
+    void aStalledSumIsReportedWithTheWaitingAndTheAwaitedRank() {
         Trained ended =
                 training("harmed", "data=2, zero.stage=2")
                         .set("timeouts.stall-report=1 s")
@@ -110,7 +110,7 @@ class GridFaultsIT {
     }
 
     @Test
-    void aNanOfOneReplicaIsAppliedByNobody() {
+    void aNanOfOneReplicaIsAppliedOnNoRank() {
         String parallel = "data=2, zero.stage=2";
         Training training = training("harmed", parallel).set("pipeline.stages=2");
         List<String> bits = calmBits(parallel, "pipeline.stages=2");
@@ -133,7 +133,7 @@ class GridFaultsIT {
         return training(name, parallel).set("pipeline.processes=per-stage");
     }
 
-    /** Few tokens, for most of the time is that of processes that have just begun. */
+    /** Few tokens, since most of the time goes into starting processes. */
     private Training training(String name, String parallel) {
         return Training.onText(folder.resolve(name)).set(settings(parallel));
     }

@@ -17,13 +17,13 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Faults of a configuration happen, are said, and change no bit of the loss. */
+/** Faults of a configuration happen, are reported, and do not change a bit of the loss. */
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
 class InjectedFaultsIT {
     @TempDir Path folder;
 
     @Test
-    void anInjectedNanEndsTheRunBeforeItsCommitWithItsPlace() {
+    void anInjectedNanEndsTheRunBeforeItsCommitAndIsLocated() {
         Trained ended =
                 Training.onText(folder)
                         .set("fault=[{ inject-nan = 1, micro-batch = 2, step = 3 }]")
@@ -38,7 +38,7 @@ class InjectedFaultsIT {
     }
 
     @Test
-    void aNanOfTheFirstStageIsFoundByTheNextOne() {
+    void aNanOfTheFirstStageIsFoundByTheNextStage() {
         Trained ended = Training.onText(folder).set("fault=[{ inject-nan = 0, step = 1 }]").run();
 
         assertThat(ended.exitCode()).isEqualTo(ExitCode.FAILURE);
@@ -46,7 +46,7 @@ class InjectedFaultsIT {
     }
 
     @Test
-    void aDiskThatIsFullLeavesThePreviousCheckpointAndEveryLossBit() {
+    void aFullDiskKeepsThePreviousCheckpointAndEveryLossBit() {
         List<String> bits = CalmRuns.onText().lossBits();
 
         Trained trained =
@@ -65,7 +65,7 @@ class InjectedFaultsIT {
 
     @ParameterizedTest
     @ValueSource(strings = {"ipc", "udp"})
-    void harmedFramesChangeNoLossBit(String transport) {
+    void harmedFramesDoNotChangeALossBit(String transport) {
         List<String> bits = CalmRuns.onText().lossBits();
 
         Trained trained =
@@ -86,7 +86,7 @@ class InjectedFaultsIT {
     }
 
     @Test
-    void aSlowStageIsFlaggedAndTakenForNoDeath() {
+    void aSlowStageIsReportedAndNotTakenForDead() {
         Trained trained =
                 Training.onText(folder)
                         .set("run.steps=30", "evaluation.every=0", "checkpoint.every=0")
@@ -101,7 +101,7 @@ class InjectedFaultsIT {
 
     @Test
     @EnabledOnOs(OS.LINUX)
-    void aStageProcessThatStandsStillForLessThanItsLeaseIsNoDeath() {
+    void aStageProcessSuspendedForLessThanItsLeaseIsNotTakenForDead() {
         Trained trained =
                 Training.onText(folder.resolve("harmed"))
                         .set("pipeline.processes=per-stage", "timeouts.lease=6 s")

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Runs that are stopped on the way go on as if nothing had happened. */
+/** Runs that are stopped on the way resume as if nothing had happened. */
 @EnabledOnOs(OS.LINUX)
 class InterruptedRunsIT {
     private static final int STEPS = 300;
@@ -44,7 +44,7 @@ class InterruptedRunsIT {
     }
 
     @Test
-    void aKilledRunGoesOnFromItsLastCheckpointWithTheSameBits() throws Exception {
+    void aKilledRunResumesFromItsLastCheckpointWithTheSameBits() throws Exception {
         Training training = longRun(folder);
 
         try (ForkedTraining run = startSlowingDown(training, 130)) {
@@ -91,7 +91,7 @@ class InterruptedRunsIT {
     }
 
     @Test
-    void anInterruptInOneProcessPerStageIsAnInterruptOfTheRun() throws Exception {
+    void anInterruptOfAProcessPerStageRunStopsAllProcessesAndTheRunResumes() throws Exception {
         Training training = longRun(folder).set("pipeline.processes=per-stage");
         List<String> before;
 
@@ -110,7 +110,7 @@ class InterruptedRunsIT {
     }
 
     @Test
-    void aTerminalThatIsClosedCostsTheRunNothing() throws Exception {
+    void aClosedTerminalDoesNotAffectTheRun() throws Exception {
         Training training =
                 longRun(folder).set("pipeline.processes=per-stage").set("run.steps=200");
 
@@ -126,7 +126,7 @@ class InterruptedRunsIT {
     }
 
     @Test
-    void whoWatchesHearsHowTheRunEnded() throws Exception {
+    void watchersAreNotifiedHowTheRunEnded() throws Exception {
         Training training = longRun(folder).set("run.steps=200", "report.dashboard=true");
 
         try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(30)) {
@@ -154,8 +154,8 @@ class InterruptedRunsIT {
     }
 
     /**
-     * Starts it and waits until it has done these steps; those that follow take longer than they
-     * must, such that it is far from its end when a signal arrives.
+     * Starts a training and waits until it has done these steps. The following steps are slowed
+     * down, so that the run is far from its end when a signal arrives.
      */
     private static ForkedTraining startSlowingDown(Training training, int steps)
             throws IOException {

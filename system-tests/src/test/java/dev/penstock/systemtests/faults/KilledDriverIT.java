@@ -18,7 +18,7 @@ import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The media driver of a host dies by kill -9, twice: another one is started, the ranks open their
+ * A host's media driver dies by kill -9, twice: another one is started, the ranks open their
  * streams again, and nothing is lost.
  */
 @EnabledOnOs(OS.LINUX)
@@ -28,7 +28,7 @@ class KilledDriverIT {
     @TempDir Path folder;
 
     @Test
-    void theSameProcessesGoOnWithTheSameBits() throws Exception {
+    void theSameProcessesContinueWithTheSameBits() throws Exception {
         String name = "dead_driver_" + ProcessHandle.current().pid();
         Training training =
                 SteadyTraining.on(folder.resolve("harmed"))

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** A stage's process dies by kill -9: the run goes on, to the same losses, bit for bit. */
+/** A stage's process dies by kill -9: the run continues with the same losses, bit for bit. */
 @EnabledOnOs(OS.LINUX)
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
 class KilledStageIT {
@@ -32,12 +32,12 @@ class KilledStageIT {
     @TempDir Path folder;
 
     /**
-     * Four deaths in every run. Steps 6 and 10 are two steps after a checkpoint, step 2 is before
-     * the first, step 8 saves one.
+     * Every run has four deaths. Steps 6 and 10 are two steps after a checkpoint, step 2 is
+     * before the first checkpoint, and step 8 saves one.
      */
     @ParameterizedTest
     @MethodSource("phases")
-    void theLossesStayTheSame(List<Death> deaths) throws Exception {
+    void fourDeathsDoNotChangeTheLosses(List<Death> deaths) throws Exception {
         Training training = perStage().set("fault=" + deaths.stream().map(Death::fault).toList());
 
         Trained ended = training.run();
@@ -53,10 +53,10 @@ class KilledStageIT {
     }
 
     /**
-     * A process is killed.
+     * The death of a process.
      *
      * @param rank that lives in it
-     * @param at where in the rank's program, or in the life of a step
+     * @param at the point in the rank's program or in the step
      */
     record Death(int rank, int step, String at) {
         String fault() {
@@ -79,7 +79,7 @@ class KilledStageIT {
     }
 
     @Test
-    void aSpareTakesTheDeadOnesPlace() throws Exception {
+    void aSpareReplacesTheDeadProcess() throws Exception {
         Training training =
                 perStage()
                         .set("recovery.spares=1")
@@ -94,7 +94,7 @@ class KilledStageIT {
     }
 
     @Test
-    void whatDiesAgainAndAgainEndsTheRunWithAllCauses() throws Exception {
+    void repeatedDeathsEndTheRunWithAllCauses() throws Exception {
         Training training =
                 perStage()
                         .set("recovery.max-restarts=1")
@@ -109,9 +109,12 @@ class KilledStageIT {
                 .contains("rank 0", "rank 1", "recovery.max-restarts = 1");
     }
 
-    /** What it began with is gone by then: the new process has to do without. */
+    /**
+     * The checkpoint from which the run resumed is gone by then: the new process has to do
+     * without it.
+     */
     @Test
-    void aResumedRunOutlivesTheCheckpointThatItBeganWith() throws Exception {
+    void aResumedRunSurvivesADeathAfterItsFirstCheckpointIsGone() throws Exception {
         String steady = "optimizer={learning-rate=5e-3, min-learning-rate=5e-3, warmup-steps=3}";
         CalmRuns.CalmRun whole = CalmRuns.onText(steady);
         Training.onText(folder).set(steady, "run.steps=4").complete();
@@ -127,9 +130,12 @@ class KilledStageIT {
         assertThat(ended.lossBits()).isEqualTo(whole.lossBits());
     }
 
-    /** An evaluation has processes of its own; the run's new ones must not take it for theirs. */
+    /**
+     * An evaluation has its own processes; the run's new processes must not confuse them with
+     * theirs.
+     */
     @Test
-    void aRunThatIsEvaluatedMeanwhileRecoversAsBefore() throws Exception {
+    void aRunThatIsEvaluatedMeanwhileRecoversAsUsual() throws Exception {
         Training training =
                 SteadyTraining.on(folder.resolve("harmed")).set("pipeline.processes=per-stage");
         Trained ended;

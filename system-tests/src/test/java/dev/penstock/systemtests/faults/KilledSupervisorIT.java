@@ -22,8 +22,8 @@ import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The process that started the others and decides for them dies by kill -9: nothing of the run is
- * left on the machine, and the run can be gone on with.
+ * The process that started the others and decides for them dies by kill -9: nothing of the run
+ * is left on the machine, and the run can be resumed.
  */
 @EnabledOnOs(OS.LINUX)
 class KilledSupervisorIT {
@@ -33,13 +33,13 @@ class KilledSupervisorIT {
     @TempDir Path folder;
 
     @Test
-    void nothingIsLeftAndTheRunGoesOnWithTheSameBits() throws Exception {
+    void aKilledSupervisorLeavesNothingAndTheRunResumesWithTheSameBits() throws Exception {
         String name = "dead_supervisor_" + ProcessHandle.current().pid();
         Training training =
                 SteadyTraining.on(folder.resolve("killed"))
                         .set("run.name=" + name, "run.steps=90", "checkpoint.every=40")
                         .set("pipeline.processes=per-stage", "report.dashboard=true")
-                        // such that it is far from its end when it has been looked at
+                        // slow, so that the run is far from its end after it has been looked at
                         .set("fault=[{ delay-frames = 1, for = 40 ms, from-step = 30 }]");
 
         try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(45)) {
@@ -47,7 +47,7 @@ class KilledSupervisorIT {
             Set<Leftovers.Listening> sockets = Leftovers.listening(family);
             assertThat(family).as("the run, a media driver and two stages").hasSize(4);
             assertThat(sockets)
-                    .as("of three members of the run's cluster, and of the dashboard")
+                    .as("three members of the run's cluster, and the dashboard")
                     .hasSize(4);
 
             expectNoReportYet(training);

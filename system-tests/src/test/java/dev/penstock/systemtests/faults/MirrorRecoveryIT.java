@@ -18,8 +18,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * Four stage processes with mirrors, some of them killed: no committed step is lost and no bit of
- * the loss changes.
+ * Four stage processes with mirrors, some of which are killed: no committed step is lost and no
+ * bit of the loss changes.
  */
 @EnabledOnOs(OS.LINUX)
 class MirrorRecoveryIT {
@@ -35,12 +35,12 @@ class MirrorRecoveryIT {
 
     @TempDir Path folder;
 
-    /** Two deaths in every run: the second when a process has two ranks already. */
+    /** Every run has two deaths, the second when one process already has two ranks. */
     @ParameterizedTest(name = "rank 1 at {0}, rank 3 at {1}")
     @CsvSource({
         "op=1F0, op=3B2", // warm-up, steady
-        "op=1B3, at=ready", // cool-down; complete and not told
-        "at=optimizer, at=updated", // before and after a part of the ranks applied the step
+        "op=1B3, at=ready", // cool-down; gradients complete but not reported
+        "at=optimizer, at=updated", // before and after some of the ranks applied the step
         "at=checkpoint, at=saved"
     })
     void aDeathInAnyPhaseLosesNoCommittedStep(String first, String second) {
@@ -65,7 +65,7 @@ class MirrorRecoveryIT {
     }
 
     @Test
-    void twoNeighboursThatDieTogetherGoBackToTheCheckpoint() throws Exception {
+    void twoNeighboursThatDieTogetherSendTheRunBackToTheCheckpoint() throws Exception {
         List<String> bits = CalmRuns.onText(SIXTY_STEPS).lossBits();
         Training training =
                 training("killed")

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A NaN in an activation, with the policies that do not end the run; halt is the default. */
+/** A NaN in an activation under the policies that do not end the run; halt is the default. */
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
 class NotFiniteStepIT {
     private static final String NAN_IN_STEP_7 = "fault=[{inject-nan=1, micro-batch=2, step=7}]";
@@ -25,7 +25,7 @@ class NotFiniteStepIT {
     @TempDir Path folder;
 
     @Test
-    void aStepThatIsLeftOutIsAppliedNowhere() {
+    void aSkippedStepIsAppliedNowhere() {
         List<String> calm = CalmRuns.onText().lossBits();
         Training training = skipping("harmed");
         AuditTrail books = AuditTrail.of(training.directory());
@@ -51,7 +51,7 @@ class NotFiniteStepIT {
     }
 
     @Test
-    void stageProcessesLeaveOutTheSameStep() {
+    void stageProcessesSkipTheSameStep() {
         List<String> bits = skipping("single").complete().lossBits();
 
         Trained trained = skipping("processes").set("pipeline.processes=per-stage").complete();
@@ -61,7 +61,7 @@ class NotFiniteStepIT {
     }
 
     @Test
-    void anAccidentIsUndoneByGoingBack() {
+    void anAccidentIsUndoneByARollback() {
         CalmRuns.CalmRun calm = CalmRuns.onText();
 
         Trained trained =
@@ -78,7 +78,7 @@ class NotFiniteStepIT {
     }
 
     @Test
-    void whatIsNotFiniteAgainAfterGoingBackEndsTheRun() {
+    void aStepThatIsNotFiniteAgainAfterARollbackEndsTheRun() {
         Trained ended = diverging("rollback");
 
         assertThat(ended.exitCode()).isEqualTo(ExitCode.FAILURE);
@@ -89,7 +89,7 @@ class NotFiniteStepIT {
     }
 
     @Test
-    void weightsThatAreLostAreNotLeftOutForEver() {
+    void brokenWeightsAreNotSkippedForever() {
         Trained ended = diverging("skip");
 
         assertThat(ended.exitCode()).isEqualTo(ExitCode.FAILURE);

@@ -22,11 +22,11 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * A stage's process stands still by SIGSTOP for longer than its lease of 3 s. Its silence proves no
- * death: the others go on without it only if they are the majority, and it is refused when it
- * wakes. Shorter pauses are in {@link InjectedFaultsIT}.
+ * A stage's process is suspended by SIGSTOP for longer than its lease of 3 s. Its silence does
+ * not prove its death: the others continue without it only if they are the majority, and it is
+ * refused when it wakes up. Shorter pauses are in {@link InjectedFaultsIT}.
  *
- * <p>Longer pauses take their time: {@code -Dpenstock.long-pauses=true}.
+ * <p>Longer pauses take too long for every build: {@code -Dpenstock.long-pauses=true}.
  */
 @EnabledOnOs(OS.LINUX)
 class StoppedStageIT {
@@ -35,17 +35,17 @@ class StoppedStageIT {
     @TempDir Path folder;
 
     @Test
-    void theMajorityGoesOnAndTheZombieIsRefused() throws Exception {
+    void theMajorityContinuesAndTheZombieIsRefused() throws Exception {
         expectToGoOnWithoutAZombie(Duration.ofSeconds(8), "on");
     }
 
     @Test
-    void oneOfTwoIsNoMajorityAndWaits() throws Exception {
+    void oneOfTwoIsNotAMajorityAndWaits() throws Exception {
         expectToWait(Duration.ofSeconds(15));
     }
 
     @Test
-    void whoWaitsForASleeperIsSaidLongBeforeItIsGivenUp() throws Exception {
+    void ranksThatWaitForASuspendedRankAreReportedLongBeforeItIsGivenUp() throws Exception {
         Training training = perStage(2).set("timeouts.lease=60 s");
 
         try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(25)) {
@@ -68,14 +68,14 @@ class StoppedStageIT {
     @ParameterizedTest
     @CsvSource({"15, off", "60, on", "60, off"})
     @EnabledIfSystemProperty(named = "penstock.long-pauses", matches = "true")
-    void theMajorityForgetsWhoeverSleepsLong(int seconds, String mirror) throws Exception {
+    void theMajorityReplacesARankThatIsSuspendedForLong(int seconds, String mirror) throws Exception {
         expectToGoOnWithoutAZombie(Duration.ofSeconds(seconds), mirror);
     }
 
     @ParameterizedTest
     @ValueSource(ints = {8, 60})
     @EnabledIfSystemProperty(named = "penstock.long-pauses", matches = "true")
-    void oneOfTwoIsWaitedFor(int seconds) throws Exception {
+    void oneOfTwoWaitsEvenForALongPause(int seconds) throws Exception {
         expectToWait(Duration.ofSeconds(seconds));
     }
 
@@ -133,7 +133,7 @@ class StoppedStageIT {
             ForkedTraining.signal("CONT", sleeper);
             awaitRecovery(training);
             run.awaitSteps(before + 5);
-            assertThat(family).as("nobody was replaced").allMatch(ProcessHandle::isAlive);
+            assertThat(family).as("no rank was replaced").allMatch(ProcessHandle::isAlive);
             run.signal("INT");
             ended = run.awaitEnd(LIMIT);
         }
@@ -158,7 +158,10 @@ class StoppedStageIT {
                 harmed, "model.layers=" + stages, "pipeline.stages=" + stages);
     }
 
-    /** Those that gave a rank another process; a starved machine may cost others, and no step. */
+    /**
+     * Returns the recoveries that gave a rank another process; an overloaded machine may cause
+     * others, but they cost no step.
+     */
     private static List<JsonNode> replacing(List<JsonNode> recoveries) {
         return recoveries.stream().filter(one -> !one.get("replaced").isEmpty()).toList();
     }

@@ -22,7 +22,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  * program computes what PyTorch computed on one device in double precision.
  */
 class GoldenGridsIT {
-    /** In the words of the configuration. */
+    /** The orders, in the syntax of the configuration. */
     private static final List<String> ORDERS =
             List.of("kind = 1f1b", "kind = seq1f1b, slice-lengths = [8, 8]");
 
@@ -66,7 +66,10 @@ class GoldenGridsIT {
         return Generators.kinds();
     }
 
-    /** On eight ranks; DualPipeV needs more micro-batches than a replica would have. */
+    /**
+     * Runs on eight ranks; DualPipeV on four, without replicas, since it needs more micro-batches
+     * than a replica would have.
+     */
     @ParameterizedTest
     @MethodSource("families")
     void everyFamilyRunsWithShardsReplicasAndZero(String kind) throws IOException {
@@ -81,7 +84,7 @@ class GoldenGridsIT {
     }
 
     /**
-     * Slices that parts of sequences share, and sequences as a whole, in every way backwards go.
+     * Slices that context parts divide, and undivided sequences, with every form of backward.
      */
     static List<Grid> contextGrids() {
         return List.of(
@@ -97,11 +100,11 @@ class GoldenGridsIT {
 
     @ParameterizedTest(name = "{0}")
     @MethodSource("contextGrids")
-    void contextPartsShareSlicesOfEveryFamily(Grid grid) throws IOException {
+    void contextPartsDivideSlicesOfEveryFamily(Grid grid) throws IOException {
         expectTruth(grid, 1, grid.context == 2);
     }
 
-    /** Tensor shards that divide tokens, beside everything else. */
+    /** Tensor shards that divide tokens, combined with everything else. */
     static List<Grid> sequenceGrids() {
         return List.of(
                 new Grid(1, 2, 1, 1, 0, "kind = 1f1b"),
@@ -136,7 +139,10 @@ class GoldenGridsIT {
         expectTraffic(trained, grid);
     }
 
-    /** Of every rank and step, to the byte; whoever shares something sends something. */
+    /**
+     * Expects the predicted traffic of every rank and step, to the byte; ranks that share
+     * something send something.
+     */
     private static void expectTraffic(Trained trained, Grid grid) {
         List<Map<String, Long>> ranks = TrafficTruth.expectPredicted(trained);
         assertThat(ranks).hasSize(grid.stages * grid.tensor * grid.context * grid.data);

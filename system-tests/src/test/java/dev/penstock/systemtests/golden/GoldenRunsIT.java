@@ -22,7 +22,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  * what PyTorch computed in double precision.
  */
 class GoldenRunsIT {
-    /** In the words of the configuration. */
+    /** The orders, in the syntax of the configuration. */
     private enum Order {
         ONE_FORWARD_ONE_BACKWARD("kind = 1f1b"),
         GPIPE_FIFO("kind = gpipe, backward = fifo"),
@@ -55,7 +55,7 @@ class GoldenRunsIT {
 
     @ParameterizedTest(name = "{0}, {1} stages, tied {2}")
     @MethodSource("runs")
-    void lossesAndFirstGradientsArePyTorchs(Order order, int stages, boolean tied)
+    void lossesAndFirstGradientsEqualPyTorchs(Order order, int stages, boolean tied)
             throws IOException {
         Path gradients = folder.resolve("gradients.safetensors");
 
@@ -73,7 +73,10 @@ class GoldenRunsIT {
         return Generators.kinds();
     }
 
-    /** Two stages on each rank where the family allows it; the first and the last are small. */
+    /**
+     * Two stages on each rank where the family allows it; the first and the last stage are
+     * small.
+     */
     @ParameterizedTest
     @MethodSource("families")
     void everyFamilyHasPyTorchsLossesAndFirstGradients(String kind) throws IOException {

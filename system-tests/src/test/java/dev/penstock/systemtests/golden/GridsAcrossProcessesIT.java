@@ -30,7 +30,7 @@ class GridsAcrossProcessesIT {
 
     @TempDir Path folder;
 
-    /** A process for each rank. */
+    /** Each rank has its own process. */
     @ParameterizedTest(name = "{0} stages, {1}")
     @CsvSource(
             delimiter = '|',
@@ -41,7 +41,7 @@ class GridsAcrossProcessesIT {
                 "1 | context = 2 | ipc",
                 "2 | data = 2, zero { stage = 2, reduce = per-micro-batch }, ring-from = 0 B | ipc"
             })
-    void everyRankInAProcessOfItsOwn(int stages, String parallel, String transport)
+    void aProcessPerRankGivesTheBitsOfOneProcess(int stages, String parallel, String transport)
             throws Exception {
         Trained together = golden("together", stages, parallel).complete();
 
@@ -62,7 +62,7 @@ class GridsAcrossProcessesIT {
                 .set("run.steps=3", "pipeline.stages=" + stages, "parallel={" + parallel + "}");
     }
 
-    /** Two ranks on each node: some members of a group share a process, others do not. */
+    /** Each node has two ranks: some members of a group share a process, others do not. */
     @Test
     void aClusterTrainsAGridWithTheBitsOfOneProcess() throws Exception {
         String[] grid = {"run.steps=4", "parallel={tensor=2, data=2, zero.stage=3}"};

@@ -15,11 +15,14 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Orders that say themselves when sharded parameters come and go. */
+/** Orders that state themselves when sharded parameters are gathered and released. */
 class HandWrittenGathersIT {
     private static final String SHAPE = "ranks: 2\nchunks: 2\nplacement: loop\nmicro-batches: 2\n";
 
-    /** Breadth-first; stage 1 comes layer by layer, stage 2 early, stage 3 is left to the run. */
+    /**
+     * Breadth-first; stage 1 is gathered layer by layer, stage 2 early, stage 3 is left to the
+     * run.
+     */
     private static final String ORDER =
             """
             rank 0: 0UNSHARD 2UNSHARD 0F0 0F1 0RESHARD 2F0 2F1 2B1 0UNSHARD 2B0 2REDUCE_GRAD 2RESHARD 0B1 0B0 0RESHARD
@@ -30,7 +33,7 @@ class HandWrittenGathersIT {
 
     @ParameterizedTest
     @CsvSource({"true, pass", "false, pass", "true, step", "false, micro-batch"})
-    void theBitsAreThoseOfTheGeneratedOrderAndTheLossesPyTorchs(boolean tied, String residency)
+    void theBitsEqualTheGeneratedOrdersAndTheLossesEqualPyTorchs(boolean tied, String residency)
             throws IOException {
         Path gradients = folder.resolve("gradients.safetensors");
 
@@ -49,10 +52,12 @@ class HandWrittenGathersIT {
         GoldenTruth.expectFirstGradients(gradients, tied);
     }
 
-    /** Tied stages sum with their replicas every time and with each other the last time. */
+    /**
+     * Tied stages sum with their replicas every time, and with each other only the last time.
+     */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
-    void aSumPerMicroBatchIsTheOrdersToSay(boolean tied) throws IOException {
+    void anOrderMaySumOncePerMicroBatch(boolean tied) throws IOException {
         Path gradients = folder.resolve("gradients.safetensors");
         Path order =
                 order(
@@ -78,7 +83,7 @@ class HandWrittenGathersIT {
 
     @ParameterizedTest
     @CsvSource({"0", "1", "2"})
-    void gathersOfParametersThatEverybodyHasAreRefused(int stage) throws IOException {
+    void gathersOfParametersThatAllRanksHaveAreRefused(int stage) throws IOException {
         expectRefused(
                 training("refused", true, "pass")
                         .set("schedule.file=" + order(ORDER), "parallel.zero.stage=" + stage),
@@ -87,7 +92,7 @@ class HandWrittenGathersIT {
     }
 
     @Test
-    void parametersThatComeAndGoWithinOpsAreNotGatheredByOps() throws IOException {
+    void parametersGatheredWithinOpsCannotBeGatheredByOps() throws IOException {
         expectRefused(
                 training("refused", true, "layer").set("schedule.file=" + order(ORDER)),
                 "parallel.zero.residency",
@@ -95,7 +100,7 @@ class HandWrittenGathersIT {
     }
 
     @Test
-    void aComputationWithoutItsParametersIsFoundByTheJudgeAtItsLine() throws IOException {
+    void theJudgeReportsAComputationWithoutItsParametersWithItsLine() throws IOException {
         Path order = order(ORDER.replace("2B1 0UNSHARD", "2B1").replace("0B0 0RESHARD", "0B0"));
 
         expectRefused(
@@ -105,7 +110,7 @@ class HandWrittenGathersIT {
     }
 
     @Test
-    void layersThatAStageDoesNotHaveAreFoundByTheJudge() throws IOException {
+    void theJudgeReportsLayersThatAStageDoesNotHave() throws IOException {
         Path order =
                 order(
                         ORDER.replace("1UNSHARD[0-0]", "1UNSHARD[0-1]")

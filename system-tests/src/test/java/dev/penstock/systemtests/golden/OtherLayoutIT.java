@@ -14,7 +14,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A run that was saved under one layout goes on under another. */
+/** A run that was saved under one layout resumes under another. */
 class OtherLayoutIT {
     private static final String ONE = "pipeline={stages=1, chunks=1}";
     private static final String TWO = "pipeline={stages=2, chunks=1}";
@@ -24,7 +24,7 @@ class OtherLayoutIT {
     @TempDir Path folder;
 
     @Test
-    void goesOnWithTheBitsOfARunThatWasNeverInterrupted() throws IOException {
+    void aRunResumesUnderAnotherLayoutWithTheBitsOfAnUninterruptedRun() throws IOException {
         Trained whole = training("whole", ONE).complete();
         training("moved", ONE).complete();
 
@@ -42,7 +42,10 @@ class OtherLayoutIT {
                                 + " schedule.kind 1f1b -> gpipe");
     }
 
-    /** From one of the layout before, so that every layout reads what each other wrote. */
+    /**
+     * Resumes from one of the previous layouts, so that every layout reads what every other
+     * wrote.
+     */
     @Test
     void everyLayoutReadsWhatAnotherWrote() throws IOException {
         Trained whole = training("whole", ONE).complete();
@@ -60,7 +63,7 @@ class OtherLayoutIT {
     }
 
     @Test
-    void anotherTokenizerIsAnError() {
+    void anotherTokenizerIsRefused() {
         training("moved", ONE).set("model.vocabulary=50257").set("run.steps=4").complete();
 
         Trained refused =

@@ -20,7 +20,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What the same configuration and seed compute does not depend on how the run is laid out. */
+/** The results of a configuration and seed do not depend on the layout of the run. */
 class SameBitsIT {
     private static final String[] TWO_STAGES = {
         "run.steps=10", "device.reduction-block=4", "pipeline.stages=2"
@@ -53,7 +53,7 @@ class SameBitsIT {
         }
     }
 
-    /** Their backwards, or the parts for the weights, come in the sequence of 1F1B. */
+    /** Families whose backwards, or whose parts for the weights, have the sequence of 1F1B. */
     @ParameterizedTest
     @ValueSource(
             strings = {
@@ -84,7 +84,8 @@ class SameBitsIT {
     }
 
     /**
-     * Kept from the part of a backward for the input, which makes them, to that for the weights.
+     * The activations are kept from the part of a backward for the input, which computes them,
+     * to the part for the weights.
      */
     @Test
     void blocksThatRunAgainDoNotChangeABitWhereBackwardsAreSplit() {
@@ -96,7 +97,10 @@ class SameBitsIT {
                 .isEqualTo(bits("parallel.data=2"));
     }
 
-    /** Every order there is, with one stage on a rank and with two where it can. */
+    /**
+     * Tests every kind of order, with one stage on a rank and with two where the kind supports
+     * that.
+     */
     @ParameterizedTest
     @MethodSource("allKinds")
     void mirrorsDoNotChangeABit(String name) {
@@ -143,7 +147,7 @@ class SameBitsIT {
     }
 
     @Test
-    void untiedModelsHaveTheSameBitsToo() {
+    void untiedModelsGiveTheSameBitsInEveryLayout() {
         List<String> bits = CalmRuns.golden(false).lossBits();
 
         for (String layout :
@@ -190,7 +194,7 @@ class SameBitsIT {
 
     @ParameterizedTest
     @ValueSource(longs = {4, 8})
-    void aRunThatGoesOnFromACheckpointRepeatsTheUninterruptedOne(long step) throws IOException {
+    void aRunResumedFromACheckpointRepeatsTheUninterruptedRun(long step) throws IOException {
         Training training = Training.onText(folder);
         Trained whole = training.complete();
         for (long later = step + 4; later <= 12; later += 4) {
@@ -209,7 +213,7 @@ class SameBitsIT {
     }
 
     @Test
-    void aCheckpointOfOneLayoutGoesOnInAnother() throws IOException {
+    void aCheckpointOfOneLayoutResumesUnderAnother() throws IOException {
         Training training = Training.onText(folder);
         Trained whole = training.complete();
         delete(CheckpointFolders.of(whole.directory().resolve(CheckpointFolders.FOLDER), 12));
@@ -292,7 +296,10 @@ class SameBitsIT {
         assertThat(overEthernet).isEqualTo(bits);
     }
 
-    /** Of the tied golden model on a grid of four tokens, in two stages unless told otherwise. */
+    /**
+     * The losses of the tied golden model on a grid of four tokens, in two stages unless the
+     * settings differ.
+     */
     private List<String> losses(String name, String... settings) {
         return Training.golden(folder.resolve(name), true)
                 .set(TWO_STAGES)
@@ -301,7 +308,7 @@ class SameBitsIT {
                 .lossBits();
     }
 
-    /** As {@link #losses}; trained once for all that compare theirs with it. */
+    /** The same as {@link #losses}, trained only once for all tests that compare with it. */
     private static List<String> bits(String... settings) {
         return CalmRuns.golden(true, with(TWO_STAGES, settings)).lossBits();
     }

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Every epoch ends with a smaller step, whatever the run is divided into. */
+/** Every epoch ends with a smaller step, however the run is divided. */
 class SmallerLastBatchIT {
     @TempDir Path folder;
 
@@ -27,7 +27,7 @@ class SmallerLastBatchIT {
                 "pipeline.stages=2; schedule={kind=seq1f1b, slices=2}",
                 "pipeline={stages=2, chunks=2}; schedule.kind=zb-v"
             })
-    void theLossesAreThoseOfOneRank(String layout) throws IOException {
+    void everyLayoutHasTheLossesOfOneRank(String layout) throws IOException {
         Trained one = training("one", "pipeline.stages=1").complete();
 
         Trained divided = training("divided", layout).complete();
@@ -41,9 +41,12 @@ class SmallerLastBatchIT {
         assertThat(divided.validationBits()).hasSameSizeAs(one.validationBits());
     }
 
-    /** The third step of an epoch has one of four sequences: another loss than with four. */
+    /**
+     * The third step of an epoch has one of four sequences, so its loss differs from that with
+     * four.
+     */
     @Test
-    void aFullLastStepIsAnother() throws IOException {
+    void aFullLastStepHasAnotherLoss() throws IOException {
         Trained smaller = training("one", "pipeline.stages=1").complete();
         Trained full = training("full", "pipeline.stages=1; batch.last=full").complete();
 
@@ -55,7 +58,7 @@ class SmallerLastBatchIT {
                 .containsExactly(whole, whole, whole / 4, whole, whole, whole / 4);
     }
 
-    /** 9 windows to train on: steps of 4, 4 and 1 sequences. */
+    /** A configuration with 9 windows to train on: steps of 4, 4 and 1 sequences. */
     private Training training(String name, String settings) throws IOException {
         Path text = Files.writeString(folder.resolve("short.txt"), Training.text(400));
         return Training.onText(folder.resolve(name))

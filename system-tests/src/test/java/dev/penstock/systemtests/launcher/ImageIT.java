@@ -32,9 +32,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * What the container image holds, run as a container would: another user without rights where this
- * one may become it, a program that nobody may write to, an environment without Java, and a working
- * directory of its own. {@code -Dpenstock.image=off} skips it.
+ * The content of the container image, run as a container would run it: as another user without
+ * rights where this user may switch to one, with a program directory that is not writable, an
+ * environment without Java, and a separate working directory. {@code -Dpenstock.image=off} skips
+ * it.
  */
 @Timeout(value = 8, unit = TimeUnit.MINUTES)
 class ImageIT {
@@ -44,7 +45,7 @@ class ImageIT {
     private static final Duration PATIENCE = Duration.ofSeconds(90);
     private static final Pattern ENDPOINTS = Pattern.compile("(http://127.0.0.1:\\d+)/ready");
 
-    /** As in the image and in deploy/kubernetes. */
+    /** The same value as in the image and in deploy/kubernetes. */
     private static final String USER = "10001";
 
     @TempDir static Path folder;
@@ -66,13 +67,13 @@ class ImageIT {
     }
 
     @Test
-    void itIsWhatItSaysAndKnowsTheMachine() throws Exception {
+    void itPrintsItsVersionAndExaminesTheMachine() throws Exception {
         assertThat(run("--version")).contains("penstock 0.");
         assertThat(run("doctor")).contains("Java");
     }
 
     @Test
-    void itStartsWithNothingOnThePath() throws Exception {
+    void itStartsWithAnEmptyPath() throws Exception {
         ProcessBuilder builder =
                 new ProcessBuilder(folder.resolve("app/bin/penstock").toString(), "--version")
                         .redirectErrorStream(true);
@@ -86,9 +87,9 @@ class ImageIT {
         assertThat(version.waitFor()).isZero();
     }
 
-    /** By the first word of each jar's name. */
+    /** Identifies each jar by the first word of its name. */
     @Test
-    void theNoticeNamesEverythingInIt() throws Exception {
+    void theNoticeNamesEveryJarInIt() throws Exception {
         String notice = Files.readString(folder.resolve("app/NOTICE")).toLowerCase(Locale.ROOT);
         try (Stream<Path> jars = Files.list(folder.resolve("app/lib"))) {
             assertThat(jars.map(jar -> jar.getFileName().toString()))
@@ -101,7 +102,7 @@ class ImageIT {
     }
 
     @Test
-    void itBringsManualPagesAndCompletion() {
+    void itContainsManualPagesAndCompletion() {
         Path share = folder.resolve("app/share");
 
         assertThat(share.resolve("man/man1/penstock-train.1")).content().contains(".SH OPTIONS");
@@ -118,7 +119,7 @@ class ImageIT {
     }
 
     @Test
-    void aNodeOfItIsAliveAndReady() throws Exception {
+    void aNodeStartedFromItIsAliveAndReady() throws Exception {
         Path said = folder.resolve("node.txt");
         Process node =
                 start(
@@ -152,7 +153,7 @@ class ImageIT {
                 .statusCode();
     }
 
-    // ---- as a container does ----------------------------------------------------------------
+    // ---- the environment of a container ------------------------------------------------------
 
     private static String run(String... arguments) throws Exception {
         Path said = Files.createTempFile(folder, "said-", ".txt");

@@ -20,7 +20,10 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Runs the launcher as a user does. What it starts was packaged by the build that runs this. */
+/**
+ * Runs the launcher as a user does. The program that it starts was packaged by the build that
+ * runs this test.
+ */
 class LauncherIT {
     private static final Path LAUNCHER = Path.of("..", "penstock").toAbsolutePath().normalize();
     private static final Duration SOON = Duration.ofSeconds(30);
@@ -29,7 +32,7 @@ class LauncherIT {
     @TempDir Path folder;
 
     @Test
-    void startsFromAnyFolderAndThroughALink() throws Exception {
+    void itStartsFromAnyFolderAndThroughALink() throws Exception {
         Path link = linkTo(LAUNCHER);
 
         Outcome outcome = run(link, Map.of(), "--version");
@@ -39,7 +42,7 @@ class LauncherIT {
     }
 
     @Test
-    void handsOverArgumentsAndExitCode() throws Exception {
+    void itPassesOnArgumentsAndExitCode() throws Exception {
         Outcome outcome = run(LAUNCHER, Map.of(), "config", "check", "two words.conf");
 
         assertThat(outcome.output()).contains("two words.conf");
@@ -67,7 +70,7 @@ class LauncherIT {
     }
 
     @Test
-    void twoFirstUsesAtTheSameTimeBuildOnce() throws Exception {
+    void twoSimultaneousFirstUsesBuildOnce() throws Exception {
         assumeTrue(Files.isExecutable(Path.of("/usr/bin/flock")), "skipped: needs flock");
         Path launcher = copyWithToolsThatWait();
 
@@ -78,7 +81,7 @@ class LauncherIT {
         String waits = said.readLine();
         Files.createFile(folder.resolve("go"));
 
-        assertThat(waits).contains("waits for another build");
+        assertThat(waits).contains("waiting for another build");
         assertThat(said.lines()).containsExactly("started");
         assertThat(first.inputReader().lines()).last().isEqualTo("started");
         assertThat(first.waitFor()).isZero();
@@ -86,12 +89,15 @@ class LauncherIT {
         assertThat(Files.readAllLines(folder.resolve("building"))).hasSize(1);
     }
 
-    /** The cache of classes is of one jar only: that of the newest build, by Maven or by this. */
+    /**
+     * A cache of classes fits only one jar: that of the newest build, by Maven or by the
+     * launcher.
+     */
     @Test
     void theCacheIsMadeOnceForEveryBuild() throws Exception {
         Path launcher = copyWithToolsThatWait();
         Files.createFile(folder.resolve("go"));
-        String notes = "noting what every start needs (once per build) ...";
+        String notes = "preparing a cache for faster starts (once per build) ...";
 
         List<String> first = start(launcher).inputReader().lines().toList();
         List<String> second = start(launcher).inputReader().lines().toList();
@@ -104,9 +110,9 @@ class LauncherIT {
         assertThat(builtByMaven).containsExactly(notes, "started");
     }
 
-    /** Java prints a warning at every start with this module. */
+    /** Java prints a warning at every start with the vector module. */
     @Test
-    void onlyCommandsThatComputeStartWithTheModuleOfVectors() throws Exception {
+    void onlyCommandsThatComputeStartWithTheVectorModule() throws Exception {
         String vectors = "--add-modules jdk.incubator.vector";
         Path launcher = copyWithToolsThatWait();
         Files.createFile(folder.resolve("go"));
@@ -129,7 +135,7 @@ class LauncherIT {
         }
     }
 
-    /** In a folder where nothing is built, with a JDK that only speaks and a Maven that waits. */
+    /** Sets up a folder without a build, with a JDK that only prints and a Maven that waits. */
     private Path copyWithToolsThatWait() throws IOException {
         for (String part : List.of("schedules", "cuda", "actors", "runtime", "tools", "jdk/bin")) {
             Files.createDirectories(folder.resolve(part));
@@ -168,7 +174,10 @@ class LauncherIT {
         return builder.start();
     }
 
-    /** Without the places where a machine may have a JDK, in a folder where nothing is built. */
+    /**
+     * Sets up the launcher without the places where a machine may have a JDK, in a folder
+     * without a build.
+     */
     private Path copyThatFindsNothing() throws IOException {
         String text = Files.readString(LAUNCHER).replaceAll(" /(usr|opt|Library)/", " /nowhere/");
         Path copy = Files.writeString(folder.resolve("penstock"), text);

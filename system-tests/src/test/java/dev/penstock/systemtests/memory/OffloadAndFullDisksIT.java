@@ -16,13 +16,13 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Disks that take what a device has no room for, and disks that have no room themselves. */
+/** Disks that hold what does not fit into a device, and disks that are full themselves. */
 class OffloadAndFullDisksIT {
     @TempDir Path folder;
 
-    /** The limit is less than the run wants, and enough without what is on disk. */
+    /** The limit is lower than what the run needs, but enough without what is on disk. */
     @Test
-    void aRunThatTheDeviceHasNoRoomForTrainsWithOffload() throws Exception {
+    void aRunThatDoesNotFitIntoTheDeviceTrainsWithOffload() throws Exception {
         Training whole = wide("whole");
         List<String> bits = whole.complete().lossBits();
         String limit = "device.memory-limit=" + roomWithout(folder.resolve("disk")) + " B";
@@ -42,7 +42,7 @@ class OffloadAndFullDisksIT {
         }
     }
 
-    /** What it wants at least by its own words, and some KiB for what kernels take. */
+    /** Returns the minimum that the run itself reports, plus some KiB that kernels take. */
     private long roomWithout(Path disk) {
         String said = offloaded("asked", disk).set("device.memory-limit=1 MiB").run().err();
         Matcher wanted = Pattern.compile("at least ([0-9,]+) bytes").matcher(said);
@@ -76,9 +76,9 @@ class OffloadAndFullDisksIT {
         }
     }
 
-    /** The first stage's file has room, the second one's has not. */
+    /** The disk has room for the first stage's file but not for the second one's. */
     @Test
-    void aConversionThatFillsItsDiskLeavesNothingAndLosesNothing() throws Exception {
+    void aConversionThatFillsItsDiskLeavesNoFilesAndLosesNothing() throws Exception {
         Path run = saved();
         try (SmallDisk disk = SmallDisk.below(folder, "300k")) {
             Path to = disk.path().resolve("converted");
@@ -97,7 +97,7 @@ class OffloadAndFullDisksIT {
         assertThat(again.exitCode()).as(again.err()).isZero();
     }
 
-    /** The weights that were there before stay when there is no room to replace them. */
+    /** The old weights stay when there is no room to replace them. */
     @Test
     void anExportThatFillsItsDiskKeepsWhatWasThere() throws Exception {
         Path run = saved();

@@ -32,7 +32,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What a rank holds at most is what was planned before the run. */
+/** The most that a rank holds equals what was planned before the run. */
 class PlannedMemoryIT {
     private static final Percentage TOLERANCE = Percentage.withPercentage(5);
 
@@ -74,7 +74,7 @@ class PlannedMemoryIT {
         }
     }
 
-    /** Also what collectives between processes take, and each use for itself. */
+    /** Also covers what collectives between processes take, and each use separately. */
     @ParameterizedTest(name = "{0}, {1} stages, {2}")
     @CsvSource(
             delimiter = '|',
@@ -84,7 +84,7 @@ class PlannedMemoryIT {
                 "tensor=2             | 1 | per-stage",
                 "context=2            | 2 | single"
             })
-    void gridsArePlannedAsWell(String parallel, int stages, String processes) throws Exception {
+    void gridsUseThePlannedMemory(String parallel, int stages, String processes) throws Exception {
         Training training =
                 Training.onText(folder)
                         .set("run.steps=3", "model.layers=3", "model.width=64")
@@ -115,7 +115,7 @@ class PlannedMemoryIT {
                                         == processes.equals("per-stage"));
     }
 
-    /** The mirror of the previous rank, blocks on their way, and a rank of two stages. */
+    /** The mirror of the previous rank, blocks in flight, and a rank of two stages. */
     @ParameterizedTest(name = "{0}, {1} ranks, {2}")
     @CsvSource(
             delimiter = '|',
@@ -124,7 +124,7 @@ class PlannedMemoryIT {
                 "kind=zb-v | 2 | float32",
                 "kind=seq1f1b, slices=2 | 2 | bf16"
             })
-    void mirrorsArePlannedAsWell(String order, int ranks, String precision) throws Exception {
+    void mirrorsUseThePlannedMemory(String order, int ranks, String precision) throws Exception {
         Training training =
                 Training.onText(folder)
                         .set("run.steps=3", "model.layers=3", "model.width=64")
@@ -144,9 +144,9 @@ class PlannedMemoryIT {
                 .allSatisfy(rank -> assertThat(rank).containsKey("mirrored gradients"));
     }
 
-    /** Every replica sends its own part of the sums, so both together all of them, once. */
+    /** Every replica sends its own part of the sums, so both together send all of them once. */
     @Test
-    void mirrorsOfReplicasGetWhatTheseHold() throws Exception {
+    void mirrorsReceiveWhatTheirReplicasHold() throws Exception {
         Training training =
                 Training.onText(folder)
                         .set("run.steps=2", "model.layers=2", "model.width=64")
@@ -161,7 +161,7 @@ class PlannedMemoryIT {
         assertThat(parts).isPositive().isEqualTo(summed);
     }
 
-    /** What the stages of a rank use by turns is there once. */
+    /** Room that the stages of a rank use in turn exists only once. */
     @ParameterizedTest(name = "{0}, {1}")
     @CsvSource(
             delimiter = '|',
@@ -171,7 +171,7 @@ class PlannedMemoryIT {
                 "kind=zb-v | stage=3, residency=micro-batch, reduce=per-micro-batch | float32",
                 "kind=interleaved-1f1b | stage=3, residency=layer | float32"
             })
-    void whatReplicasDivideIsAsPlanned(String order, String zero, String precision)
+    void zeroUsesThePlannedMemory(String order, String zero, String precision)
             throws Exception {
         Training training =
                 Training.onText(folder)
@@ -191,7 +191,10 @@ class PlannedMemoryIT {
         }
     }
 
-    /** With a byte less than the plan the judge says who holds most, when, and what would help. */
+    /**
+     * With one byte less than the plan the judge reports which rank holds most, when, and what
+     * would help.
+     */
     @ParameterizedTest(name = "{0}, {1}")
     @CsvSource(
             delimiter = '|',
@@ -203,7 +206,7 @@ class PlannedMemoryIT {
                 "kind=gpipe, recompute=full | zero.stage=2 | 1F0 | throughout | parallel.zero.stage"
                         + " = 3, parallel.zero.offload = FOLDER"
             })
-    void whatIsTooLittleIsFoundByTheJudgeToTheByte(
+    void theJudgeFindsAMissingByte(
             String order, String zero, String op, String held, String advice) throws Exception {
         Training training =
                 Training.onText(folder)
@@ -226,10 +229,10 @@ class PlannedMemoryIT {
                 .isEqualTo(planned);
     }
 
-    /** The plan leaves nothing out: not a byte more is needed. */
+    /** The plan leaves nothing out: not a single byte more is needed. */
     @ParameterizedTest
     @ValueSource(strings = {"float32", "bf16"})
-    void whatWasPlannedIsEnough(String precision) throws Exception {
+    void thePlannedMemoryIsEnough(String precision) throws Exception {
         Training training =
                 Training.onText(folder)
                         .set("model.layers=3", "model.width=64", "pipeline.stages=2")
@@ -244,7 +247,7 @@ class PlannedMemoryIT {
     /** Rank 2's process takes over rank 1, so rank 3 keeps the mirrors of both. */
     @Test
     @EnabledOnOs(OS.LINUX)
-    void theMirrorsAfterADeathAreCountedBeforeTheStart() throws Exception {
+    void theMirrorsAfterADeathArePlannedBeforeTheStart() throws Exception {
         Training training =
                 Training.onText(folder)
                         .set("run.steps=8", "model.layers=4", "model.width=64")

@@ -37,7 +37,7 @@ import org.junit.jupiter.api.io.TempDir;
 class DashboardIT {
     private static final Path PICTURES = Path.of("target/dashboard");
 
-    /** Hangs are caught by it; how fast it was is in a file beside the pictures. */
+    /** Detects hangs; the measured times are in a file next to the pictures. */
     private static final double PATIENCE_MS = 20_000;
 
     @TempDir private static Path profiles;
@@ -50,7 +50,7 @@ class DashboardIT {
     static void startBrowser() throws Exception {
         var chromium = Browser.installed();
         Assumptions.assumeTrue(
-                chromium.isPresent(), "no chromium on the PATH: the page is not tested");
+                chromium.isPresent(), "skipped: no chromium on the PATH to test the page with");
         browser = new Browser(chromium.get(), profiles.resolve("profile"));
         Files.createDirectories(PICTURES);
     }
@@ -68,7 +68,7 @@ class DashboardIT {
     }
 
     @Test
-    void aLiveRunIsFollowedAndAKilledRankIsTold() throws Exception {
+    void aLiveRunIsFollowedAndAKilledRankIsShown() throws Exception {
         Schedule schedule = oneForwardOneBackward(4, 8);
         write(began("live", schedule, 50), opened(4));
         for (int step = 1; step <= 5; step++) {
@@ -102,18 +102,18 @@ class DashboardIT {
             browser.await("document.getElementById('state').textContent === 'completed'");
             assertThat(browser.text("happenings")).contains("back again");
         }
-        browser.await("!document.hidden"); // its server is gone, and the page stands
+        browser.await("!document.hidden"); // its server is gone, but the page stays
     }
 
     @Test
-    void theStepIsShownBesideTheSimulatedOneAndKeysMoveIt() throws Exception {
+    void theStepIsShownNextToTheSimulatedOneAndKeysMoveIt() throws Exception {
         Schedule schedule = oneForwardOneBackward(4, 8);
         finished("finished", schedule, 200, 4);
         try (DashboardServer server = DashboardServer.start(directory, 0)) {
             browser.open(server.url());
             browser.await("document.getElementById('bubble').textContent.includes('measured')");
             String height = "document.getElementById('gantt').clientHeight";
-            browser.await(height + " > 0"); // painted in the frame after the words
+            browser.await(height + " > 0"); // painted in the frame after the text
             double alone = browser.evaluate(height).asDouble();
             browser.evaluate("document.getElementById('simulated').click()");
             browser.await(height + " > " + alone);
@@ -144,11 +144,11 @@ class DashboardIT {
     }
 
     /**
-     * The picture of README and docs: a quickstart on two cores, recorded. Look at it and copy it:
+     * The picture for README and docs: a quickstart recorded on two cores. Look at it and copy it:
      * target/dashboard/docs.png to docs/dashboard.png.
      */
     @Test
-    void theDocsShowAQuickstart() throws Exception {
+    void theDocumentedPictureShowsAQuickstart() throws Exception {
         RunEventLines.writeRecordedQuickstart(directory.events());
         browser.theme("light");
         browser.window(1240, 640, 1.5);
@@ -157,7 +157,7 @@ class DashboardIT {
             browser.await("document.getElementById('bubble').textContent.includes('measured')");
             browser.evaluate("document.getElementById('simulated').click()");
             browser.await("document.getElementById('gantt').clientHeight > 70");
-            browser.await( // charts fit into their columns, the first one too
+            browser.await( // charts fit into their columns, including the first one
                     "[...document.querySelectorAll('.chart')].every(holder =>"
                             + " holder.querySelector('canvas').clientWidth <= holder.clientWidth)");
             browser.screenshotOfWindow(PICTURES.resolve("docs.png"));
@@ -174,7 +174,7 @@ class DashboardIT {
 
     /** Names, paths, events and devices come from outside. */
     @Test
-    void nothingThatARunSaysBecomesMarkup() throws Exception {
+    void textFromARunNeverBecomesMarkup() throws Exception {
         String evil = "<img src=x onerror=\"window.broken=1\"><script>window.broken=1</script>";
         Schedule schedule = oneForwardOneBackward(2, 2);
         write(
@@ -214,7 +214,7 @@ class DashboardIT {
     }
 
     @Test
-    void sixtyFourRanksAndALongHistoryStayQuick() throws Exception {
+    void thePageStaysResponsiveWithSixtyFourRanksAndALongHistory() throws Exception {
         Schedule schedule = oneForwardOneBackward(64, 256);
         finished("large", schedule, 10_000, 64);
         try (DashboardServer server = DashboardServer.start(directory, 0)) {

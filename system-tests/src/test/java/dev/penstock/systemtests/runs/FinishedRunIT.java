@@ -19,7 +19,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What can be done with a run when it is done. */
+/** Commands on a finished run. */
 class FinishedRunIT {
     @TempDir private static Path shared;
     private static Trained trained = new Trained(Path.of(""), 0, "", "");
@@ -32,7 +32,7 @@ class FinishedRunIT {
     }
 
     @Test
-    void itsDirectoryHoldsEverythingAndItsOutputSaysWhere() {
+    void itsDirectoryIsCompleteAndItsOutputSaysWhereItIs() {
         for (String file :
                 List.of(
                         "resolved.conf",
@@ -66,20 +66,20 @@ class FinishedRunIT {
     }
 
     @Test
-    void itsProfileTimesItsOrderAndRefusesAnotherShape() throws IOException {
+    void itsProfileTimesItsOrderAndIsRefusedForAnotherShape() throws IOException {
         String config = trained.directory().resolve("resolved.conf").toString();
 
         JsonNode own = json("schedule", "simulate", config, "--profile", run(), "--json");
         Cli other = Cli.run("schedule", "simulate", "--kind=1f1b", "--ranks=9", "--profile", run());
 
-        // a forward alone takes longer than 10 microseconds on any machine
+        // a single forward takes longer than 10 microseconds on any machine
         assertThat(own.get("makespan").asLong()).isGreaterThan(100_000);
         assertThat(other.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
         assertThat(other.err()).contains("forward of stage 8");
     }
 
     @Test
-    void evaluateFindsTheLossThatTheRunFound() throws IOException {
+    void evaluateComputesTheLossOfTheRun() throws IOException {
         for (String layout : List.of("pipeline.stages=2", "pipeline.stages=1")) {
             JsonNode newest = json("evaluate", run(), "--json", "--set", layout);
 
@@ -103,7 +103,7 @@ class FinishedRunIT {
     }
 
     @Test
-    void aFlippedBitIsFoundAndItsFileNamed() throws IOException {
+    void aFlippedBitIsFoundAndItsFileIsNamed() throws IOException {
         Path checkpoint = Files.createDirectory(folder.resolve("step-000012"));
         try (Stream<Path> files =
                 Files.list(trained.directory().resolve("checkpoints/step-000012"))) {

@@ -17,7 +17,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a run's process reports at its end, its logs say again. */
+/** A run's logs give the same report that its process writes at the end. */
 class ReportFromLogsIT {
     private static final List<String> FILES =
             List.of(
@@ -31,7 +31,7 @@ class ReportFromLogsIT {
     @TempDir Path folder;
 
     @Test
-    void theSameFiguresComeFromTheLogs() throws IOException {
+    void theLogsGiveTheSameFigures() throws IOException {
         Trained trained =
                 Training.onText(folder)
                         .set("report.op-times-every=1", "run.steps=12", "pipeline.stages=2")
@@ -69,7 +69,10 @@ class ReportFromLogsIT {
         FILES.forEach(file -> assertThat(run.resolve(file)).isNotEmptyFile());
     }
 
-    /** It has what the logs have not: a sample of the model, what was proved and predicted. */
+    /**
+     * The run's own report has what the logs do not have: a sample of the model, what was proved
+     * and predicted.
+     */
     private static void expectItsOwnReportToStay(Path run) throws IOException {
         byte[] own = Files.readAllBytes(run.resolve("report.html"));
         Path other = run.resolve("from-logs.html");
@@ -85,7 +88,7 @@ class ReportFromLogsIT {
     }
 
     @Test
-    void aDirectoryWithoutALogIsNoRun() throws IOException {
+    void aDirectoryWithoutALogIsNotARun() throws IOException {
         Path run = Training.onText(folder).set("run.steps=2").complete().directory();
         Files.delete(run.resolve("events.jsonl"));
 
@@ -99,7 +102,7 @@ class ReportFromLogsIT {
         return new ObjectMapper().readTree(run.resolve("summary.json").toFile());
     }
 
-    /** A profile's lines without what they cost. */
+    /** The lines of a profile without their costs. */
     private static String opsOf(Path profile) throws IOException {
         List<String> ops = new ArrayList<>();
         for (String line : Files.readAllLines(profile)) {

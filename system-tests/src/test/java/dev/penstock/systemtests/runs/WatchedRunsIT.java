@@ -19,13 +19,13 @@ import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What runs tell to those who watch, and that watching does not get in their way. */
+/** What runs report to those who watch them, and that watching does not disturb a run. */
 @EnabledOnOs(OS.LINUX)
 class WatchedRunsIT {
     @TempDir Path folder;
 
     @Test
-    void aRunWhosePortIsTakenTrainsWithoutAPageAndTellsTheRest() throws Exception {
+    void aRunWhosePortIsTakenTrainsWithoutAPageAndReportsEverythingElse() throws Exception {
         Training training = Training.onText(folder);
         try (var taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             int port = taken.getLocalPort();
@@ -58,7 +58,7 @@ class WatchedRunsIT {
     }
 
     @Test
-    void anInterruptEndsThePageOfARunEvenWhileSomebodyWatches() throws Exception {
+    void anInterruptEndsThePageOfARunEvenWhileItIsWatched() throws Exception {
         RunEventLines.append(
                 folder.resolve("events.jsonl"), new RunEvent.Opened(1, List.of("cpu"), "kernels"));
         try (ForkedCli ui = ForkedCli.start("ui", folder.toString())) {

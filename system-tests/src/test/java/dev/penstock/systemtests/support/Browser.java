@@ -39,7 +39,7 @@ public final class Browser implements AutoCloseable {
     private final AtomicInteger calls = new AtomicInteger();
     private final Map<Integer, CompletableFuture<JsonNode>> answers = new ConcurrentHashMap<>();
 
-    /** Messages of the page; they come in pieces. */
+    /** Messages of the page, which arrive in pieces. */
     private final class Messages implements WebSocket.Listener {
         private final StringBuilder text = new StringBuilder();
 
@@ -64,7 +64,7 @@ public final class Browser implements AutoCloseable {
         }
     }
 
-    /** Where a Chromium is on this machine, if there is one. */
+    /** Returns the path of a Chromium on this machine, if there is one. */
     public static Optional<Path> installed() {
         return Stream.of("chromium", "chromium-browser", "google-chrome")
                 .flatMap(
@@ -122,7 +122,7 @@ public final class Browser implements AutoCloseable {
         call("Page.enable", Map.of());
     }
 
-    /** What it wrote into that file once it listened. */
+    /** Reads the port that the browser wrote to this file once it listened. */
     private int port(Path file) {
         return Awaitility.await("the browser listens")
                 .atMost(PATIENCE)
@@ -146,13 +146,13 @@ public final class Browser implements AutoCloseable {
         await("document.body !== null && document.body.dataset.loaded === 'yes'");
     }
 
-    /** How wide the window is. */
+    /** Sets the width of the window. */
     public void width(int pixels) {
         window(pixels, 900, 1);
     }
 
     /**
-     * @param scale pixels of a picture for each of the window's
+     * @param scale picture pixels per window pixel
      */
     public void window(int width, int height, double scale) {
         call(
@@ -164,7 +164,7 @@ public final class Browser implements AutoCloseable {
                         "mobile", true));
     }
 
-    /** {@code dark} or {@code light}. */
+    /** Sets the theme, {@code dark} or {@code light}. */
     public void theme(String name) {
         call(
                 "Emulation.setEmulatedMedia",
@@ -176,7 +176,7 @@ public final class Browser implements AutoCloseable {
         call("Input.dispatchKeyEvent", Map.of("type", "keyUp", "key", key));
     }
 
-    /** The value of a JavaScript expression; promises are waited for. */
+    /** Returns the value of a JavaScript expression, after awaiting promises. */
     public JsonNode evaluate(String expression) {
         JsonNode answer =
                 call(
@@ -204,7 +204,7 @@ public final class Browser implements AutoCloseable {
                     .until(() -> evaluate("!!(" + expression + ")").asBoolean());
         } catch (ConditionTimeoutException e) {
             throw new AssertionError(
-                    "expected in vain: %s; the page says: %s"
+                    "not true in time: %s; the page shows: %s"
                             .formatted(expression, evaluate("document.body.innerText")),
                     e);
         }
@@ -214,12 +214,12 @@ public final class Browser implements AutoCloseable {
         return evaluate("document.getElementById('%s').textContent".formatted(id)).asText();
     }
 
-    /** Of the whole page, as PNG. */
+    /** Writes a picture of the whole page, as PNG. */
     public void screenshot(Path file) throws IOException {
         screenshot(file, true);
     }
 
-    /** Of what is in the window, as PNG. */
+    /** Writes a picture of what is visible in the window, as PNG. */
     public void screenshotOfWindow(Path file) throws IOException {
         screenshot(file, false);
     }

@@ -14,8 +14,8 @@ import java.util.function.Function;
 import java.util.stream.Stream;
 
 /**
- * What runs compute that nothing disturbs. Each is trained once in a test machine, however many
- * tests compare theirs with it.
+ * The results of undisturbed runs. Each is trained once per test JVM, however many tests compare
+ * with it.
  */
 public final class CalmRuns {
     private static final Map<List<String>, CalmRun> RUNS = new HashMap<>();
@@ -32,12 +32,12 @@ public final class CalmRuns {
      */
     public record CalmRun(List<String> lossBits, List<String> validationBits) {}
 
-    /** Of {@link Training#onText} with these settings. */
+    /** The results of {@link Training#onText} with these settings. */
     public static CalmRun onText(String... settings) {
         return run("text", Training::onText, settings);
     }
 
-    /** Of {@link Training#golden} with these settings. */
+    /** The results of {@link Training#golden} with these settings. */
     public static CalmRun golden(boolean tied, String... settings) {
         return run("golden " + tied, folder -> Training.golden(folder, tied), settings);
     }
@@ -55,7 +55,7 @@ public final class CalmRuns {
 
     /**
      * The losses of the first steps of a {@link SteadyTraining}, which are the same however many
-     * steps follow: a longer run answers for a shorter one.
+     * steps follow: a longer run serves for a shorter one.
      */
     static synchronized List<String> steady(int steps, String... settings) {
         List<String> key = List.of(settings);

@@ -15,7 +15,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** The program in a Java machine of its own; killed when closed. */
+/** The program in its own JVM, which is killed when this is closed. */
 public final class ForkedCli implements AutoCloseable {
     private static final Duration PATIENCE = Duration.ofSeconds(90);
 
@@ -31,13 +31,13 @@ public final class ForkedCli implements AutoCloseable {
         return start(List.of(arguments));
     }
 
-    /** Starts it as the launcher does. */
+    /** Starts the program as the launcher does. */
     public static ForkedCli start(List<String> arguments, String... settings) throws IOException {
         return startWith(List.of(), arguments, settings);
     }
 
     /**
-     * As {@link #start(List, String...)}, by another command.
+     * Starts it as {@link #start(List, String...)} does, through another command.
      *
      * @param starter executes its arguments in the end, in the same process
      */
@@ -46,7 +46,10 @@ public final class ForkedCli implements AutoCloseable {
         return start(Path.of("").toAbsolutePath(), starter, arguments, settings);
     }
 
-    /** As {@link #start(List, String...)}, in a folder: relative paths are looked up there. */
+    /**
+     * Starts it as {@link #start(List, String...)} does, in a folder: relative paths are
+     * resolved there.
+     */
     public static ForkedCli startIn(Path folder, List<String> arguments, String... settings)
             throws IOException {
         return start(folder, List.of(), arguments, settings);
@@ -72,7 +75,7 @@ public final class ForkedCli implements AutoCloseable {
                 output);
     }
 
-    /** Waits until it has said something; the last group of the match. */
+    /** Waits until the program has printed a match and returns the last group of the match. */
     public String awaitOutput(String pattern) {
         Pattern wanted = Pattern.compile(pattern);
         await().atMost(PATIENCE)
@@ -81,7 +84,7 @@ public final class ForkedCli implements AutoCloseable {
                         () -> {
                             boolean found = wanted.matcher(output()).find();
                             assertThat(found || process.isAlive())
-                                    .as(() -> "ended without saying " + pattern + ": " + output())
+                                    .as(() -> "ended without printing " + pattern + ": " + output())
                                     .isTrue();
                             return found;
                         });
@@ -101,14 +104,14 @@ public final class ForkedCli implements AutoCloseable {
         return process.descendants().toList();
     }
 
-    /** Waits for the end; the exit code. */
+    /** Waits for the end and returns the exit code. */
     public int awaitEnd(Duration limit) throws InterruptedException {
         boolean ended = process.waitFor(limit.toMillis(), TimeUnit.MILLISECONDS);
         assertThat(ended).as(() -> "still running after " + limit + ": " + output()).isTrue();
         return process.exitValue();
     }
 
-    /** All that was said so far, on both streams. */
+    /** Returns all output so far, from both streams. */
     public String output() {
         try {
             return Files.readString(output);

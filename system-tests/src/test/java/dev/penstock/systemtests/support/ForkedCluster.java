@@ -20,11 +20,11 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.stream.Stream;
 
 /**
- * Seeds, workers and clients of a cluster, each in a Java machine of its own, and the one run that
- * they work on.
+ * Seeds, workers and clients of a cluster, each in its own JVM, and the one run that they work
+ * on.
  *
- * @param folder where all files are
- * @param patience for whatever a test waits for
+ * @param folder for all files
+ * @param patience for everything a test waits for
  */
 public record ForkedCluster(Path folder, Duration patience) {
     private static final String RUN = "tiny-1";
@@ -33,7 +33,7 @@ public record ForkedCluster(Path folder, Duration patience) {
 
     // ---- processes --------------------------------------------------------------------------
 
-    /** On a free port, unless the settings say another. */
+    /** Starts a seed on a free port, unless the settings name one. */
     public ForkedCli seed(String... settings) throws Exception {
         return ForkedCli.start(
                 List.of(
@@ -63,7 +63,7 @@ public record ForkedCluster(Path folder, Duration patience) {
                 settings);
     }
 
-    /** A training that goes on until it is stopped. */
+    /** Starts a training that runs until it is stopped. */
     public ForkedCli trainSteadily(List<String> seeds, String... settings) throws Exception {
         Training training = SteadyTraining.on(folder.resolve("text"));
         return ForkedCli.start(
@@ -83,8 +83,8 @@ public record ForkedCluster(Path folder, Duration patience) {
     }
 
     /**
-     * A port that nobody listens on, and that no process gets that asks for any: those are from
-     * 32768 on.
+     * Returns a port on which no process listens, and which no process gets that asks for any
+     * free port: those are from 32768 on.
      */
     public static int freePort() throws Exception {
         for (int attempt = 0; attempt < PORTS; attempt++) {
@@ -92,7 +92,7 @@ public record ForkedCluster(Path folder, Duration patience) {
             try (ServerSocket _ = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {
                 return port;
             } catch (BindException e) {
-                // somebody has it: another one
+                // the port is taken: try another one
             }
         }
         throw new IllegalStateException("no free port from " + FIRST_PORT + " on");
@@ -124,7 +124,10 @@ public record ForkedCluster(Path folder, Duration patience) {
         await().atMost(patience).until(() -> run().recoveries().size() >= recoveries);
     }
 
-    /** The client has followed the run through it all. */
+    /**
+     * Waits for more steps, stops the run, and expects the client to have followed it to the
+     * end.
+     */
     public void stopAfterMoreSteps(String seed, ForkedCli train) throws Exception {
         awaitSteps(Trained.steps(directory()) + 5);
         Cli stop = Cli.run("stop", RUN, "--cluster", seed);

@@ -17,7 +17,7 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
 
-/** A training run in a Java machine of its own, so that it can be killed. */
+/** A training run in its own JVM, so that it can be killed. */
 public final class ForkedTraining implements AutoCloseable {
     private static final Duration START = Duration.ofSeconds(90);
 
@@ -32,17 +32,17 @@ public final class ForkedTraining implements AutoCloseable {
     }
 
     /**
-     * Starts it as the launcher does.
+     * Starts the training as the launcher does.
      *
-     * @param flags more of them for the Java machine
+     * @param flags additional flags of the JVM
      */
     public static ForkedTraining start(Training training, String... flags) throws IOException {
         return start(Map.of(), training, flags);
     }
 
     /**
-     * As {@link #start(Training, String...)}, with more variables of the environment for it and for
-     * what it starts.
+     * Starts it as {@link #start(Training, String...)} does, with additional environment
+     * variables for it and for the processes that it starts.
      */
     public static ForkedTraining start(
             Map<String, String> environment, Training training, String... flags)
@@ -57,8 +57,8 @@ public final class ForkedTraining implements AutoCloseable {
     }
 
     /**
-     * Waits until so many steps are committed; fails if the run ends before, and leaves no process
-     * then: whoever started it may not hold it yet.
+     * Waits until so many steps are committed. Fails if the run ends before; then no process is
+     * left, since the caller may not hold it yet.
      */
     public ForkedTraining awaitSteps(int steps) {
         boolean committed = false;
@@ -91,7 +91,7 @@ public final class ForkedTraining implements AutoCloseable {
         assertThat(kill.exitValue()).isZero();
     }
 
-    /** The process and all that it started. */
+    /** The process and all its descendants. */
     public List<ProcessHandle> family() {
         List<ProcessHandle> family = new ArrayList<>(process.descendants().toList());
         family.add(process.toHandle());
@@ -125,7 +125,9 @@ public final class ForkedTraining implements AutoCloseable {
         throw new AssertionError("no process of " + name + ": " + output());
     }
 
-    /** What the run and its processes wrote into this file of its directory so far. */
+    /**
+     * Returns what the run and its processes have written to this file of its directory so far.
+     */
     public String log(String name) {
         Path log = training.directory().resolve(name);
         try {
@@ -135,14 +137,16 @@ public final class ForkedTraining implements AutoCloseable {
         }
     }
 
-    /** Waits for the end; the answer has everything that was printed in {@code out}. */
+    /**
+     * Waits for the end and returns the result, with everything that was printed in {@code out}.
+     */
     public Trained awaitEnd(Duration limit) throws InterruptedException {
         boolean ended = process.waitFor(limit.toMillis(), TimeUnit.MILLISECONDS);
         assertThat(ended).as(() -> "still running after " + limit + ": " + output()).isTrue();
         return new Trained(training.directory(), process.exitValue(), output(), "");
     }
 
-    /** What was printed so far. */
+    /** Returns the output so far. */
     public String output() {
         try {
             return Files.readString(output);

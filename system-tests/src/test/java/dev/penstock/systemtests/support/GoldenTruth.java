@@ -14,14 +14,14 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What PyTorch computed of the golden run in double precision. */
+/** PyTorch's results for the golden run in double precision. */
 public final class GoldenTruth {
     private static final double LOSS_TOLERANCE = 2e-4;
     private static final double GRADIENT_TOLERANCE = 1e-5;
 
     private GoldenTruth() {}
 
-    /** As many losses as the run has steps. */
+    /** Expects as many losses as the run has steps. */
     public static void expectLosses(Trained trained, boolean tied, String key) throws IOException {
         List<Double> actual = trained.losses();
         List<Double> expected = of(tied, key);
@@ -33,7 +33,7 @@ public final class GoldenTruth {
         }
     }
 
-    /** The gradients of step 1, each within the tolerance of its norm. */
+    /** Expects the gradients of step 1, each within the tolerance relative to its norm. */
     public static void expectFirstGradients(Path dumped, boolean tied) {
         Path truth = Training.golden((tied ? "tied" : "untied") + ".grad1.safetensors");
         try (SafetensorsFile expected = SafetensorsFile.open(truth);
@@ -51,7 +51,7 @@ public final class GoldenTruth {
         return file.tensors().stream().map(StoredTensor::name).toList();
     }
 
-    /** Of the difference's L2 norm to the truth's. */
+    /** Returns the L2 norm of the difference relative to the truth's. */
     private static double distance(StoredTensor actual, StoredTensor truth) {
         assertThat(actual.shape()).as(truth.name()).isEqualTo(truth.shape());
         double difference = 0;
@@ -64,7 +64,7 @@ public final class GoldenTruth {
         return Math.sqrt(difference / size);
     }
 
-    /** Numbers of a run in double precision. */
+    /** The numbers of a run in double precision. */
     public static List<Double> of(boolean tied, String key) throws IOException {
         Path file = Training.golden((tied ? "tied" : "untied") + ".expected.json");
         JsonNode json = new ObjectMapper().readTree(file.toFile());

@@ -11,13 +11,13 @@ import java.util.List;
 import java.util.Set;
 import java.util.stream.Stream;
 
-/** What a run that died might leave on a Linux machine. */
+/** What a dead run might leave on a Linux machine. */
 public final class Leftovers {
     private static final int LISTENING = 0x0A;
 
     private Leftovers() {}
 
-    /** Directories in shared memory that carry a run's name. */
+    /** Returns the directories in shared memory that carry a run's name. */
     public static List<Path> sharedMemory(String run) throws IOException {
         try (Stream<Path> entries = Files.list(Path.of("/dev/shm"))) {
             return entries.filter(entry -> entry.getFileName().toString().contains(run)).toList();
@@ -25,22 +25,22 @@ public final class Leftovers {
     }
 
     /**
-     * A socket that waits for connections.
+     * A listening socket.
      *
-     * @param port that it waits on
-     * @param inode the machine's own number for it, which no other socket has
+     * @param port on which it listens
+     * @param inode the kernel's number for it, which no other socket has
      */
     public record Listening(int port, long inode) {}
 
     /**
-     * Fails if one of these sockets still waits for connections. Whether the ports are free is
-     * another question: what runs beside this test may have got one of them.
+     * Fails if one of these sockets still listens. Whether the ports are free is another
+     * question: processes that run alongside this test may have got one of them.
      */
     public static void expectClosed(Set<Listening> sockets) throws IOException {
         assertThat(listening()).doesNotContainAnyElementsOf(sockets);
     }
 
-    /** The sockets on which these processes wait for connections. */
+    /** Returns the sockets on which these processes listen. */
     public static Set<Listening> listening(List<ProcessHandle> processes) throws IOException {
         Set<String> open = new HashSet<>();
         for (ProcessHandle process : processes) {

@@ -9,16 +9,17 @@ import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A file system that is soon full, where the machine lets one mount it.
+ * A file system that fills up quickly, on machines that let this user mount one.
  *
- * @param path where it is
+ * @param path where it is mounted
  */
 public record SmallDisk(Path path) implements AutoCloseable {
 
     /**
-     * Mounts it below a folder; skips the test, and says so, where that is not allowed.
+     * Mounts the file system below a folder; where that is not allowed, skips the test with a
+     * message.
      *
-     * @param size as mount has it, such as {@code 300k}
+     * @param size as mount takes it, such as {@code 300k}
      */
     public static SmallDisk below(Path folder, String size) throws Exception {
         Path disk = Files.createDirectory(folder.resolve("disk"));

@@ -6,16 +6,16 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * A training that goes on until it is interrupted, and whose losses do not depend on when: its
- * learning rate does not know the last step.
+ * A training that runs until it is interrupted, and whose losses do not depend on when: its
+ * learning rate does not depend on the last step.
  */
 public final class SteadyTraining {
     private SteadyTraining() {}
 
     /**
-     * Steps take longer than they must, such that a pause of some seconds is not thousands of them;
-     * which changes no loss. By what each frame between processes waits, and not by times of what
-     * an op takes: in a Java machine that has just started that is a hundred times as long.
+     * Steps take longer than necessary, so that a pause of some seconds does not span thousands
+     * of them; this changes no loss. What takes longer is each frame between processes, not an
+     * op: in a JVM that has just started an op takes a hundred times as long.
      */
     public static Training on(Path folder) {
         return plain(folder)
@@ -23,12 +23,14 @@ public final class SteadyTraining {
                 .set("fault=[{ delay-frames = 1, for = 4 ms, from-step = 20 }]");
     }
 
-    /** The losses of as many steps as the run did, without any fault and in one process. */
+    /**
+     * Returns the losses of as many steps as the run did, without any fault and in one process.
+     */
     public static List<String> calmBits(Trained harmed, String... settings) {
         return CalmRuns.steady(harmed.lossBits().size(), settings);
     }
 
-    /** The same training, as fast as it can. */
+    /** Returns the same training at full speed. */
     static Training calm(Path folder, int steps) {
         return plain(folder).set("run.steps=" + steps, "checkpoint.every=0");
     }

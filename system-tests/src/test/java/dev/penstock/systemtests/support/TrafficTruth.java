@@ -9,14 +9,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** What ranks of a run sent to each other, against what was predicted before it began. */
+/** Compares what a run's ranks sent to each other with the prediction made before it began. */
 public final class TrafficTruth {
     private TrafficTruth() {}
 
     /**
-     * Every rank sent in every step what was predicted, to the byte.
+     * Expects that every rank sent in every step what was predicted, to the byte.
      *
-     * @return by rank, bytes by use; uses without any are left out
+     * @return for each rank the bytes for each use; uses that sent nothing are left out
      */
     public static List<Map<String, Long>> expectPredicted(Trained trained) {
         List<Map<String, Long>> predicted = new ArrayList<>();

@@ -8,8 +8,8 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Two hosts on one machine: network namespaces with one cable between them, and shared memory of
- * their own.
+ * Two hosts on one machine: network namespaces with one cable between them, each with its own
+ * shared memory.
  *
  * <pre>
  *   [ east 10.77.0.1 ]----veth----[ west 10.77.0.2 ]
@@ -26,7 +26,7 @@ public final class TwoNamespaces implements AutoCloseable {
     private final String west = "ps-west-" + ProcessHandle.current().pid();
 
     /**
-     * Lays the cable.
+     * Creates the namespaces and the cable.
      *
      * @throws UnsupportedOperationException with what this machine does not allow
      */
@@ -50,7 +50,7 @@ public final class TwoNamespaces implements AutoCloseable {
         does("ip -n %s link set lo up".formatted(namespace));
     }
 
-    /** What starts a process there. */
+    /** Returns the command prefix that starts a process in a namespace. */
     public List<String> on(String host) {
         String namespace = host.equals(EAST) ? east : west;
         return List.of(
@@ -68,7 +68,7 @@ public final class TwoNamespaces implements AutoCloseable {
                 "sh");
     }
 
-    /** Nothing gets through any more, and nobody is told. */
+    /** Cuts the cable: nothing gets through any more, and neither side is notified. */
     public void cut() {
         does("ip -n %s link set e0 down".formatted(east));
     }
@@ -90,7 +90,7 @@ public final class TwoNamespaces implements AutoCloseable {
         }
     }
 
-    /** What went wrong; empty if nothing did. */
+    /** Runs a command and returns its error; empty if it succeeded. */
     private static String attempt(String command) {
         try {
             Process process =
@@ -98,7 +98,7 @@ public final class TwoNamespaces implements AutoCloseable {
             String said = new String(process.getInputStream().readAllBytes(), UTF_8).strip();
             if (!process.waitFor(10, TimeUnit.SECONDS)) {
                 process.destroyForcibly();
-                return "does not end";
+                return "still running after 10 s";
             }
             int code = process.exitValue();
             return code == 0 ? "" : said.isEmpty() ? "exit code " + code : said;
