@@ -13,8 +13,8 @@ import java.util.concurrent.CompletableFuture;
 
 /**
  * The least work that can move a tensor over Aeron: one thread claims and copies chunks behind a
- * 16-byte header into the log, the other copies them out. There are no channels, credits, keys
- * or checks; both threads spin briefly, then yield.
+ * 16-byte header into the log, the other copies them out. There are no channels, credits, keys or
+ * checks; both threads spin briefly, then yield.
  */
 final class BareAeronLink implements AutoCloseable {
     private static final int HEADER_BYTES = 16;

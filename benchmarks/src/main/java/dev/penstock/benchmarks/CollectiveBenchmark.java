@@ -12,10 +12,10 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Sums and gathers of 1, 16 and 64 MiB among 2 and 4 members: in one process compared with a
- * plain memory copy, and over the data plane, directly and round a ring, compared with one of
- * its own links, all in the same run. A rate is S (N-1)/N bytes of a tensor of S per phase over
- * the time it took, whatever the form sends: more GB/s means less time.
+ * Sums and gathers of 1, 16 and 64 MiB among 2 and 4 members: in one process compared with a plain
+ * memory copy, and over the data plane, directly and round a ring, compared with one of its own
+ * links, all in the same run. A rate is S (N-1)/N bytes of a tensor of S per phase over the time it
+ * took, whatever the form sends: more GB/s means less time.
  */
 public final class CollectiveBenchmark {
     private static final int TERM = 8 << 20;

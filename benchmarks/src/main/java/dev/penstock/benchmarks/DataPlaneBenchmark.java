@@ -11,9 +11,9 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * The data plane compared with a bare Aeron loop, in the same run: GB/s of one link and the time
- * of a round trip, for tensors of 4 KiB to 16 MiB. The contenders alternate in short rounds, so
- * that other load on the machine affects all of them; each figure is the median of the rounds.
+ * The data plane compared with a bare Aeron loop, in the same run: GB/s of one link and the time of
+ * a round trip, for tensors of 4 KiB to 16 MiB. The contenders alternate in short rounds, so that
+ * other load on the machine affects all of them; each figure is the median of the rounds.
  */
 public final class DataPlaneBenchmark {
     private static final int TERM = 8 << 20;

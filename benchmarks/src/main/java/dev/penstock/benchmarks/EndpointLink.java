@@ -19,9 +19,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/**
- * Rank 0 and rank 1 connected by the data plane, as in a pipeline of two stages in one process.
- */
+/** Rank 0 and rank 1 connected by the data plane, as in a pipeline of two stages in one process. */
 final class EndpointLink implements AutoCloseable {
     private static final ChannelKey FORWARD = new ChannelKey(FrameKind.ACTIVATION, 0, 1);
     private static final ChannelKey BACKWARD = new ChannelKey(FrameKind.GRADIENT, 1, 0);
@@ -57,9 +55,9 @@ final class EndpointLink implements AutoCloseable {
     }
 
     /**
-     * Sends the tensors round and round to the poller's thread, which takes and releases each as
-     * it arrives: only the data plane, with as many threads as a bare loop. Returns the
-     * nanoseconds until the last was taken.
+     * Sends the tensors round and round to the poller's thread, which takes and releases each as it
+     * arrives: only the data plane, with as many threads as a bare loop. Returns the nanoseconds
+     * until the last was taken.
      */
     long stream(List<MemorySegment> tensors, int count, long step) {
         long start = System.nanoTime();

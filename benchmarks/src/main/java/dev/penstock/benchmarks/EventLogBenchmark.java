@@ -28,10 +28,10 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * Measures what the event log costs the thread that drives a run, per step and as a share of a
- * step whose micro-batches take a stage 10 ms, and how much it writes. Comparing a step with its
- * ideal is not included: the metrics need that anyway. The log's own thread makes the lines
- * while this one waits for the next step; here the next step comes at once.
+ * Measures what the event log costs the thread that drives a run, per step and as a share of a step
+ * whose micro-batches take a stage 10 ms, and how much it writes. Comparing a step with its ideal
+ * is not included: the metrics need that anyway. The log's own thread makes the lines while this
+ * one waits for the next step; here the next step comes at once.
  */
 public final class EventLogBenchmark {
     private static final int WARM_UP = 200;
@@ -125,7 +125,19 @@ public final class EventLogBenchmark {
                 starts[i] = timeline.startNanos(rank, i) * 1000;
                 ends[i] = timeline.endNanos(rank, i) * 1000;
             }
-            ranks.add(new RankStep(rank, starts, ends, 0, 0, 1 << 20, List.of(), 0, List.of(), StepTraffic.NOTHING, new long[0]));
+            ranks.add(
+                    new RankStep(
+                            rank,
+                            starts,
+                            ends,
+                            0,
+                            0,
+                            1 << 20,
+                            List.of(),
+                            0,
+                            List.of(),
+                            StepTraffic.NOTHING,
+                            new long[0]));
         }
         return ranks;
     }

@@ -18,8 +18,7 @@ final class FmaPeak {
     private FmaPeak() {}
 
     /**
-     * Returns the peak of this many threads together, in F32, with a multiply-add counted as
-     * two.
+     * Returns the peak of this many threads together, in F32, with a multiply-add counted as two.
      */
     static double gflops(int threads) {
         try (var pool = Executors.newFixedThreadPool(threads)) {

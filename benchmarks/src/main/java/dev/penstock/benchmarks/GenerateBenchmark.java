@@ -19,8 +19,8 @@ import java.util.OptionalInt;
 
 /**
  * Tokens per second of generated texts: with keys and values kept and without, on one stage and
- * two, one text and eight. Cores are shared among the stages. Weights are random, which costs
- * the same.
+ * two, one text and eight. Cores are shared among the stages. Weights are random, which costs the
+ * same.
  *
  * <p>Arguments: none.
  */

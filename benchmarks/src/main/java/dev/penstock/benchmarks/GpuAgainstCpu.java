@@ -5,8 +5,8 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * The same small training on the CPU and on a GPU, in F32: their losses side by side. The exit
- * code is 1 if they differ by more than rounding.
+ * The same small training on the CPU and on a GPU, in F32: their losses side by side. The exit code
+ * is 1 if they differ by more than rounding.
  */
 public final class GpuAgainstCpu {
     private static final TrainingShape SHAPE = new TrainingShape("check", 2, 64, 4, 64, 256);

@@ -19,11 +19,11 @@ import java.util.Locale;
 import java.util.SplittableRandom;
 
 /**
- * Training steps of GPT-2's sizes in bf16 on the first GPU: tokens per second, and FLOP/s
- * compared with what one large matrix product reaches on the same device in the same run. Each
- * size has as many sequences per step as fit into the GPU's memory, up to 32; a size that does
- * not fit at all is reported. Below each size in one stage are PyTorch's figures for it, if
- * {@code python3} has PyTorch.
+ * Training steps of GPT-2's sizes in bf16 on the first GPU: tokens per second, and FLOP/s compared
+ * with what one large matrix product reaches on the same device in the same run. Each size has as
+ * many sequences per step as fit into the GPU's memory, up to 32; a size that does not fit at all
+ * is reported. Below each size in one stage are PyTorch's figures for it, if {@code python3} has
+ * PyTorch.
  *
  * <p>Arguments: names of rows, such as {@code 124m 355m/2}; without any, all but {@code toy}.
  * {@code graphs}: with CUDA graphs.
@@ -31,9 +31,7 @@ import java.util.SplittableRandom;
 public final class GpuBenchmark {
     private static final int STEPS = 10;
 
-    /**
-     * The share of the GPU's memory for what runs have planned; the rest is left to the driver.
-     */
+    /** The share of the GPU's memory for what runs have planned; the rest is left to the driver. */
     private static final double USABLE = 0.92;
 
     private static final long MEASURED_NANOS = 1_000_000_000L;
@@ -167,9 +165,7 @@ public final class GpuBenchmark {
         return any;
     }
 
-    /**
-     * Returns PyTorch's version; empty, after printing why, if there is none to compare with.
-     */
+    /** Returns PyTorch's version; empty, after printing why, if there is none to compare with. */
     private String peer() {
         try {
             return PyTorchPeer.version(PEER_DEVICE);

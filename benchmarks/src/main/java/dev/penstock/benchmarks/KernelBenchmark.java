@@ -16,8 +16,8 @@ import java.lang.foreign.ValueLayout;
 import java.util.Random;
 
 /**
- * The CPU device's ops at the sizes of one layer of GPT-2 124M: GFLOP/s compared with the FMA
- * peak and GB/s compared with a copy, both measured in the same run.
+ * The CPU device's ops at the sizes of one layer of GPT-2 124M: GFLOP/s compared with the FMA peak
+ * and GB/s compared with a copy, both measured in the same run.
  *
  * <p>Arguments: threads, {@code java|onednn}, tokens, width, heads; all optional.
  */
@@ -176,8 +176,7 @@ public final class KernelBenchmark {
     }
 
     /**
-     * Returns the median of as many runs as fit into the time, after a warm-up of the same
-     * length.
+     * Returns the median of as many runs as fit into the time, after a warm-up of the same length.
      */
     private static double seconds(Runnable op) {
         long warmUntil = System.nanoTime() + NANOS_PER_OP;

@@ -18,8 +18,8 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
 
 /**
- * A training with one process per stage, which runs until it is closed. Two of its processes may
- * be killed: after that, ranks live in processes that were not started for them.
+ * A training with one process per stage, which runs until it is closed. Two of its processes may be
+ * killed: after that, ranks live in processes that were not started for them.
  */
 final class KilledTraining implements AutoCloseable {
     static final int MOST_KILLS = 2;

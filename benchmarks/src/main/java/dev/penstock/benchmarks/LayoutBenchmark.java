@@ -12,12 +12,12 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /**
- * The same training steps divided in every way between two ranks of one thread each, compared
- * with one device with both threads, in the same run: what stages, shards, context parts,
- * replicas and ZeRO cost in time and hold in memory.
+ * The same training steps divided in every way between two ranks of one thread each, compared with
+ * one device with both threads, in the same run: what stages, shards, context parts, replicas and
+ * ZeRO cost in time and hold in memory.
  *
- * <p>All rows run in turn, {@value #ROUNDS} times over, and ratios are taken within a round: if
- * the machine's speed drifts, it drifts for all of them.
+ * <p>All rows run in turn, {@value #ROUNDS} times over, and ratios are taken within a round: if the
+ * machine's speed drifts, it drifts for all of them.
  *
  * <p>Arguments: words that the names of the wanted rows contain; without any, all rows. The rows
  * that the ratios refer to always run.

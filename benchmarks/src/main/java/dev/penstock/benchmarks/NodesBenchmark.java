@@ -14,8 +14,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * The cost of idle nodes: starts one seed and N workers as processes of this machine, leaves
- * them alone once all have joined, then measures their CPU time and memory. Linux only.
+ * The cost of idle nodes: starts one seed and N workers as processes of this machine, leaves them
+ * alone once all have joined, then measures their CPU time and memory. Linux only.
  */
 public final class NodesBenchmark {
     private static final List<Integer> WORKERS = List.of(1, 4, 8, 16, 32);

@@ -6,12 +6,12 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * Kills the processes of a training's ranks, one after the other, and prints how long it takes
- * from {@code kill -9} to the next committed step, and how many committed steps are done again.
+ * Kills the processes of a training's ranks, one after the other, and prints how long it takes from
+ * {@code kill -9} to the next committed step, and how many committed steps are done again.
  *
- * <p>Arguments: {@code --kills N}, default 20; names of rows to run, default all; {@code
- * --goodput SECONDS} measures instead how much of the training's speed is left with a kill every
- * so many seconds.
+ * <p>Arguments: {@code --kills N}, default 20; names of rows to run, default all; {@code --goodput
+ * SECONDS} measures instead how much of the training's speed is left with a kill every so many
+ * seconds.
  */
 public final class RecoveryBenchmark {
     /**

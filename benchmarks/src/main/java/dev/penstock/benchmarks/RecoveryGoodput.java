@@ -11,8 +11,7 @@ record RecoveryGoodput(double calm, double killed) {
     private static final int WARM_UP_STEPS = 30;
 
     /**
-     * Measures one training: a calm period, then the periods with a kill at the beginning of
-     * each.
+     * Measures one training: a calm period, then the periods with a kill at the beginning of each.
      *
      * @param seconds length of a period
      */

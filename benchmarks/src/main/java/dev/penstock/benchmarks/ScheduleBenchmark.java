@@ -23,11 +23,11 @@ import java.util.function.Supplier;
 
 /**
  * The cost of knowing all about an order before it runs: 1F1B is generated, lowered, given its
- * receive slots, proved with exactly these and simulated. Sizes double in both directions, so
- * four times the ops should take four times the time.
+ * receive slots, proved with exactly these and simulated. Sizes double in both directions, so four
+ * times the ops should take four times the time.
  *
- * <p>Arguments: sizes to run, such as {@code 128x512 1024x4096}; without any, all of them and
- * the searches of {@link ScheduleSearchBenchmark}.
+ * <p>Arguments: sizes to run, such as {@code 128x512 1024x4096}; without any, all of them and the
+ * searches of {@link ScheduleSearchBenchmark}.
  */
 public final class ScheduleBenchmark {
     private static final List<String> SIZES =

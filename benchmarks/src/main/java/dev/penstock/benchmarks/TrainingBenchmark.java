@@ -6,8 +6,8 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * Training steps through the real actors and Aeron: tokens per second, compared with the share
- * of the FMA peak that this machine reaches in the same run, and with PyTorch's figures from the
+ * Training steps through the real actors and Aeron: tokens per second, compared with the share of
+ * the FMA peak that this machine reaches in the same run, and with PyTorch's figures from the
  * machine on which the goals were measured.
  *
  * <p>Arguments: names of rows to run, such as {@code small medium/2}; without any, all.

@@ -10,9 +10,9 @@ import java.util.List;
 import javax.crypto.spec.SecretKeySpec;
 
 /**
- * The data plane over UDP on the loopback interface, with checksums and with seals, compared
- * with a bare Aeron loop with the same datagrams and windows. Driver, sender and receiver share
- * the machine's cores.
+ * The data plane over UDP on the loopback interface, with checksums and with seals, compared with a
+ * bare Aeron loop with the same datagrams and windows. Driver, sender and receiver share the
+ * machine's cores.
  */
 final class UdpLinkTable {
     private static final int WARM_UP_ROUNDS = 2;

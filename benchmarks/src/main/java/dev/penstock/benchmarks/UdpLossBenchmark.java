@@ -8,8 +8,8 @@ import java.util.OptionalDouble;
 
 /**
  * A training in four stage processes whose tensors travel over UDP, while Aeron's own generators
- * lose a share of all datagrams: measures how much of its throughput is left, and checks that
- * its losses are those of shared memory, bit for bit.
+ * lose a share of all datagrams: measures how much of its throughput is left, and checks that its
+ * losses are those of shared memory, bit for bit.
  *
  * <p>Arguments: losses in percent, such as {@code 0 5}; without any, 0, 1, 5 and 20.
  */

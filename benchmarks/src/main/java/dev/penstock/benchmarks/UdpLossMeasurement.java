@@ -35,7 +35,8 @@ record UdpLossMeasurement(double stepsPerSecond, double tokensPerSecond, List<Lo
      */
     static UdpLossMeasurement of(OptionalDouble loss) {
         Map<String, String> settings = loss.isPresent() ? lossy(loss.getAsDouble()) : Map.of();
-        settings.forEach(System::setProperty); // the driver's process receives all of Aeron's own settings
+        settings.forEach(
+                System::setProperty); // the driver's process receives all of Aeron's own settings
         try {
             Path directory = Files.createTempDirectory("penstock-udp-loss-");
             try {

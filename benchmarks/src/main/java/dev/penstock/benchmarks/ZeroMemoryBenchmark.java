@@ -10,10 +10,10 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * Device memory of a rank of 1, 2, 4 and 8 replicas with ZeRO 0 to 3, each in a training of a
- * few steps: by the general formula (bytes per parameter, gradient and optimizer state, each
- * divided where it is sharded), by the proved program, and measured. The exit code is 1 if a
- * rank's memory differs from the prediction by more than 5 %.
+ * Device memory of a rank of 1, 2, 4 and 8 replicas with ZeRO 0 to 3, each in a training of a few
+ * steps: by the general formula (bytes per parameter, gradient and optimizer state, each divided
+ * where it is sharded), by the proved program, and measured. The exit code is 1 if a rank's memory
+ * differs from the prediction by more than 5 %.
  *
  * <p>Arguments: {@code bf16} for parameters that are multiplied in BF16.
  */
@@ -88,7 +88,10 @@ public final class ZeroMemoryBenchmark {
                 "differs");
         boolean holds = true;
         for (int replicas : REPLICAS) {
-            int last = replicas == 1 ? 0 : 3; // without other replicas to divide with, all stages equal ZeRO 0
+            int last =
+                    replicas == 1
+                            ? 0
+                            : 3; // without other replicas to divide with, all stages equal ZeRO 0
             for (int stage = 0; stage <= last; stage++) {
                 Row row = measure(replicas, stage, bf16);
                 holds &= Math.abs(row.deviation()) <= TOLERANCE;

@@ -1,6 +1,6 @@
 /**
- * Benchmarks that print tables, with each figure next to that of a peer in the same run. No
- * other module depends on them.
+ * Benchmarks that print tables, with each figure next to that of a peer in the same run. No other
+ * module depends on them.
  */
 @NullMarked
 package dev.penstock.benchmarks;

@@ -8,7 +8,6 @@ import dev.penstock.actors.collective.OpenGroup;
 import dev.penstock.actors.collective.RankWaits;
 import dev.penstock.actors.collective.SoloGroup;
 import dev.penstock.actors.collective.library.LibraryGroup;
-import dev.penstock.actors.collective.shared.CollectiveRegistry;
 import dev.penstock.actors.collective.wire.DataPlaneGroup;
 import dev.penstock.actors.dataplane.Endpoint;
 import dev.penstock.actors.dataplane.Inbound;

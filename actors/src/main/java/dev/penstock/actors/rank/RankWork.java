@@ -4,8 +4,6 @@ import dev.penstock.actors.collective.RankWaits;
 import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.actors.dataplane.FrameListener;
 import dev.penstock.actors.dataplane.LinkTraffic;
-import dev.penstock.actors.dataplane.PeerAddress;
-import dev.penstock.actors.dataplane.direct.DirectTransfers;
 import dev.penstock.actors.fault.RankFaults;
 import dev.penstock.actors.fault.StepMoment;
 import dev.penstock.actors.mirror.HeldMirror;

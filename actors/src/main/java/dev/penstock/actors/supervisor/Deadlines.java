@@ -92,9 +92,7 @@ final class Deadlines {
             return true;
         }
         String cause =
-                silent.stream()
-                        .map(rank -> silence(rank, now))
-                        .collect(Collectors.joining("; "));
+                silent.stream().map(rank -> silence(rank, now)).collect(Collectors.joining("; "));
         course.follow(causes.onSilent(silent, cause, now), now);
         return false;
     }

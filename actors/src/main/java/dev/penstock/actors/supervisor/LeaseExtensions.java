@@ -125,8 +125,7 @@ final class LeaseExtensions {
     }
 
     private static boolean isStarved(ProcessorWaits waits) {
-        return waits.spanNanos() > 0
-                && waits.waitedNanos() * PART_STARVED >= waits.spanNanos();
+        return waits.spanNanos() > 0 && waits.waitedNanos() * PART_STARVED >= waits.spanNanos();
     }
 
     private static boolean isAlive(Silence silence) {

@@ -58,10 +58,7 @@ final class ProcessorWaits {
      */
     void look(Optional<VitalSigns> signs, long now) {
         VitalSigns seen = signs.orElse(null);
-        gone =
-                gone
-                        || seen == null
-                        || (latest != null && latest.startedAt() != seen.startedAt());
+        gone = gone || seen == null || (latest != null && latest.startedAt() != seen.startedAt());
         if (gone || seen == null) {
             return;
         }

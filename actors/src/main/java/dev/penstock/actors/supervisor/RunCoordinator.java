@@ -120,7 +120,15 @@ public final class RunCoordinator {
         this.extensions = new LeaseExtensions(plan, ranks, out);
         this.deadlines =
                 new Deadlines(
-                        plan, ranks, out, extensions, stalls, driver, recovery, causes, course,
+                        plan,
+                        ranks,
+                        out,
+                        extensions,
+                        stalls,
+                        driver,
+                        recovery,
+                        causes,
+                        course,
                         now);
         this.roster = new Roster(ranks, placer, out, now);
     }

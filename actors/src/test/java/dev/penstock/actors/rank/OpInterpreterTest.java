@@ -130,16 +130,14 @@ class OpInterpreterTest {
                 stages.put(stage, made);
             }
             Device device =
-                    Devices.open(
-                            DeviceSettings.DEFAULTS.withKind(DeviceSettings.Kind.REFERENCE));
+                    Devices.open(DeviceSettings.DEFAULTS.withKind(DeviceSettings.Kind.REFERENCE));
             opened.add(device);
             var scope = device.memory().child("boundary", Long.MAX_VALUE);
             opened.add(scope::close);
             var buffers = new BoundaryBuffers(rank, plan, held, scope, false);
             links.open(buffers.inbound());
             List<Integer> homes = IntStream.range(0, plan.ranks()).boxed().toList();
-            var direct =
-                    new DirectTransfers(new TransferRegistry(false), rank, 1, homes, NOBODY);
+            var direct = new DirectTransfers(new TransferRegistry(false), rank, 1, homes, NOBODY);
             opened.add(direct);
             buffers.open(direct);
             ranks.add(
@@ -163,10 +161,7 @@ class OpInterpreterTest {
                 Arrays.stream(ops.split(" ")).map(op -> OpText.parse(op).orElseThrow()).toList();
         var schedule =
                 new Schedule(
-                        "test",
-                        shape,
-                        Placement.loop(1, 1),
-                        List.of(new RankProgram(0, program)));
+                        "test", shape, Placement.loop(1, 1), List.of(new RankProgram(0, program)));
         open(plan(schedule, schedule));
         ranks.getFirst().begin(1);
     }
@@ -216,8 +211,7 @@ class OpInterpreterTest {
     void everyRankComputesInTheOrderOfItsProgramAndTheLinksComeToRest(String family) {
         int ranks = 2;
         int chunks = Generators.kind(family).chunks() == ScheduleKind.Chunks.ONE ? 1 : 2;
-        var compute =
-                Generators.generate(family, new PipelineShape(ranks, chunks, 4, List.of(1)));
+        var compute = Generators.generate(family, new PipelineShape(ranks, chunks, 4, List.of(1)));
         open(compute);
 
         for (long pass = 1; pass <= 3; pass++) {
@@ -284,16 +278,14 @@ class OpInterpreterTest {
 
         assertThat(progress).isEqualTo(Progress.WAITS_FOR_CREDIT);
         assertThat(calls.getFirst()).containsExactly("0F0", "0F1");
-        assertThat(ranks.getFirst().current())
-                .isEqualTo(OpText.parse("0SEND_F1").orElseThrow());
+        assertThat(ranks.getFirst().current()).isEqualTo(OpText.parse("0SEND_F1").orElseThrow());
     }
 
     @Test
     void aBackPressuredTensorIsOfferedAgainAndCountedOnce() {
         open(Generators.generate("gpipe", PipelineShape.of(2, 1)));
         ranks.forEach(rank -> rank.begin(1));
-        links.nextAnswers.addAll(
-                List.of(OfferResult.NOT_CONNECTED, OfferResult.BACK_PRESSURED));
+        links.nextAnswers.addAll(List.of(OfferResult.NOT_CONNECTED, OfferResult.BACK_PRESSURED));
 
         assertThat(advance(0)).isEqualTo(Progress.DONE);
         assertThat(advance(0)).isEqualTo(Progress.WAITS_FOR_LINK);
@@ -318,9 +310,7 @@ class OpInterpreterTest {
 
     @Test
     void stagesOfOneRankHandTensorsOverWithoutAnOffer() {
-        open(
-                Generators.generate(
-                        "interleaved-1f1b", new PipelineShape(1, 3, 2, List.of(1))));
+        open(Generators.generate("interleaved-1f1b", new PipelineShape(1, 3, 2, List.of(1))));
 
         runPass(1);
         runPass(2);
@@ -353,8 +343,7 @@ class OpInterpreterTest {
 
         assertThat(advanceFully(0)).isEqualTo(Progress.WAITS_FOR_REPLICAS);
 
-        assertThat(calls.getFirst())
-                .containsExactly("0F0", "0F1", "0F2", "0B0", "0REDUCE", "0F3");
+        assertThat(calls.getFirst()).containsExactly("0F0", "0F1", "0F2", "0B0", "0REDUCE", "0F3");
         assertThat(ranks.getFirst().collectives().describe()).startsWith("a sum of");
         assertThat(advanceFully(0)).isEqualTo(Progress.DONE);
         assertThat(calls.getFirst()).endsWith("0F3", "0B1");

@@ -32,7 +32,11 @@ class LastWordsTest {
         var chain = new ChainPipeline("gpipe", new ChainStage.Settings(1, 2, 1, false, 0.1));
         var services =
                 new SupervisorServices(
-                        chain, RecoveryPolicy.DEFAULT, RunJournal.NONE, new Processes(), ProcessVitals.NONE);
+                        chain,
+                        RecoveryPolicy.DEFAULT,
+                        RunJournal.NONE,
+                        new Processes(),
+                        ProcessVitals.NONE);
         kit.spawn(
                 PipelineSupervisor.create(
                         chain.plan(), chain, services, new CompletableFuture<>()));

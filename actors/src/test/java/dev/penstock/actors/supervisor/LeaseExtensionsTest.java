@@ -206,7 +206,11 @@ class LeaseExtensionsTest {
                 switch (life) {
                     case STARVES ->
                             new ThreadSigns(
-                                    1, true, before.ranNanos(), before.waitedNanos(), before.turns());
+                                    1,
+                                    true,
+                                    before.ranNanos(),
+                                    before.waitedNanos(),
+                                    before.turns());
                     case IS_SHORT_OF_PROCESSORS ->
                             new ThreadSigns(
                                     1,

@@ -50,7 +50,9 @@ class MirrorDecisionTest {
         assertThat(births())
                 .hasSize(RANKS)
                 .allSatisfy(
-                        birth -> assertThat(birth.links().mirrors()).isEqualTo(MirrorLayout.ring(RANKS)));
+                        birth ->
+                                assertThat(birth.links().mirrors())
+                                        .isEqualTo(MirrorLayout.ring(RANKS)));
     }
 
     @Test

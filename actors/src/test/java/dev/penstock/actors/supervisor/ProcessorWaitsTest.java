@@ -124,8 +124,7 @@ class ProcessorWaitsTest {
     }
 
     private void look(long second, ThreadSigns... threads) {
-        waits.look(
-                Optional.of(new VitalSigns(1, State.ALIVE, List.of(threads))), second * SECOND);
+        waits.look(Optional.of(new VitalSigns(1, State.ALIVE, List.of(threads))), second * SECOND);
     }
 
     private static ThreadSigns asleep(long id, long waited, long turns) {

@@ -103,8 +103,8 @@ public final class CertificateAuthority {
      * Makes a node's certificate, good for both ends of a connection.
      *
      * @param node its name: that of the files, and the first that the certificate vouches for
-     * @param otherNames further host names or addresses under which others reach the node; a
-     *     star may stand for a name's first label
+     * @param otherNames further host names or addresses under which others reach the node; a star
+     *     may stand for a name's first label
      * @param days of validity
      * @throws CertificatesException if a name is invalid, or the node has a certificate
      */
@@ -175,9 +175,7 @@ public final class CertificateAuthority {
         }
     }
 
-    /**
-     * A key store for the duration of one command, under a random password that is never shown.
-     */
+    /** A key store for the duration of one command, under a random password that is never shown. */
     private record Scratch(Path directory, String password) implements AutoCloseable {
         static Scratch open() {
             byte[] random = new byte[24];

@@ -9,8 +9,7 @@ import java.util.Set;
 import java.util.regex.Pattern;
 
 /**
- * Names that a certificate vouches for: host names and addresses, distinguished without a
- * lookup.
+ * Names that a certificate vouches for: host names and addresses, distinguished without a lookup.
  */
 final class HostName {
     private static final String LABEL = "[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?";
@@ -37,8 +36,8 @@ final class HostName {
     }
 
     /**
-     * Returns the names as keytool expects them; a node with one name of the loopback gets all
-     * of them.
+     * Returns the names as keytool expects them; a node with one name of the loopback gets all of
+     * them.
      */
     static String alternativeNames(List<String> names) {
         Set<String> all = new LinkedHashSet<>();

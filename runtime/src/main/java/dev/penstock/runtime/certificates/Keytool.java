@@ -10,10 +10,9 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The JDK's own keytool, for which the JDK has no interface, as a process. Its class is in
- * {@code java.base}, so it is run by the {@code java} that runs this program: a runtime made by
- * jlink has it, too, unless it was made with {@code --strip-native-commands} and has no {@code
- * java} at all.
+ * The JDK's own keytool, for which the JDK has no interface, as a process. Its class is in {@code
+ * java.base}, so it is run by the {@code java} that runs this program: a runtime made by jlink has
+ * it, too, unless it was made with {@code --strip-native-commands} and has no {@code java} at all.
  */
 final class Keytool {
     private static final String MAIN = "java.base/sun.security.tools.keytool.Main";

@@ -29,8 +29,8 @@ public record NodeFiles(Path certificate, Path key, Path authority) {
     }
 
     /**
-     * The files that belong to a certificate made by {@link CertificateAuthority}: its key and
-     * the authority are next to it.
+     * The files that belong to a certificate made by {@link CertificateAuthority}: its key and the
+     * authority are next to it.
      */
     public static NodeFiles beside(Path certificate) {
         String file = String.valueOf(certificate.getFileName());

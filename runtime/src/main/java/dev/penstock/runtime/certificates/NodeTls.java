@@ -13,13 +13,13 @@ import javax.net.ssl.SSLSession;
 import scala.Option;
 
 /**
- * TLS between nodes (RFC 8446): both the node that opens a connection and the one that accepts
- * it show a certificate of a common authority, and the one that opens it checks that the other's
+ * TLS between nodes (RFC 8446): both the node that opens a connection and the one that accepts it
+ * show a certificate of a common authority, and the one that opens it checks that the other's
  * certificate is for the intended host. Since nodes open connections to each other in both
  * directions, each is checked by name before it receives anything.
  *
- * <p>Akka's own providers either read key stores with passwords in the configuration, or read
- * PEM but require the same name in all certificates instead of checking hosts.
+ * <p>Akka's own providers either read key stores with passwords in the configuration, or read PEM
+ * but require the same name in all certificates instead of checking hosts.
  */
 public final class NodeTls implements SSLEngineProvider {
     private static final String SECTION = "penstock.tls.";
@@ -29,9 +29,7 @@ public final class NodeTls implements SSLEngineProvider {
 
     private final SSLContext context;
 
-    /**
-     * Called by Akka; the files are named in the system's configuration, see {@link #settings}.
-     */
+    /** Called by Akka; the files are named in the system's configuration, see {@link #settings}. */
     public NodeTls(ActorSystem system) {
         this(filesOf(system.settings().config()));
     }

@@ -18,15 +18,14 @@ import org.jspecify.annotations.Nullable;
 /**
  * The second invariant: each (step, micro-batch, slice) gradient is applied exactly once.
  *
- * <p>The proof uses the stages' books, of every rank that holds one: replicas have the same
- * units by number, but of different sequences. In an uninterrupted run the states form a chain:
- * the state after step s is the state before step s+1. Every sum of a step, in either run, has
- * each unit exactly once. Every update of the run under faults, including those of repeated
- * steps, leads from the state that the uninterrupted run had before that step to the one it had
- * after it: so nothing was left out, and nothing was applied twice, for either would give
- * another state. A step whose update is not in the book (a mirror applied it for a rank that
- * died) is proved by the next one, which found its state; the last step's update has to be
- * there.
+ * <p>The proof uses the stages' books, of every rank that holds one: replicas have the same units
+ * by number, but of different sequences. In an uninterrupted run the states form a chain: the state
+ * after step s is the state before step s+1. Every sum of a step, in either run, has each unit
+ * exactly once. Every update of the run under faults, including those of repeated steps, leads from
+ * the state that the uninterrupted run had before that step to the one it had after it: so nothing
+ * was left out, and nothing was applied twice, for either would give another state. A step whose
+ * update is not in the book (a mirror applied it for a rank that died) is proved by the next one,
+ * which found its state; the last step's update has to be there.
  */
 final class AppliedOnce {
     private final PipelineShape shape;
@@ -93,8 +92,8 @@ final class AppliedOnce {
     }
 
     /**
-     * Returns the updates of the uninterrupted run, each of which must start from the state
-     * after the previous one.
+     * Returns the updates of the uninterrupted run, each of which must start from the state after
+     * the previous one.
      */
     private Map<Long, Applied> chain(Holder holder, List<Entry> reference) {
         Map<Long, Applied> chain = new HashMap<>();
@@ -104,7 +103,10 @@ final class AppliedOnce {
                 boolean first = applied.step() == 1;
                 boolean follows = before != null && before.after() == applied.before();
                 if (!(first || follows) || chain.put(applied.step(), applied) != null) {
-                    wrong(holder, applied.step(), "the chain of states is broken in the run without faults");
+                    wrong(
+                            holder,
+                            applied.step(),
+                            "the chain of states is broken in the run without faults");
                 }
             }
         }

@@ -46,8 +46,8 @@ public record ChaosRun(Path configuration, List<String> overrides, long seed, in
      *
      * @param directory an empty one, for the files of both
      * @param onInterrupt is given the action that ends it early at the user's request
-     * @throws dev.penstock.runtime.config.ConfigException with all problems of the
-     *     configuration, before anything starts
+     * @throws dev.penstock.runtime.config.ConfigException with all problems of the configuration,
+     *     before anything starts
      */
     public ChaosVerdict run(Path directory, Watcher watcher, Consumer<Runnable> onInterrupt) {
         LoadedConfig calm = load("fault=[]");

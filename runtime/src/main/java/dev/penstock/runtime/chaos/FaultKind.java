@@ -31,8 +31,8 @@ enum FaultKind {
     }
 
     /**
-     * Returns whether it ends or stops a whole process, which must belong to one rank alone, and
-     * be replaced.
+     * Returns whether it ends or stops a whole process, which must belong to one rank alone, and be
+     * replaced.
      */
     private boolean needsRecovery() {
         return switch (this) {

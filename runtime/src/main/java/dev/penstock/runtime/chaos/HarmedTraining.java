@@ -23,8 +23,8 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * One of the two trainings that are compared: keeps the stages' books, the losses and the
- * outcome of each fault.
+ * One of the two trainings that are compared: keeps the stages' books, the losses and the outcome
+ * of each fault.
  *
  * @param faults what happened to each fault, in the order of the configuration
  */

@@ -8,8 +8,8 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * The first invariant: the committed losses, step by step and bit by bit. A step that is
- * committed again after a recovery must have the same bits, too.
+ * The first invariant: the committed losses, step by step and bit by bit. A step that is committed
+ * again after a recovery must have the same bits, too.
  */
 final class LossBook implements RunListener {
     private record Entry(long step, long lossBits) {}

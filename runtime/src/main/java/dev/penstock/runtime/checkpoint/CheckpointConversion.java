@@ -17,9 +17,8 @@ import java.util.Optional;
 import java.util.function.ToIntFunction;
 
 /**
- * Writes the tensors of a checkpoint, or of a model's weights, as a new checkpoint of whole
- * tensors in one file per stage. If there are no moments, the optimizer starts afresh: they are
- * zero.
+ * Writes the tensors of a checkpoint, or of a model's weights, as a new checkpoint of whole tensors
+ * in one file per stage. If there are no moments, the optimizer starts afresh: they are zero.
  */
 public final class CheckpointConversion {
     private final ModelTensors source;
@@ -39,8 +38,8 @@ public final class CheckpointConversion {
     /**
      * Writes the checkpoint and reads it back.
      *
-     * @param run folder of the run that may continue from there; its checkpoint of this step
-     *     does not exist yet
+     * @param run folder of the run that may continue from there; its checkpoint of this step does
+     *     not exist yet
      * @param stageOf maps a parameter to its stage, from 0 to {@code stages - 1}
      * @throws StoredFileException if it exists, or cannot be written; nothing is left then
      */

@@ -23,15 +23,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Writes the checkpoints of a run so that a kill or a full disk at any moment leaves the
- * existing ones as they are. Shards are collected in {@code step-000100.incomplete}; the
- * manifest comes last, each file flushed; one rename turns it into {@code step-000100}. Then, on
- * a thread of its own (hashing is slow), the new set is read back, and only if it is whole are
- * the older ones beyond the retained number removed.
+ * Writes the checkpoints of a run so that a kill or a full disk at any moment leaves the existing
+ * ones as they are. Shards are collected in {@code step-000100.incomplete}; the manifest comes
+ * last, each file flushed; one rename turns it into {@code step-000100}. Then, on a thread of its
+ * own (hashing is slow), the new set is read back, and only if it is whole are the older ones
+ * beyond the retained number removed.
  *
- * <p>{@link #writeShard} is called by the shards' threads, in their processes; {@link #publish}
- * by the one supervisor. A shard's hash is taken on another thread while it is written. Failures
- * are {@link StoredFileException}s; the run may continue after one.
+ * <p>{@link #writeShard} is called by the shards' threads, in their processes; {@link #publish} by
+ * the one supervisor. A shard's hash is taken on another thread while it is written. Failures are
+ * {@link StoredFileException}s; the run may continue after one.
  */
 public final class CheckpointDirectory implements CheckpointStore, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(CheckpointDirectory.class);
@@ -66,9 +66,7 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
         this.faults = faults;
     }
 
-    /**
-     * Notified of every published checkpoint that was read back, on the housekeeper's thread.
-     */
+    /** Notified of every published checkpoint that was read back, on the housekeeper's thread. */
     @FunctionalInterface
     public interface VerificationListener {
         /**
@@ -79,17 +77,15 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
         void onVerified(long step, long nanos, String problem);
     }
 
-    /**
-     * Sets the listener that is notified of checkpoints that were read back; it must not throw.
-     */
+    /** Sets the listener that is notified of checkpoints that were read back; it must not throw. */
     public void tellOfVerification(VerificationListener toldFromNow) {
         listener = toldFromNow;
     }
 
     /**
-     * Removes what a crash left behind: unfinished and half removed sets, sets that were
-     * replaced by a whole one, and what was held for reading. Only to be called while nothing is
-     * written, before the run starts.
+     * Removes what a crash left behind: unfinished and half removed sets, sets that were replaced
+     * by a whole one, and what was held for reading. Only to be called while nothing is written,
+     * before the run starts.
      */
     public void sweep() {
         HeldCheckpoint.sweep(root);
@@ -153,9 +149,7 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
         return failure;
     }
 
-    /**
-     * Removes what a rank wrote after another had failed: on a full disk its space is needed.
-     */
+    /** Removes what a rank wrote after another had failed: on a full disk its space is needed. */
     @Override
     public void abandon(long step) {
         Path partial = CheckpointFolders.of(root, step, CheckpointFolders.INCOMPLETE);
@@ -273,9 +267,7 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
         }
     }
 
-    /**
-     * Waits until the last published checkpoint has been read back and the old ones are gone.
-     */
+    /** Waits until the last published checkpoint has been read back and the old ones are gone. */
     @Override
     public void close() {
         housekeeper.close();

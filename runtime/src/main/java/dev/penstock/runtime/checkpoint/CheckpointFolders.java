@@ -16,8 +16,8 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
- * The checkpoints of a run, read-only: folders named {@code step-000100}. Next to them there may
- * be sets that a crash left behind: never finished ({@code .incomplete}), half removed ({@code
+ * The checkpoints of a run, read-only: folders named {@code step-000100}. Next to them there may be
+ * sets that a crash left behind: never finished ({@code .incomplete}), half removed ({@code
  * .removed}), or about to be replaced by a newer set of the same step ({@code .replaced}).
  */
 public final class CheckpointFolders {
@@ -60,8 +60,8 @@ public final class CheckpointFolders {
     }
 
     /**
-     * Finds the newest checkpoint all of whose files have the hashes of its manifest. Reads it
-     * in full.
+     * Finds the newest checkpoint all of whose files have the hashes of its manifest. Reads it in
+     * full.
      *
      * @param root of the checkpoints; need not exist
      * @param ignored receives a line for every set that is skipped, naming the file at fault
@@ -111,8 +111,8 @@ public final class CheckpointFolders {
     }
 
     /**
-     * Finds the checkpoint to which a path refers: that checkpoint itself, or the newest whole
-     * one of a run's folder or a folder of checkpoints. Reads it in full.
+     * Finds the checkpoint to which a path refers: that checkpoint itself, or the newest whole one
+     * of a run's folder or a folder of checkpoints. Reads it in full.
      *
      * @param ignored as for {@link #latest}
      * @throws StoredFileException if there is none, or the named one is damaged
@@ -142,9 +142,7 @@ public final class CheckpointFolders {
         return problem.getMessage() + "; this checkpoint is ignored";
     }
 
-    /**
-     * Lists all folders of the layout, newest first; of one step, the finished one comes first.
-     */
+    /** Lists all folders of the layout, newest first; of one step, the finished one comes first. */
     static List<Folder> newestFirst(Path root) {
         List<Folder> folders = new ArrayList<>();
         try (Stream<Path> children = Files.list(root)) {

@@ -42,8 +42,8 @@ public final class CheckpointReader implements ModelTensors {
      * Opens files that hold a set of tensors together.
      *
      * @param path of the folder that they are in, for messages
-     * @throws StoredFileException if one is malformed, or if the pieces of a tensor leave a hole
-     *     or overlap
+     * @throws StoredFileException if one is malformed, or if the pieces of a tensor leave a hole or
+     *     overlap
      */
     public static CheckpointReader open(Path path, List<Path> files) {
         List<SafetensorsFile> open = new ArrayList<>();
@@ -101,7 +101,9 @@ public final class CheckpointReader implements ModelTensors {
                             : "";
             throw new StoredFileException(
                     path,
-                    "the files do not add up to whole tensors:\n  " + String.join("\n  ", shown) + more);
+                    "the files do not add up to whole tensors:\n  "
+                            + String.join("\n  ", shown)
+                            + more);
         }
     }
 

@@ -13,9 +13,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * A checkpoint that stays while it is being read, even if its run is active and deletes it: its
- * files have second names (hard links) next to it, which cost no space. Where that is
- * impossible, in a folder without write permission or without hard links, it is the checkpoint
- * itself.
+ * files have second names (hard links) next to it, which cost no space. Where that is impossible,
+ * in a folder without write permission or without hard links, it is the checkpoint itself.
  *
  * @param path of the folder to read
  */

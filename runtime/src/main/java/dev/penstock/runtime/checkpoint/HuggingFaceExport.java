@@ -13,8 +13,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Writes a model as transformers reads it: one safetensors file (which it looks for under the
- * name {@code model.safetensors}) and {@code config.json} next to it.
+ * Writes a model as transformers reads it: one safetensors file (which it looks for under the name
+ * {@code model.safetensors}) and {@code config.json} next to it.
  */
 public final class HuggingFaceExport {
     private HuggingFaceExport() {}
@@ -22,8 +22,8 @@ public final class HuggingFaceExport {
     /**
      * Exports the parameters of a model; optimizer state is left out. The names are those of the
      * published gpt2 files ({@code wte.weight}, ...); a model with a head of its own gets the
-     * {@code transformer.} prefix, since transformers refuses a {@code lm_head.weight} next to
-     * bare names.
+     * {@code transformer.} prefix, since transformers refuses a {@code lm_head.weight} next to bare
+     * names.
      *
      * @param weights the file to write; its folder is created if it does not exist; files of the
      *     same names are replaced

@@ -16,8 +16,8 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * The table of contents of a checkpoint; its presence makes the checkpoint whole. Contains a
- * hash of itself, so that no field of a damaged manifest is trusted.
+ * The table of contents of a checkpoint; its presence makes the checkpoint whole. Contains a hash
+ * of itself, so that no field of a damaged manifest is trusted.
  *
  * @param formatVersion of this layout
  * @param step number of training steps that the state has seen

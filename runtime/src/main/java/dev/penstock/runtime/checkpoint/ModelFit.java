@@ -10,8 +10,8 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Collects everything that keeps stored tensors from being those of a model, and reports it all
- * at once.
+ * Collects everything that keeps stored tensors from being those of a model, and reports it all at
+ * once.
  */
 final class ModelFit {
     static final String FIRST_MOMENT = "optimizer.m.";

@@ -27,8 +27,8 @@ public interface ModelTensors extends AutoCloseable {
     /**
      * Reads a whole tensor, if it exists.
      *
-     * @param arena provides the memory if it is stored in pieces; otherwise it is returned where
-     *     it is stored
+     * @param arena provides the memory if it is stored in pieces; otherwise it is returned where it
+     *     is stored
      */
     Optional<StoredTensor> read(String name, Arena arena);
 

@@ -15,7 +15,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The note in a safetensors header on which tensors of the file are pieces, and of what; a tensor that it does not name is whole. A piece is stored in the file as a vector of F32. A file of whole tensors has no note.
+ * The note in a safetensors header on which tensors of the file are pieces, and of what; a tensor
+ * that it does not name is whole. A piece is stored in the file as a vector of F32. A file of whole
+ * tensors has no note.
  *
  * <pre>
  *   "penstock.pieces": {"version": 1, "tensors": {

@@ -20,7 +20,8 @@ public record SavedCheckpoint(Path path, Manifest manifest) {
     public static SavedCheckpoint open(Path path) {
         if (!Files.isDirectory(path)) {
             throw new StoredFileException(
-                    path, "not the folder of a checkpoint; expected one such as checkpoints/step-000100");
+                    path,
+                    "not the folder of a checkpoint; expected one such as checkpoints/step-000100");
         }
         return new SavedCheckpoint(path, Manifest.read(path));
     }
@@ -31,8 +32,8 @@ public record SavedCheckpoint(Path path, Manifest manifest) {
     }
 
     /**
-     * Reads every file in full and compares its hash with the manifest; then checks that the
-     * files hold every tensor of the model, each of its elements once.
+     * Reads every file in full and compares its hash with the manifest; then checks that the files
+     * hold every tensor of the model, each of its elements once.
      *
      * @return the problems, each naming its file; empty if all is well
      */
@@ -79,8 +80,8 @@ public record SavedCheckpoint(Path path, Manifest manifest) {
     /**
      * Opens the tensors of all shards without checking hashes.
      *
-     * @throws StoredFileException if a shard is missing or malformed, or if they do not make
-     *     whole tensors
+     * @throws StoredFileException if a shard is missing or malformed, or if they do not make whole
+     *     tensors
      */
     public CheckpointReader read() {
         return CheckpointReader.open(

@@ -12,8 +12,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A safetensors file about to be written: what one rank holds of the tensors of a stage, whole
- * or in pieces.
+ * A safetensors file about to be written: what one rank holds of the tensors of a stage, whole or
+ * in pieces.
  *
  * @param metadata free texts of the header, including the note on the pieces if there are any
  */

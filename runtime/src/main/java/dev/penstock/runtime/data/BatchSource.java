@@ -4,8 +4,8 @@ import dev.penstock.actors.spi.StepKind;
 
 /**
  * The source of a stage's tokens. The result of a call depends only on its arguments, never on
- * earlier calls: a resumed run, a second process and a repeated step read the same tokens. Safe
- * to use from any thread.
+ * earlier calls: a resumed run, a second process and a repeated step read the same tokens. Safe to
+ * use from any thread.
  */
 public interface BatchSource {
     /**
@@ -22,8 +22,8 @@ public interface BatchSource {
     void read(StepKind kind, long step, int microBatch, int[] tokens);
 
     /**
-     * Returns how many sequences a step has: the first ones of its micro-batches. The others do
-     * not exist, and {@link #read} returns arbitrary tokens of the vocabulary for them.
+     * Returns how many sequences a step has: the first ones of its micro-batches. The others do not
+     * exist, and {@link #read} returns arbitrary tokens of the vocabulary for them.
      *
      * @param kind as of {@link #read}
      * @param step as of {@link #read}

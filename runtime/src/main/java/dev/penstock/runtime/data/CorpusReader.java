@@ -21,8 +21,8 @@ import java.util.Locale;
 import java.util.zip.GZIPInputStream;
 
 /**
- * Reads files into tokens, documents joined by the tokenizer's separator. Continues after a
- * problem to find the next one. Not thread-safe.
+ * Reads files into tokens, documents joined by the tokenizer's separator. Continues after a problem
+ * to find the next one. Not thread-safe.
  */
 final class CorpusReader {
     private static final int SHOWN = 10;

@@ -10,13 +10,13 @@ import java.nio.file.Path;
  * @param field member of a JSON line that holds the text; only for {@link DataFormat#JSONL}
  * @param tokenizer makes tokens of text; not used by {@link DataFormat#TOKENS}
  * @param vocabulary rows of the model's token embedding; every token is below it
- * @param validationFraction share of the text's tokens, at its end, that is held out; 0 for
- *     none, 1 for all: then there is nothing to train on
+ * @param validationFraction share of the text's tokens, at its end, that is held out; 0 for none, 1
+ *     for all: then there is nothing to train on
  * @param context tokens of a sequence
  * @param sequences of a step
  * @param microBatches of a step; divides {@code sequences}
- * @param smallerLast whether the last step of an epoch has only the remaining sequences;
- *     otherwise it continues with the next epoch
+ * @param smallerLast whether the last step of an epoch has only the remaining sequences; otherwise
+ *     it continues with the next epoch
  * @param steps of the run
  * @param seed decides the order of the training windows
  */

@@ -146,7 +146,10 @@ final class TextCorpus implements TrainingData {
         return heldOutWindows > 0;
     }
 
-    /** The first token of a window is not a target, unless it is also the last one of the previous window. */
+    /**
+     * The first token of a window is not a target, unless it is also the last one of the previous
+     * window.
+     */
     @Override
     public long heldOutBytes(long sequences) {
         int end = spec.tokenizer().endOfText().orElse(-1);

@@ -10,8 +10,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Tokens prepared elsewhere, fed in their order: step {@code s} reads {@code tokens[s - 1]}, or,
- * if sequences are not divided into steps, the next sequences. Holds out nothing.
+ * Tokens prepared elsewhere, fed in their order: step {@code s} reads {@code tokens[s - 1]}, or, if
+ * sequences are not divided into steps, the next sequences. Holds out nothing.
  */
 final class TokenFile implements TrainingData {
     private static final String TENSOR = "tokens";
@@ -128,7 +128,8 @@ final class TokenFile implements TrainingData {
     public void read(StepKind kind, long step, int microBatch, int[] batch) {
         switch (kind) {
             case TRAIN -> readStep(step, microBatch, batch);
-            case EVALUATE -> throw new IllegalStateException("a file of tokens has no held-out data");
+            case EVALUATE ->
+                    throw new IllegalStateException("a file of tokens has no held-out data");
         }
     }
 

@@ -7,9 +7,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A long row of tokens, kept as small as the vocabulary allows: one, two or four bytes each, on
- * the heap in pieces of 1 Mi tokens (so a gigabyte of bytes takes a gigabyte of heap, nothing
- * more, and the heap is the only limit). Filled by one thread, then read by any.
+ * A long row of tokens, kept as small as the vocabulary allows: one, two or four bytes each, on the
+ * heap in pieces of 1 Mi tokens (so a gigabyte of bytes takes a gigabyte of heap, nothing more, and
+ * the heap is the only limit). Filled by one thread, then read by any.
  */
 final class Tokens {
     private static final int PIECE_BITS = 20;

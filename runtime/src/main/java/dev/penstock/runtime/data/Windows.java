@@ -1,10 +1,10 @@
 package dev.penstock.runtime.data;
 
 /**
- * The windows of {@code context + 1} tokens in a stretch of text, each starting with the last
- * token of the previous one, so that no token is a target twice in an epoch. From epoch to epoch
- * the grid of windows is shifted by a random amount below a context, and the windows come in
- * another random order. Everything follows from the seed and the number of the sequence.
+ * The windows of {@code context + 1} tokens in a stretch of text, each starting with the last token
+ * of the previous one, so that no token is a target twice in an epoch. From epoch to epoch the grid
+ * of windows is shifted by a random amount below a context, and the windows come in another random
+ * order. Everything follows from the seed and the number of the sequence.
  */
 final class Windows {
     private final long first;
@@ -31,9 +31,7 @@ final class Windows {
         return count;
     }
 
-    /**
-     * Returns the first token of training sequence {@code sequence} of the run, counted from 0.
-     */
+    /** Returns the first token of training sequence {@code sequence} of the run, counted from 0. */
     long start(long sequence) {
         long epoch = sequence / count;
         long key = Permutation.mix(seed) ^ Permutation.mix(~epoch);

@@ -11,8 +11,8 @@ import java.io.Writer;
 import java.nio.file.Path;
 
 /**
- * Steps and evaluations as comma-separated values (RFC 4180), one row each; fields are empty if
- * not known.
+ * Steps and evaluations as comma-separated values (RFC 4180), one row each; fields are empty if not
+ * known.
  */
 public final class CsvTable {
     private static final String HEADER =

@@ -19,8 +19,8 @@ import java.util.Map;
 import java.util.zip.CRC32C;
 
 /**
- * An event file of TensorBoard: the scalars of every step and evaluation. A record is framed as in a
- * TFRecord file, and holds an {@code Event} message of TensorBoard's event.proto:
+ * An event file of TensorBoard: the scalars of every step and evaluation. A record is framed as in
+ * a TFRecord file, and holds an {@code Event} message of TensorBoard's event.proto:
  *
  * <pre>
  *   u64 length | u32 masked CRC32C of the length | message | u32 masked CRC32C of the message

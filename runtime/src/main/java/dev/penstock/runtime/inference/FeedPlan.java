@@ -5,7 +5,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The feeds of a text, slice by slice, until all its tokens are chosen. They follow from lengths alone, so the whole order is known before the first token is. A context of 8, a prompt of 5,
+ * The feeds of a text, slice by slice, until all its tokens are chosen. They follow from lengths
+ * alone, so the whole order is known before the first token is. A context of 8, a prompt of 5,
  * slices of 4:
  *
  * <pre>
@@ -13,8 +14,8 @@ import java.util.List;
  *                                 5 6 7 8 | 9 ..  the context is full: its newer half once more
  * </pre>
  *
- * <p>A full window continues with its newer half, fed again from position 0: positions
- * are learned, so keys of tokens that move to another position are void.
+ * <p>A full window continues with its newer half, fed again from position 0: positions are learned,
+ * so keys of tokens that move to another position are void.
  */
 final class FeedPlan {
     private FeedPlan() {}
@@ -26,8 +27,8 @@ final class FeedPlan {
      *     count
      * @param count tokens to choose, at least 1
      * @param sliceTokens maximum tokens of a feed
-     * @param caches whether keys and values of earlier tokens are kept; otherwise every token
-     *     feeds its whole window again, for comparison
+     * @param caches whether keys and values of earlier tokens are kept; otherwise every token feeds
+     *     its whole window again, for comparison
      */
     static List<Feed> of(int prompt, int count, int context, int sliceTokens, boolean caches) {
         List<Feed> feeds = new ArrayList<>();

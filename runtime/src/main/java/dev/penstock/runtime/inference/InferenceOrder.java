@@ -22,8 +22,7 @@ final class InferenceOrder {
     /**
      * Returns the order with one stage per rank.
      *
-     * @throws dev.penstock.schedules.validate.InvalidScheduleException if the validator rejects
-     *     it
+     * @throws dev.penstock.schedules.validate.InvalidScheduleException if the validator rejects it
      */
     static Schedule of(int stages, Texts texts) {
         var shape = new PipelineShape(stages, 1, texts.microBatches(), texts.sliceRows());
@@ -35,8 +34,8 @@ final class InferenceOrder {
     }
 
     /**
-     * Returns the capacities of the channels; those of gradients, which carry nothing, are as
-     * small as possible.
+     * Returns the capacities of the channels; those of gradients, which carry nothing, are as small
+     * as possible.
      */
     static Map<ChannelKey, Integer> inFlight(int stages) {
         Map<ChannelKey, Integer> capacities = new HashMap<>();

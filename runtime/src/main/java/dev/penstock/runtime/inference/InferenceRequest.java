@@ -10,8 +10,7 @@ import java.util.OptionalInt;
  * @param prompts at least one, each of at least one token
  * @param count maximum tokens to choose for each
  * @param endOfText the token that ends a text early; it is not part of it
- * @param caches whether keys and values of earlier tokens are kept; without them, only time is
- *     lost
+ * @param caches whether keys and values of earlier tokens are kept; without them, only time is lost
  */
 public record InferenceRequest(
         List<int[]> prompts, int count, Sampling sampling, OptionalInt endOfText, boolean caches) {

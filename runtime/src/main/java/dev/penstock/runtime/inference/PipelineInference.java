@@ -47,8 +47,7 @@ public record PipelineInference(
     private static final Logger LOG = LoggerFactory.getLogger(PipelineInference.class);
 
     /**
-     * Length of a prompt's slices: the stages work on them in parallel, and attention loses
-     * little.
+     * Length of a prompt's slices: the stages work on them in parallel, and attention loses little.
      */
     private static final int SLICE_TOKENS = 128;
 
@@ -56,8 +55,8 @@ public record PipelineInference(
     private static final int TERM_BYTES = 1 << 20;
 
     /**
-     * In one process no rank dies alone; a machine that is busy with other work does not count
-     * as a death.
+     * In one process no rank dies alone; a machine that is busy with other work does not count as a
+     * death.
      */
     private static final Timeouts TIMEOUTS =
             new Timeouts(
@@ -143,9 +142,7 @@ public record PipelineInference(
         }
     }
 
-    /**
-     * One pass, like an evaluation: its order is used in both places, and no step is trained.
-     */
+    /** One pass, like an evaluation: its order is used in both places, and no step is trained. */
     private static RunPlan plan(Schedule order) {
         int stages = order.shape().stages();
         return new RunPlan(

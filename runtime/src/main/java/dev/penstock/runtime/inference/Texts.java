@@ -14,8 +14,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The texts of a request as they grow: the last stage adds a token, for which the first stage
- * waits. Everything shared is guarded by this object's monitor; samplers belong to the last
- * stage.
+ * waits. Everything shared is guarded by this object's monitor; samplers belong to the last stage.
  */
 final class Texts implements TextFeed {
     private static final long PATIENCE_NANOS = 60_000_000_000L;
@@ -52,8 +51,8 @@ final class Texts implements TextFeed {
     private long moves;
 
     /**
-     * Deals texts to as many micro-batches as there are stages, so that each stage has one to
-     * work on.
+     * Deals texts to as many micro-batches as there are stages, so that each stage has one to work
+     * on.
      *
      * @param context of the model
      * @param sliceTokens maximum tokens of a slice of a prompt

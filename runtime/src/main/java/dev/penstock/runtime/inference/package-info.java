@@ -1,6 +1,6 @@
 /**
- * Continues texts with a trained model: the feeds of each text, their order as a proved
- * schedule, and the pipeline that runs it.
+ * Continues texts with a trained model: the feeds of each text, their order as a proved schedule,
+ * and the pipeline that runs it.
  */
 @NullMarked
 package dev.penstock.runtime.inference;

@@ -10,11 +10,11 @@ import java.util.List;
 
 /**
  * The best result that a schedule could have achieved for a measured step: the same program
- * simulated, where every forward and backward takes the mean time of its stage and slice over
- * all pipelines, and everything else is free.
+ * simulated, where every forward and backward takes the mean time of its stage and slice over all
+ * pipelines, and everything else is free.
  *
- * @param timeline of the simulation; a receive or reduction begins when its rank begins to wait,
- *     as in a measured one
+ * @param timeline of the simulation; a receive or reduction begins when its rank begins to wait, as
+ *     in a measured one
  */
 public record IdealStep(Timeline timeline) {
 

@@ -17,8 +17,7 @@ public final class MetricsFile {
     private MetricsFile() {}
 
     /**
-     * Passes every readable line to {@code consumer}, in the file's order; a missing file has
-     * none.
+     * Passes every readable line to {@code consumer}, in the file's order; a missing file has none.
      */
     public static void forEach(Path file, Consumer<? super MetricsLine> consumer)
             throws IOException {
@@ -32,9 +31,8 @@ public final class MetricsFile {
     }
 
     /**
-     * Drops the lines after a step and those that cannot be read, so that a resumed run
-     * continues where its checkpoint was taken. The old file stays whole until the new one is
-     * complete.
+     * Drops the lines after a step and those that cannot be read, so that a resumed run continues
+     * where its checkpoint was taken. The old file stays whole until the new one is complete.
      */
     static void cutAfter(Path file, long lastStep) throws IOException {
         if (!Files.exists(file)) {

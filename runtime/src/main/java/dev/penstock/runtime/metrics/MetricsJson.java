@@ -204,8 +204,7 @@ final class MetricsJson {
     }
 
     /**
-     * Returns a value whose bits are in a second field: exact even where it is not a JSON
-     * number.
+     * Returns a value whose bits are in a second field: exact even where it is not a JSON number.
      */
     private static double exact(JsonNode object, String field) {
         JsonNode bits = object.path(field + "Bits");

@@ -20,8 +20,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Appends one line per committed step and per evaluation to {@code metrics.jsonl}, each handed
- * to the system before the event returns. Fields: {@code docs/metrics.md}.
+ * Appends one line per committed step and per evaluation to {@code metrics.jsonl}, each handed to
+ * the system before the event returns. Fields: {@code docs/metrics.md}.
  *
  * <p>Never throws: when the disk is full or the file cannot be written, it warns once and stops
  * writing.

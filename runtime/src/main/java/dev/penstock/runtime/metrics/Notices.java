@@ -28,9 +28,7 @@ public final class Notices {
                         report.stepsLost() == 1 ? "step" : "steps");
     }
 
-    /**
-     * Describes what a rank sends, by use: {@code activations 1.5 MiB, tensor sums 12.0 KiB}.
-     */
+    /** Describes what a rank sends, by use: {@code activations 1.5 MiB, tensor sums 12.0 KiB}. */
     public static String traffic(StepTraffic sent) {
         return sent.byUse().entrySet().stream()
                 .filter(use -> use.getValue() > 0)

@@ -6,9 +6,9 @@ import dev.penstock.schedules.ir.Schedule;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Measures steps against the ideal of their schedule. Measuring the same report again is free,
- * so that several listeners can share a meter. For large schedules the ideal is simulated only
- * every few steps. Thread-safe.
+ * Measures steps against the ideal of their schedule. Measuring the same report again is free, so
+ * that several listeners can share a meter. For large schedules the ideal is simulated only every
+ * few steps. Thread-safe.
  */
 public final class PipelineMeter {
     /** Up to this many ops, every step is simulated: well under a millisecond. */

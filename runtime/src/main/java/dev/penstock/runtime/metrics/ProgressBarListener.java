@@ -102,8 +102,7 @@ final class ProgressBarListener implements ProgressListener {
     }
 
     /**
-     * Names come from outside and must neither move the cursor nor push the figures off the
-     * line.
+     * Names come from outside and must neither move the cursor nor push the figures off the line.
      */
     private static String shown(String name) {
         String clean = name.strip().replaceAll("\\p{Cntrl}", "?");

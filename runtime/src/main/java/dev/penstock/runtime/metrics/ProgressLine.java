@@ -5,7 +5,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * One line that shows how far a run is. On a terminal that is not wide enough for all of it, the least important parts are dropped, so that there is always a bar:
+ * One line that shows how far a run is. On a terminal that is not wide enough for all of it, the
+ * least important parts are dropped, so that there is always a bar:
  *
  * <pre>
  *   quickstart  21 % │███▏           │ 128/600  loss 2.8412  12.3k tok/s  bubble 14.2 % (ideal 11.1 %)  val 2.9000  ETA 1:06

@@ -6,8 +6,8 @@ import java.io.PrintStream;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Progress for files and pipes: the first step, the last, and between them a line every 5 per
- * cent or every ten seconds, whichever comes first, but never two within half a second.
+ * Progress for files and pipes: the first step, the last, and between them a line every 5 per cent
+ * or every ten seconds, whichever comes first, but never two within half a second.
  */
 final class ProgressLinesListener implements ProgressListener {
     private static final long PARTS = 20;

@@ -6,9 +6,8 @@ import java.io.PrintStream;
 import java.util.function.LongSupplier;
 
 /**
- * Shows how far a run is: loss, validation loss, tokens per second, the measured bubble next to
- * the predicted one, and the remaining time. Close it when the run ends, before printing
- * anything else.
+ * Shows how far a run is: loss, validation loss, tokens per second, the measured bubble next to the
+ * predicted one, and the remaining time. Close it when the run ends, before printing anything else.
  */
 public sealed interface ProgressListener extends RunListener, AutoCloseable
         permits ProgressBarListener, ProgressLinesListener {

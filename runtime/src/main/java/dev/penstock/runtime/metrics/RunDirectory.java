@@ -28,8 +28,8 @@ public record RunDirectory(Path path) {
     }
 
     /**
-     * Creates {@code runs/NAME-N} with the first N after the existing ones. Characters of the
-     * name that do not belong in a file name become dashes.
+     * Creates {@code runs/NAME-N} with the first N after the existing ones. Characters of the name
+     * that do not belong in a file name become dashes.
      *
      * @throws RunDirectoryException if it cannot be created
      */
@@ -115,8 +115,8 @@ public record RunDirectory(Path path) {
     }
 
     /**
-     * Locks this directory for one run until closed; the system releases it when the process
-     * ends, however it ends.
+     * Locks this directory for one run until closed; the system releases it when the process ends,
+     * however it ends.
      *
      * @throws RunDirectoryException if another run has locked it
      */
@@ -158,9 +158,7 @@ public record RunDirectory(Path path) {
         }
     }
 
-    /**
-     * Returns the file of the configuration as it was used: defaults and overrides filled in.
-     */
+    /** Returns the file of the configuration as it was used: defaults and overrides filled in. */
     public Path resolvedConfiguration() {
         return path.resolve("resolved.conf");
     }

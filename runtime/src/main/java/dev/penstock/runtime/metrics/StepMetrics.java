@@ -11,7 +11,8 @@ import java.util.Map;
 /**
  * A line of type {@code step}: one committed training step.
  *
- * @param layout the same for steps whose ranks did the same work with the same memory; empty if not known
+ * @param layout the same for steps whose ranks did the same work with the same memory; empty if not
+ *     known
  * @param loss mean over the step's tokens before the update, natural logarithm; NaN where unknown
  * @param gradientNorm global L2 norm before clipping
  * @param clipFactor factor on the gradients, 1 for none
@@ -55,9 +56,7 @@ public record StepMetrics(
         heapBytesPerOp = List.copyOf(heapBytesPerOp);
     }
 
-    /**
-     * Returns the training tokens per second of this step, without evaluations and checkpoints.
-     */
+    /** Returns the training tokens per second of this step, without evaluations and checkpoints. */
     public double tokensPerSecond() {
         return tokens / stepMillis * 1e3;
     }

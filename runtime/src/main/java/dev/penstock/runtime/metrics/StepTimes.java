@@ -19,8 +19,8 @@ import java.util.stream.IntStream;
  *
  * @param pipelines when every op ran, of each pipeline; in the order of {@link
  *     RankGrid#pipelines()}
- * @param ranks entry r is rank r, in nanoseconds; all activities but {@link Activity#UPDATE} add
- *     up to the span
+ * @param ranks entry r is rank r, in nanoseconds; all activities but {@link Activity#UPDATE} add up
+ *     to the span
  */
 public record StepTimes(List<Timeline> pipelines, List<Map<Activity, Long>> ranks) {
     public StepTimes {

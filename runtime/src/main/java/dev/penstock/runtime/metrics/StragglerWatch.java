@@ -12,11 +12,11 @@ import java.util.Collection;
 import java.util.List;
 
 /**
- * Finds ranks that compute slower than they should. A rank's time for its forwards and backwards
- * is divided by its share of the model's work, because stages differ, and by the same figure of
- * the median rank, because a busy machine slows all of them. The result is 1 for a rank that
- * keeps up. It is compared with the rank's own past, once there is some, so that differences
- * that the shares do not include (a stage whose ops are less efficient) are not held against it.
+ * Finds ranks that compute slower than they should. A rank's time for its forwards and backwards is
+ * divided by its share of the model's work, because stages differ, and by the same figure of the
+ * median rank, because a busy machine slows all of them. The result is 1 for a rank that keeps up.
+ * It is compared with the rank's own past, once there is some, so that differences that the shares
+ * do not include (a stage whose ops are less efficient) are not held against it.
  *
  * <p>Medians over {@value #WINDOW} steps decide, so a rank that becomes slow is found within as
  * many steps, and one slow step is ignored. Not thread-safe: confined to the listener's thread.

@@ -116,8 +116,8 @@ public final class MeasuredHardware {
     }
 
     /**
-     * Returns the ratio of the time that the group's rates predict for a step's computations to
-     * the time that they took.
+     * Returns the ratio of the time that the group's rates predict for a step's computations to the
+     * time that they took.
      */
     private double speed(NodeGroup group, Path run) {
         ProfileCosts took = ProfileFile.read(run).computing();

@@ -22,9 +22,9 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * The slice costs measured by runs: every run gives t(l, c) of each of its slices, on its
- * slowest stage. Runs with other numbers of slices give other lengths; costs between them are
- * interpolated linearly.
+ * The slice costs measured by runs: every run gives t(l, c) of each of its slices, on its slowest
+ * stage. Runs with other numbers of slices give other lengths; costs between them are interpolated
+ * linearly.
  */
 public final class MeasuredSlices {
     /** The conditions that have to be the same in all runs. */
@@ -46,14 +46,14 @@ public final class MeasuredSlices {
     private MeasuredSlices() {}
 
     /**
-     * @throws BadInputException if the runs do not match each other or do not determine the
-     *     costs
+     * @throws BadInputException if the runs do not match each other or do not determine the costs
      */
     public static SliceTimes of(List<Path> runs, PipelineShape shape) {
         var slices = new MeasuredSlices();
         runs.forEach(run -> slices.add(run, shape));
         if (slices.conditions.size() > 1) {
-            slices.problems.add("--profile: expected runs of the same shape, got " + slices.conditions);
+            slices.problems.add(
+                    "--profile: expected runs of the same shape, got " + slices.conditions);
         }
         if (!slices.problems.isEmpty()) {
             throw new BadInputException(String.join("\n", slices.problems));

@@ -30,8 +30,8 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * The bytes that ranks would send to each other in a run of a plan: of its configuration with
- * all other keys at their defaults, in float32.
+ * The bytes that ranks would send to each other in a run of a plan: of its configuration with all
+ * other keys at their defaults, in float32.
  */
 public final class PlanTraffic {
     private PlanTraffic() {}
@@ -39,8 +39,8 @@ public final class PlanTraffic {
     /**
      * Returns the bytes in a training step, by use; entry r is rank r's.
      *
-     * @throws IllegalArgumentException if no run can be cut like this, or its tensors are too
-     *     large for one
+     * @throws IllegalArgumentException if no run can be cut like this, or its tensors are too large
+     *     for one
      */
     public static List<StepTraffic> of(PlanRequest request, Plan plan) {
         PlanChoice choice = plan.choice();
@@ -71,13 +71,14 @@ public final class PlanTraffic {
                     .ofAllRanks();
         } catch (ArithmeticException e) {
             throw new IllegalArgumentException(
-                    "a rank would hold tensors of more than 2^31 elements, which runs do not support", e);
+                    "a rank would hold tensors of more than 2^31 elements, which runs do not support",
+                    e);
         }
     }
 
     /**
-     * Returns the settings that plans assume: blocks are gathered one by one, and gradients do
-     * not pile up.
+     * Returns the settings that plans assume: blocks are gathered one by one, and gradients do not
+     * pile up.
      */
     private static ZeroSettings zero(PlanChoice choice) {
         return new ZeroSettings(

@@ -23,11 +23,12 @@ public final class SentBytes {
     }
 
     /**
-     * Returns lines for people: one for all ranks that send the same; none if no rank sends anything.
+     * Returns lines for people: one for all ranks that send the same; none if no rank sends
+     * anything.
      *
      * <pre>
      * bytes sent per training step:
-  *   ranks 0-1, 4: activations 1.5 MiB, gradient sums 3.0 MiB
+     *   ranks 0-1, 4: activations 1.5 MiB, gradient sums 3.0 MiB
      * </pre>
      */
     public static List<String> lines(List<StepTraffic> ranks) {
@@ -55,8 +56,8 @@ public final class SentBytes {
     }
 
     /**
-     * Returns {@code rank 3} or {@code ranks 0-2, 5}; for thousands of ranks, their number and
-     * the first ranges.
+     * Returns {@code rank 3} or {@code ranks 0-2, 5}; for thousands of ranks, their number and the
+     * first ranges.
      */
     private static String numbers(List<Integer> rising) {
         List<String> ranges = new ArrayList<>();

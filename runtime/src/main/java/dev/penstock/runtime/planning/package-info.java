@@ -1,6 +1,6 @@
 /**
- * The figures that planning and simulating commands compute from a model, a hardware description and the
- * profile of a run.
+ * The figures that planning and simulating commands compute from a model, a hardware description
+ * and the profile of a run.
  */
 @NullMarked
 package dev.penstock.runtime.planning;

@@ -58,8 +58,7 @@ record SafetensorsHeader(Map<String, String> metadata, List<Entry> entries) {
     /**
      * Reads a header; nothing in it is trusted before it is checked.
      *
-     * @param dataBytes bytes that follow the header in the file; the tensors must fill them
-     *     exactly
+     * @param dataBytes bytes that follow the header in the file; the tensors must fill them exactly
      */
     static SafetensorsHeader parse(byte[] json, long dataBytes) throws MalformedException {
         if (!(tree(json) instanceof ObjectNode root)) {

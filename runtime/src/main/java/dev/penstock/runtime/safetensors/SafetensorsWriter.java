@@ -15,9 +15,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Writes safetensors files straight from the tensors' memory, without a copy of the whole. The
- * hash is taken on a thread of its own from the same memory while this thread writes and
- * flushes, so a write takes as long as the slower of the two, not as long as both.
+ * Writes safetensors files straight from the tensors' memory, without a copy of the whole. The hash
+ * is taken on a thread of its own from the same memory while this thread writes and flushes, so a
+ * write takes as long as the slower of the two, not as long as both.
  */
 public final class SafetensorsWriter {
     private static final long CHUNK_BYTES = 1 << 20;
@@ -27,8 +27,8 @@ public final class SafetensorsWriter {
     /** Observes a file as it grows; an exception that it throws counts as one of the disk's. */
     public interface Progress {
         /**
-         * Called when {@code written} bytes are written and {@code count} follow; at the end
-         * none follow.
+         * Called when {@code written} bytes are written and {@code count} follow; at the end none
+         * follow.
          */
         void beforeWrite(long written, long count) throws IOException;
     }

@@ -11,7 +11,8 @@ import org.jspecify.annotations.Nullable;
 public final class StoredFileException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
-    @SuppressWarnings("serial") // the platform's paths are not serializable, and these are never serialized
+    @SuppressWarnings(
+            "serial") // the platform's paths are not serializable, and these are never serialized
     private final transient Path path;
 
     /**

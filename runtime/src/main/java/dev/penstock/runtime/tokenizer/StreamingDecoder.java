@@ -28,9 +28,7 @@ public final class StreamingDecoder {
         return decode(tokenizer.bytes(token), false);
     }
 
-    /**
-     * Returns what is left when no token follows: nothing, or U+FFFD for a character cut short.
-     */
+    /** Returns what is left when no token follows: nothing, or U+FFFD for a character cut short. */
     public String end() {
         String rest = decode(new byte[0], true);
         decoder.reset();

@@ -39,8 +39,8 @@ public interface Tokenizer {
     int documentSeparator();
 
     /**
-     * Returns the token with which a model ends a text; empty if this tokenizer has none that
-     * means nothing else. It stands for no text.
+     * Returns the token with which a model ends a text; empty if this tokenizer has none that means
+     * nothing else. It stands for no text.
      */
     default OptionalInt endOfText() {
         return OptionalInt.empty();

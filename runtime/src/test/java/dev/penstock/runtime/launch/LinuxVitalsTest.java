@@ -136,7 +136,6 @@ class LinuxVitalsTest {
     /** With a name that makes field numbers hard to count. */
     private static String stat(long id, String state, long started) {
         List<String> zeros = Collections.nCopies(18, "0");
-        return "%d (a (b) c) %s %s %d 0 0\n"
-                .formatted(id, state, String.join(" ", zeros), started);
+        return "%d (a (b) c) %s %s %d 0 0\n".formatted(id, state, String.join(" ", zeros), started);
     }
 }

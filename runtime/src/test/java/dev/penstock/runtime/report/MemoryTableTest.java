@@ -167,7 +167,10 @@ class MemoryTableTest {
                                                 rank.updateEndNanos(),
                                                 peak.applyAsLong(rank),
                                                 uses,
-                                                rank.allocatedHeapBytes(), rank.links(), rank.sent(), rank.collectiveNanos()))
+                                                rank.allocatedHeapBytes(),
+                                                rank.links(),
+                                                rank.sent(),
+                                                rank.collectiveNanos()))
                         .toList());
     }
 

@@ -123,7 +123,8 @@ class TrafficTableTest {
                                                 rank.uses(),
                                                 rank.allocatedHeapBytes(),
                                                 rank.links(),
-                                                traffic, rank.collectiveNanos()))
+                                                traffic,
+                                                rank.collectiveNanos()))
                         .toList());
     }
 

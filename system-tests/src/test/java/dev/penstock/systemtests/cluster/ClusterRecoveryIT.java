@@ -21,8 +21,7 @@ import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Nodes of a cluster die by kill -9 in the middle of a run: the run continues with the same
- * losses.
+ * Nodes of a cluster die by kill -9 in the middle of a run: the run continues with the same losses.
  */
 @EnabledOnOs(OS.LINUX)
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
@@ -110,9 +109,7 @@ class ClusterRecoveryIT {
                 .containsOnly(0L);
     }
 
-    /**
-     * The node is out of the cluster when it wakes up, joins anew, and is as good as any other.
-     */
+    /** The node is out of the cluster when it wakes up, joins anew, and is as good as any other. */
     @Test
     void aSuspendedNodeRejoinsAndGetsARankAgain() throws Exception {
         try (ForkedCli seed = cluster.seed();

@@ -99,8 +99,8 @@ class HostsIT {
     }
 
     /**
-     * The other host learnt the address only once, so the new driver has to listen where the
-     * first did.
+     * The other host learnt the address only once, so the new driver has to listen where the first
+     * did.
      */
     @Test
     void aHostsMediaDriverDiesAndTheOtherHostStillReachesTheHost() throws Exception {

@@ -19,8 +19,7 @@ import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The seed that manages a run leaves, or dies by kill -9, in the middle of it: the run
- * continues.
+ * The seed that manages a run leaves, or dies by kill -9, in the middle of it: the run continues.
  */
 @EnabledOnOs(OS.LINUX)
 @Timeout(value = 4, unit = TimeUnit.MINUTES)
@@ -81,8 +80,8 @@ class KilledSeedIT {
     }
 
     /**
-     * Waits until a seed has joined: the one that joins first is the older one, and the older
-     * one takes over.
+     * Waits until a seed has joined: the one that joins first is the older one, and the older one
+     * takes over.
      */
     private static ForkedCli joined(ForkedCli seed) throws Exception {
         seed.awaitOutput("joined");

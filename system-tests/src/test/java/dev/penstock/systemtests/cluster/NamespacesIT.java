@@ -28,9 +28,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Two hosts in realistic conditions: addresses that are not loopback, TLS, no common memory, and
- * a cable that can be cut. Needs a machine that allows network namespaces; elsewhere it is
- * skipped with a message.
+ * Two hosts in realistic conditions: addresses that are not loopback, TLS, no common memory, and a
+ * cable that can be cut. Needs a machine that allows network namespaces; elsewhere it is skipped
+ * with a message.
  */
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
 class NamespacesIT {
@@ -91,9 +91,7 @@ class NamespacesIT {
         }
     }
 
-    /**
-     * Two of three ranks are on the seed's side: they continue without the third, which stops.
-     */
+    /** Two of three ranks are on the seed's side: they continue without the third, which stops. */
     @Test
     void onlyTheMajorityContinuesWhenTheCableIsCut() throws Exception {
         Training training = SteadyTraining.on(folder.resolve("text")).set(THREE_STAGES);

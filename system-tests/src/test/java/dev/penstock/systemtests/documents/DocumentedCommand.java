@@ -47,9 +47,7 @@ record DocumentedCommand(String place, List<String> words) {
         return found;
     }
 
-    /**
-     * Returns the commands in a document's sentences, which have placeholders or no arguments.
-     */
+    /** Returns the commands in a document's sentences, which have placeholders or no arguments. */
     static List<DocumentedCommand> inProse(Path document) throws IOException {
         String text = Files.readString(document);
         List<DocumentedCommand> found = new ArrayList<>();
@@ -128,8 +126,7 @@ record DocumentedCommand(String place, List<String> words) {
     }
 
     /**
-     * Returns whether the reader has to fill something in: {@code RUN}, {@code ..}, {@code
-     * $(..)}.
+     * Returns whether the reader has to fill something in: {@code RUN}, {@code ..}, {@code $(..)}.
      */
     boolean hasPlaceholders() {
         return words.stream()

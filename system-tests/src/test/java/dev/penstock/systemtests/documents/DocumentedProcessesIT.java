@@ -26,8 +26,8 @@ import org.junit.jupiter.api.io.TempDir;
 /**
  * Runs the commands of README.md and docs that {@link DocumentsTest} does not run, because they
  * start processes or last until they are stopped. Each is run exactly as documented, in a folder
- * that has only the sample configurations. Trainings have a narrow model and few steps, and
- * nodes use a free port.
+ * that has only the sample configurations. Trainings have a narrow model and few steps, and nodes
+ * use a free port.
  */
 @Timeout(value = 6, unit = TimeUnit.MINUTES)
 class DocumentedProcessesIT {
@@ -36,8 +36,7 @@ class DocumentedProcessesIT {
     private static final Duration PATIENCE = Duration.ofSeconds(150);
 
     /**
-     * Text that identifies the README's cluster block, and the second block of the cluster
-     * page.
+     * Text that identifies the README's cluster block, and the second block of the cluster page.
      */
     private static final String ONE_MACHINE = "worker.conf --cluster 127.0.0.1:2551";
 

@@ -25,11 +25,11 @@ import org.junit.jupiter.params.provider.MethodSource;
 import picocli.CommandLine;
 
 /**
- * Checks that README.md and docs are true. Commands in code blocks are run in this process, in
- * the order of their document and in a folder for each document; trainings with a narrow model
- * and for two steps, chaos in one process with two faults. Commands that need separate
- * processes, or that have to be stopped, are run by {@link DocumentedProcessesIT}; a command
- * that neither class runs fails here.
+ * Checks that README.md and docs are true. Commands in code blocks are run in this process, in the
+ * order of their document and in a folder for each document; trainings with a narrow model and for
+ * two steps, chaos in one process with two faults. Commands that need separate processes, or that
+ * have to be stopped, are run by {@link DocumentedProcessesIT}; a command that neither class runs
+ * fails here.
  */
 class DocumentsTest {
     static final Path ROOT = Path.of("..").toAbsolutePath().normalize();

@@ -19,9 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/**
- * Four stages in separate processes compute the same as one process, whatever the network does.
- */
+/** Four stages in separate processes compute the same as one process, whatever the network does. */
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
 class FourProcessesIT {
     private static final Logger LOG = LoggerFactory.getLogger(FourProcessesIT.class);
@@ -48,8 +46,7 @@ class FourProcessesIT {
     }
 
     /**
-     * Each datagram, both data and control messages, is lost with a probability of one in
-     * twenty.
+     * Each datagram, both data and control messages, is lost with a probability of one in twenty.
      */
     @Test
     void fourProcessesGiveTheSameBitsOverUdpThatLosesFivePercentOfItsDatagrams() throws Exception {

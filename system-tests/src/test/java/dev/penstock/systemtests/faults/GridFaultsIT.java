@@ -18,8 +18,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * Ranks with replicas and shards die, are suspended or compute nonsense in the middle of
- * gathers, sums and commits: the run continues with the same losses, bit for bit.
+ * Ranks with replicas and shards die, are suspended or compute nonsense in the middle of gathers,
+ * sums and commits: the run continues with the same losses, bit for bit.
  */
 @EnabledOnOs(OS.LINUX)
 @Timeout(value = 5, unit = TimeUnit.MINUTES)

@@ -32,8 +32,8 @@ class KilledStageIT {
     @TempDir Path folder;
 
     /**
-     * Every run has four deaths. Steps 6 and 10 are two steps after a checkpoint, step 2 is
-     * before the first checkpoint, and step 8 saves one.
+     * Every run has four deaths. Steps 6 and 10 are two steps after a checkpoint, step 2 is before
+     * the first checkpoint, and step 8 saves one.
      */
     @ParameterizedTest
     @MethodSource("phases")
@@ -110,8 +110,8 @@ class KilledStageIT {
     }
 
     /**
-     * The checkpoint from which the run resumed is gone by then: the new process has to do
-     * without it.
+     * The checkpoint from which the run resumed is gone by then: the new process has to do without
+     * it.
      */
     @Test
     void aResumedRunSurvivesADeathAfterItsFirstCheckpointIsGone() throws Exception {

@@ -22,8 +22,8 @@ import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The process that started the others and decides for them dies by kill -9: nothing of the run
- * is left on the machine, and the run can be resumed.
+ * The process that started the others and decides for them dies by kill -9: nothing of the run is
+ * left on the machine, and the run can be resumed.
  */
 @EnabledOnOs(OS.LINUX)
 class KilledSupervisorIT {

@@ -18,8 +18,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * Four stage processes with mirrors, some of which are killed: no committed step is lost and no
- * bit of the loss changes.
+ * Four stage processes with mirrors, some of which are killed: no committed step is lost and no bit
+ * of the loss changes.
  */
 @EnabledOnOs(OS.LINUX)
 class MirrorRecoveryIT {

@@ -22,9 +22,9 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * A stage's process is suspended by SIGSTOP for longer than its lease of 3 s. Its silence does
- * not prove its death: the others continue without it only if they are the majority, and it is
- * refused when it wakes up. Shorter pauses are in {@link InjectedFaultsIT}.
+ * A stage's process is suspended by SIGSTOP for longer than its lease of 3 s. Its silence does not
+ * prove its death: the others continue without it only if they are the majority, and it is refused
+ * when it wakes up. Shorter pauses are in {@link InjectedFaultsIT}.
  *
  * <p>Longer pauses take too long for every build: {@code -Dpenstock.long-pauses=true}.
  */
@@ -68,7 +68,8 @@ class StoppedStageIT {
     @ParameterizedTest
     @CsvSource({"15, off", "60, on", "60, off"})
     @EnabledIfSystemProperty(named = "penstock.long-pauses", matches = "true")
-    void theMajorityReplacesARankThatIsSuspendedForLong(int seconds, String mirror) throws Exception {
+    void theMajorityReplacesARankThatIsSuspendedForLong(int seconds, String mirror)
+            throws Exception {
         expectToGoOnWithoutAZombie(Duration.ofSeconds(seconds), mirror);
     }
 

@@ -83,9 +83,7 @@ class GoldenGridsIT {
         expectTruth(grid, chunks, kind.length() % 2 == 0);
     }
 
-    /**
-     * Slices that context parts divide, and undivided sequences, with every form of backward.
-     */
+    /** Slices that context parts divide, and undivided sequences, with every form of backward. */
     static List<Grid> contextGrids() {
         return List.of(
                 new Grid(2, 1, 2, 1, 0, "kind = terapipe, slices = 2"),
@@ -140,8 +138,8 @@ class GoldenGridsIT {
     }
 
     /**
-     * Expects the predicted traffic of every rank and step, to the byte; ranks that share
-     * something send something.
+     * Expects the predicted traffic of every rank and step, to the byte; ranks that share something
+     * send something.
      */
     private static void expectTraffic(Trained trained, Grid grid) {
         List<Map<String, Long>> ranks = TrafficTruth.expectPredicted(trained);

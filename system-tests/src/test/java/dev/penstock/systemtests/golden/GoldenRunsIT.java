@@ -74,8 +74,7 @@ class GoldenRunsIT {
     }
 
     /**
-     * Two stages on each rank where the family allows it; the first and the last stage are
-     * small.
+     * Two stages on each rank where the family allows it; the first and the last stage are small.
      */
     @ParameterizedTest
     @MethodSource("families")

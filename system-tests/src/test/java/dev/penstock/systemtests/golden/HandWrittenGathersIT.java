@@ -20,8 +20,7 @@ class HandWrittenGathersIT {
     private static final String SHAPE = "ranks: 2\nchunks: 2\nplacement: loop\nmicro-batches: 2\n";
 
     /**
-     * Breadth-first; stage 1 is gathered layer by layer, stage 2 early, stage 3 is left to the
-     * run.
+     * Breadth-first; stage 1 is gathered layer by layer, stage 2 early, stage 3 is left to the run.
      */
     private static final String ORDER =
             """
@@ -52,9 +51,7 @@ class HandWrittenGathersIT {
         GoldenTruth.expectFirstGradients(gradients, tied);
     }
 
-    /**
-     * Tied stages sum with their replicas every time, and with each other only the last time.
-     */
+    /** Tied stages sum with their replicas every time, and with each other only the last time. */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void anOrderMaySumOncePerMicroBatch(boolean tied) throws IOException {

@@ -43,8 +43,7 @@ class OtherLayoutIT {
     }
 
     /**
-     * Resumes from one of the previous layouts, so that every layout reads what every other
-     * wrote.
+     * Resumes from one of the previous layouts, so that every layout reads what every other wrote.
      */
     @Test
     void everyLayoutReadsWhatAnotherWrote() throws IOException {

@@ -84,8 +84,8 @@ class SameBitsIT {
     }
 
     /**
-     * The activations are kept from the part of a backward for the input, which computes them,
-     * to the part for the weights.
+     * The activations are kept from the part of a backward for the input, which computes them, to
+     * the part for the weights.
      */
     @Test
     void blocksThatRunAgainDoNotChangeABitWhereBackwardsAreSplit() {

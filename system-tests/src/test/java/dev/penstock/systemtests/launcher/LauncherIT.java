@@ -21,8 +21,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Runs the launcher as a user does. The program that it starts was packaged by the build that
- * runs this test.
+ * Runs the launcher as a user does. The program that it starts was packaged by the build that runs
+ * this test.
  */
 class LauncherIT {
     private static final Path LAUNCHER = Path.of("..", "penstock").toAbsolutePath().normalize();
@@ -90,8 +90,7 @@ class LauncherIT {
     }
 
     /**
-     * A cache of classes fits only one jar: that of the newest build, by Maven or by the
-     * launcher.
+     * A cache of classes fits only one jar: that of the newest build, by Maven or by the launcher.
      */
     @Test
     void theCacheIsMadeOnceForEveryBuild() throws Exception {
@@ -175,8 +174,8 @@ class LauncherIT {
     }
 
     /**
-     * Sets up the launcher without the places where a machine may have a JDK, in a folder
-     * without a build.
+     * Sets up the launcher without the places where a machine may have a JDK, in a folder without a
+     * build.
      */
     private Path copyThatFindsNothing() throws IOException {
         String text = Files.readString(LAUNCHER).replaceAll(" /(usr|opt|Library)/", " /nowhere/");

@@ -171,8 +171,7 @@ class PlannedMemoryIT {
                 "kind=zb-v | stage=3, residency=micro-batch, reduce=per-micro-batch | float32",
                 "kind=interleaved-1f1b | stage=3, residency=layer | float32"
             })
-    void zeroUsesThePlannedMemory(String order, String zero, String precision)
-            throws Exception {
+    void zeroUsesThePlannedMemory(String order, String zero, String precision) throws Exception {
         Training training =
                 Training.onText(folder)
                         .set("run.steps=3", "model.layers=4", "model.width=64")
@@ -206,8 +205,8 @@ class PlannedMemoryIT {
                 "kind=gpipe, recompute=full | zero.stage=2 | 1F0 | throughout | parallel.zero.stage"
                         + " = 3, parallel.zero.offload = FOLDER"
             })
-    void theJudgeFindsAMissingByte(
-            String order, String zero, String op, String held, String advice) throws Exception {
+    void theJudgeFindsAMissingByte(String order, String zero, String op, String held, String advice)
+            throws Exception {
         Training training =
                 Training.onText(folder)
                         .set("run.steps=3", "model.layers=4", "model.width=64")

@@ -47,8 +47,8 @@ public final class ForkedCli implements AutoCloseable {
     }
 
     /**
-     * Starts it as {@link #start(List, String...)} does, in a folder: relative paths are
-     * resolved there.
+     * Starts it as {@link #start(List, String...)} does, in a folder: relative paths are resolved
+     * there.
      */
     public static ForkedCli startIn(Path folder, List<String> arguments, String... settings)
             throws IOException {

@@ -20,8 +20,7 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.stream.Stream;
 
 /**
- * Seeds, workers and clients of a cluster, each in its own JVM, and the one run that they work
- * on.
+ * Seeds, workers and clients of a cluster, each in its own JVM, and the one run that they work on.
  *
  * @param folder for all files
  * @param patience for everything a test waits for
@@ -83,8 +82,8 @@ public record ForkedCluster(Path folder, Duration patience) {
     }
 
     /**
-     * Returns a port on which no process listens, and which no process gets that asks for any
-     * free port: those are from 32768 on.
+     * Returns a port on which no process listens, and which no process gets that asks for any free
+     * port: those are from 32768 on.
      */
     public static int freePort() throws Exception {
         for (int attempt = 0; attempt < PORTS; attempt++) {
@@ -125,8 +124,7 @@ public record ForkedCluster(Path folder, Duration patience) {
     }
 
     /**
-     * Waits for more steps, stops the run, and expects the client to have followed it to the
-     * end.
+     * Waits for more steps, stops the run, and expects the client to have followed it to the end.
      */
     public void stopAfterMoreSteps(String seed, ForkedCli train) throws Exception {
         awaitSteps(Trained.steps(directory()) + 5);

@@ -41,8 +41,8 @@ public final class ForkedTraining implements AutoCloseable {
     }
 
     /**
-     * Starts it as {@link #start(Training, String...)} does, with additional environment
-     * variables for it and for the processes that it starts.
+     * Starts it as {@link #start(Training, String...)} does, with additional environment variables
+     * for it and for the processes that it starts.
      */
     public static ForkedTraining start(
             Map<String, String> environment, Training training, String... flags)
@@ -125,9 +125,7 @@ public final class ForkedTraining implements AutoCloseable {
         throw new AssertionError("no process of " + name + ": " + output());
     }
 
-    /**
-     * Returns what the run and its processes have written to this file of its directory so far.
-     */
+    /** Returns what the run and its processes have written to this file of its directory so far. */
     public String log(String name) {
         Path log = training.directory().resolve(name);
         try {

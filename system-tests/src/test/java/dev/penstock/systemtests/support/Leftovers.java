@@ -33,8 +33,8 @@ public final class Leftovers {
     public record Listening(int port, long inode) {}
 
     /**
-     * Fails if one of these sockets still listens. Whether the ports are free is another
-     * question: processes that run alongside this test may have got one of them.
+     * Fails if one of these sockets still listens. Whether the ports are free is another question:
+     * processes that run alongside this test may have got one of them.
      */
     public static void expectClosed(Set<Listening> sockets) throws IOException {
         assertThat(listening()).doesNotContainAnyElementsOf(sockets);

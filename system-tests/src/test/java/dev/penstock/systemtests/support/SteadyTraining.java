@@ -13,9 +13,9 @@ public final class SteadyTraining {
     private SteadyTraining() {}
 
     /**
-     * Steps take longer than necessary, so that a pause of some seconds does not span thousands
-     * of them; this changes no loss. What takes longer is each frame between processes, not an
-     * op: in a JVM that has just started an op takes a hundred times as long.
+     * Steps take longer than necessary, so that a pause of some seconds does not span thousands of
+     * them; this changes no loss. What takes longer is each frame between processes, not an op: in
+     * a JVM that has just started an op takes a hundred times as long.
      */
     public static Training on(Path folder) {
         return plain(folder)
@@ -23,9 +23,7 @@ public final class SteadyTraining {
                 .set("fault=[{ delay-frames = 1, for = 4 ms, from-step = 20 }]");
     }
 
-    /**
-     * Returns the losses of as many steps as the run did, without any fault and in one process.
-     */
+    /** Returns the losses of as many steps as the run did, without any fault and in one process. */
     public static List<String> calmBits(Trained harmed, String... settings) {
         return CalmRuns.steady(harmed.lossBits().size(), settings);
     }

@@ -15,8 +15,8 @@ import java.util.Set;
 import java.util.TreeMap;
 
 /**
- * Room for the {@link RecomputedBlocks} of one unit from its backward for the input, which
- * computes them again, to its backward for the weights, which reads them.
+ * Room for the {@link RecomputedBlocks} of one unit from its backward for the input, which computes
+ * them again, to its backward for the weights, which reads them.
  *
  * @param bySlice entry s: a unit of slice s, by the block's index in the stage
  * @param queryKeyValues by the block's index; empty where sequences are cut: there they are kept

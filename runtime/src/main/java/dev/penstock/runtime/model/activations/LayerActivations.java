@@ -5,10 +5,10 @@ import dev.penstock.runtime.model.memory.Carver;
 import dev.penstock.runtime.model.shape.ShardShape;
 
 /**
- * The activations of a unit of n rows that a block keeps for its backward. Queries, keys and
- * values are kept apart, for the whole micro-batch. Heads and hidden columns are those of this
- * shard, and so are rows of the residual stream and the norms in the sequence parallel form: n'
- * for n of {@link ShardShape#ownRows}.
+ * The activations of a unit of n rows that a block keeps for its backward. Queries, keys and values
+ * are kept apart, for the whole micro-batch. Heads and hidden columns are those of this shard, and
+ * so are rows of the residual stream and the norms in the sequence parallel form: n' for n of
+ * {@link ShardShape#ownRows}.
  *
  * @param norm1 input of attention {@code [n', d]}
  * @param attended heads' outputs side by side {@code [n, d/T]}
@@ -45,8 +45,8 @@ public record LayerActivations(
     }
 
     /**
-     * Returns the same memory for a unit of fewer rows, of which the given number are this
-     * shard's own.
+     * Returns the same memory for a unit of fewer rows, of which the given number are this shard's
+     * own.
      */
     LayerActivations first(int rows, int own) {
         return new LayerActivations(

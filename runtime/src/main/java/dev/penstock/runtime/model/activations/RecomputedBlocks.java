@@ -20,8 +20,10 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The blocks of a stage that keep only their input and run again right before their backward, and the room that holds the activations of one of them at a time (Chen et al. 2016, arXiv 1604.06174,
- * with every block a segment). Where backwards come in two parts, the first recomputes all activations and the second reads them, so they stay for every unit in between:
+ * The blocks of a stage that keep only their input and run again right before their backward, and
+ * the room that holds the activations of one of them at a time (Chen et al. 2016, arXiv 1604.06174,
+ * with every block a segment). Where backwards come in two parts, the first recomputes all
+ * activations and the second reads them, so they stay for every unit in between:
  *
  * <pre>
  *               forward            backwardInput              backwardWeight
@@ -99,8 +101,7 @@ public record RecomputedBlocks(
     }
 
     /**
-     * Returns the memory that currently holds the activations of such a block of a unit of n
-     * rows.
+     * Returns the memory that currently holds the activations of such a block of a unit of n rows.
      */
     LayerActivations activations(int rows, int own) {
         return requireNonNull(activations).first(rows, own);

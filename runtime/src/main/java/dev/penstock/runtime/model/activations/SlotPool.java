@@ -8,8 +8,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A fixed number of slots lent to keys. Freed slots are lent again last in, first out, while
- * they are still in the caches.
+ * A fixed number of slots lent to keys. Freed slots are lent again last in, first out, while they
+ * are still in the caches.
  */
 public final class SlotPool<T> {
     private final String content;

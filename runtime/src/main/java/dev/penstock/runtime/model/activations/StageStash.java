@@ -17,9 +17,9 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The memory that a stage keeps between ops, in slots allocated once: activations per unit; queries, keys
- * and values per micro-batch; and, where sequences are cut, their gradients per micro-batch
- * whose backward is in progress.
+ * The memory that a stage keeps between ops, in slots allocated once: activations per unit;
+ * queries, keys and values per micro-batch; and, where sequences are cut, their gradients per
+ * micro-batch whose backward is in progress.
  */
 public final class StageStash {
     private final BatchShape batch;
@@ -171,8 +171,8 @@ public final class StageStash {
     }
 
     /**
-     * Frees a unit's activations until {@link #takeAgain}. Later slices read the keys and
-     * values of earlier ones, so these stay where sequences are cut.
+     * Frees a unit's activations until {@link #takeAgain}. Later slices read the keys and values of
+     * earlier ones, so these stay where sequences are cut.
      */
     public void park(WorkUnit unit) {
         unitsBySlice.get(unit.slice()).free(key(unit));
@@ -197,9 +197,7 @@ public final class StageStash {
         return unitsBySlice.get(unit.slice()).get(key(unit)).at(unit.slice());
     }
 
-    /**
-     * Takes room for what the first part of a backward computes again, until {@link #freeUnit}.
-     */
+    /** Takes room for what the first part of a backward computes again, until {@link #freeUnit}. */
     public void keepRecomputed(WorkUnit unit) {
         SlotPool<KeptBlocks> kept = recomputed.kept();
         if (kept != null) {
@@ -242,8 +240,8 @@ public final class StageStash {
     }
 
     /**
-     * Returns the queries, keys and values of a micro-batch, per layer; taken by the first
-     * slice's forward.
+     * Returns the queries, keys and values of a micro-batch, per layer; taken by the first slice's
+     * forward.
      */
     public List<Tensor> queryKeyValues(WorkUnit unit) {
         return queryKeyValues.get(unit.microBatch());
@@ -254,8 +252,7 @@ public final class StageStash {
     }
 
     /**
-     * Returns the gradients of a micro-batch, per layer, not zeroed; only where sequences are
-     * cut.
+     * Returns the gradients of a micro-batch, per layer, not zeroed; only where sequences are cut.
      */
     public List<Tensor> takeGradients(WorkUnit unit) {
         return gradients.take(unit.microBatch());

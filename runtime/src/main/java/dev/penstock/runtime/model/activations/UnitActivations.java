@@ -12,7 +12,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The activations of one unit that a stage keeps. The residual stream of a stage of L blocks has L + 1 places:
+ * The activations of one unit that a stage keeps. The residual stream of a stage of L blocks has L
+ * + 1 places:
  *
  * <pre>
  *   place      0         1               L-1          L
@@ -86,8 +87,8 @@ public record UnitActivations(
     }
 
     /**
-     * Returns the same memory for a unit of fewer rows, of which the given number are this
-     * shard's own.
+     * Returns the same memory for a unit of fewer rows, of which the given number are this shard's
+     * own.
      */
     public UnitActivations first(int rows, int own) {
         return new UnitActivations(
@@ -99,8 +100,8 @@ public record UnitActivations(
     }
 
     /**
-     * Returns where the gradient of a block's output waits for {@code backwardWeight}: the
-     * stream's place of that output, which no later part of the backward reads.
+     * Returns where the gradient of a block's output waits for {@code backwardWeight}: the stream's
+     * place of that output, which no later part of the backward reads.
      */
     public Tensor keptOutputGradient(int block) {
         return stream(block + 1, outputGradient);

@@ -16,8 +16,8 @@ final class UnitSlot {
     }
 
     /**
-     * @param largest carved for the largest unit that this slot may hold; views for larger
-     *     slices are never requested
+     * @param largest carved for the largest unit that this slot may hold; views for larger slices
+     *     are never requested
      */
     static UnitSlot of(
             UnitActivations largest, ShardShape shape, BatchShape batch, int largestRows) {

@@ -16,8 +16,8 @@ import org.jspecify.annotations.Nullable;
  * @param dHidden gradients of the MLP's hidden layer {@code [n, 4d/T]}
  * @param dQueryKeyValue of the unit {@code [n, 3d/T]}; null where the unit's rows can be used in
  *     place
- * @param dStream the residual stream's gradient, on a stage that is first and last {@code [n',
- *     d]}, n' of {@link ShardShape#ownRows}
+ * @param dStream the residual stream's gradient, on a stage that is first and last {@code [n', d]},
+ *     n' of {@link ShardShape#ownRows}
  */
 public record Workspace(
         Tensor dModel,

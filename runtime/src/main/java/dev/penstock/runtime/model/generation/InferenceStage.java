@@ -49,13 +49,12 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A stage of a GPT-2 that runs forwards only: the layers of training over slices of texts that
- * grow. The keys and values of every text's earlier tokens are kept, so that a new token costs
- * one row. A unit has rows of several texts, which are multiplied together: {@link FeedRows}.
+ * grow. The keys and values of every text's earlier tokens are kept, so that a new token costs one
+ * row. A unit has rows of several texts, which are multiplied together: {@link FeedRows}.
  */
 public final class InferenceStage implements StageProgram {
     /**
-     * The reduction block of training: attention works in such blocks and so gives the same
-     * bits.
+     * The reduction block of training: attention works in such blocks and so gives the same bits.
      */
     private static final int REDUCTION_BLOCK = 128;
 
@@ -153,9 +152,7 @@ public final class InferenceStage implements StageProgram {
         }
     }
 
-    /**
-     * Builds the attention of a block of this stage, with room for what it keeps of every text.
-     */
+    /** Builds the attention of a block of this stage, with room for what it keeps of every text. */
     private Attention attention(int block) {
         List<Tensor> kept = new ArrayList<>();
         for (int text = 0; text < texts.texts(); text++) {
@@ -242,8 +239,8 @@ public final class InferenceStage implements StageProgram {
     }
 
     /**
-     * Chooses the tokens after the last rows of the texts that need one, with one product for
-     * all of them.
+     * Chooses the tokens after the last rows of the texts that need one, with one product for all
+     * of them.
      */
     private void choose(FeedRows feeds, Tensor normed) {
         List<FeedRows.Run> runs =

@@ -18,22 +18,20 @@ public interface TextFeed {
      */
     List<Integer> sliceRows();
 
-    /**
-     * Returns the maximum number of tokens of a text whose keys and values are kept at a time.
-     */
+    /** Returns the maximum number of tokens of a text whose keys and values are kept at a time. */
     int cachedTokens();
 
     /**
-     * Returns what the texts of a micro-batch feed in this slice, including texts that have
-     * ended: all stages see the same rows.
+     * Returns what the texts of a micro-batch feed in this slice, including texts that have ended:
+     * all stages see the same rows.
      *
      * @return null if none has anything to feed, or all have ended
      */
     @Nullable FeedRows feed(int microBatch, int slice);
 
     /**
-     * Waits until the tokens of a unit's rows have all been chosen and returns them; for the
-     * first stage.
+     * Waits until the tokens of a unit's rows have all been chosen and returns them; for the first
+     * stage.
      *
      * @return arbitrary tokens for texts that have ended; null if all have
      * @throws IllegalStateException if no stage makes progress for too long

@@ -60,8 +60,7 @@ public final class TokenSampler {
     }
 
     /**
-     * Returns the unnormalised probabilities of the first tokens, cut off where they reach
-     * top-p.
+     * Returns the unnormalised probabilities of the first tokens, cut off where they reach top-p.
      */
     private double[] weights(float[] logits, int[] ranked, int count) {
         double[] weights = new double[count];

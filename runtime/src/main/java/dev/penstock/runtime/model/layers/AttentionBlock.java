@@ -15,9 +15,8 @@ import dev.penstock.runtime.model.shape.MicroBatchRows;
  * proj(attention(norm(x)))}.
  *
  * <p>Queries, keys and values of this shard's heads lie in a tensor of the whole micro-batch: a
- * slice adds its rows and attends to all rows before them. In the backward, slices come in
- * reverse order: each finds in the micro-batch's gradient what later slices added for its keys
- * and values.
+ * slice adds its rows and attends to all rows before them. In the backward, slices come in reverse
+ * order: each finds in the micro-batch's gradient what later slices added for its keys and values.
  */
 final class AttentionBlock {
     private final Kernels kernels;
@@ -97,8 +96,8 @@ final class AttentionBlock {
 
     /**
      * Same as {@link #backward} without the products for the weights; keeps what they need where
-     * the space is no longer used: the gradient of {@code middle} in its place, those of
-     * queries, keys and values in the unit's rows of {@code qkv}.
+     * the space is no longer used: the gradient of {@code middle} in its place, those of queries,
+     * keys and values in the unit's rows of {@code qkv}.
      */
     void backwardInput(
             Tensor x,

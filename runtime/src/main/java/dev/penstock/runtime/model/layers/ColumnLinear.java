@@ -6,8 +6,8 @@ import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.parameters.LinearParameters;
 
 /**
- * A {@link Linear} whose columns are divided among shards (Megatron, arXiv 1909.08053, section
- * 3): its input is of own rows, its output has this shard's columns of all rows, and each shard
+ * A {@link Linear} whose columns are divided among shards (Megatron, arXiv 1909.08053, section 3):
+ * its input is of own rows, its output has this shard's columns of all rows, and each shard
  * computes a part of the input's gradient.
  */
 final class ColumnLinear {
@@ -34,8 +34,8 @@ final class ColumnLinear {
     }
 
     /**
-     * Adds to both parameters' gradients. The input is gathered while its gradient is computed,
-     * and that gradient is summed while the weight's is computed.
+     * Adds to both parameters' gradients. The input is gathered while its gradient is computed, and
+     * that gradient is summed while the weight's is computed.
      *
      * @param dx scratch of all rows
      * @return own rows of the input's gradient

@@ -6,8 +6,8 @@ import dev.penstock.runtime.model.parameters.LinearParameters;
 import dev.penstock.runtime.model.parameters.Parameter;
 
 /**
- * {@code y = x weight + bias} for this shard's part of the weight, in pieces, because the next
- * step is fused with the bias. Tensors have all rows.
+ * {@code y = x weight + bias} for this shard's part of the weight, in pieces, because the next step
+ * is fused with the bias. Tensors have all rows.
  */
 final class Linear {
     private final Compute compute;

@@ -20,8 +20,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Final norm, logits and cross-entropy. Logits exist for one {@link HeadChunk} at a time: the
- * backward computes them, their gradient, and both products of it chunk by chunk. A shard has
- * the logits of its part of the vocabulary.
+ * backward computes them, their gradient, and both products of it chunk by chunk. A shard has the
+ * logits of its part of the vocabulary.
  */
 public final class LossHead {
     private static final int LINE_FLOATS = 16;
@@ -50,8 +50,8 @@ public final class LossHead {
 
     /**
      * Returns how many rows have logits at the same time: blocks of the grid, as many as are
-     * useful. All shards, with a row of the vocabulary more or less, use the same number,
-     * because they exchange data once per chunk.
+     * useful. All shards, with a row of the vocabulary more or less, use the same number, because
+     * they exchange data once per chunk.
      */
     public static int logitsRows(ShardShape shape, BatchShape batch) {
         long fitting =

@@ -13,8 +13,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * Targets and losses of every token of a step, in the order (micro-batch, sequence, token)
- * whatever the slicing, so that the mean does not depend on the order of execution.
+ * Targets and losses of every token of a step, in the order (micro-batch, sequence, token) whatever
+ * the slicing, so that the mean does not depend on the order of execution.
  */
 public final class LossLedger {
     private static final String PLACE = "loss";
@@ -50,8 +50,8 @@ public final class LossLedger {
      *
      * @param here number of sequences of this replica that exist, the first ones of its
      *     micro-batches
-     * @param tokens the divisor of the mean: the average number of tokens of replicas and parts,
-     *     so that the mean of their means is the mean over all tokens
+     * @param tokens the divisor of the mean: the average number of tokens of replicas and parts, so
+     *     that the mean of their means is the mean over all tokens
      */
     public void begin(int here, double tokens) {
         sequences = here;
@@ -78,8 +78,8 @@ public final class LossLedger {
     }
 
     /**
-     * Computes the losses of a chunk of a unit; logits become their gradient. Sequences that do
-     * not exist have none.
+     * Computes the losses of a chunk of a unit; logits become their gradient. Sequences that do not
+     * exist have none.
      */
     void crossEntropy(
             Compute compute, Tensor logits, int microBatch, HeadChunk chunk, float gradientScale) {

@@ -28,8 +28,8 @@ final class MlpBlock {
     }
 
     /**
-     * Computes everything of the forward that a backward reads: {@code a.activated}, and what
-     * leads to it.
+     * Computes everything of the forward that a backward reads: {@code a.activated}, and what leads
+     * to it.
      */
     void activate(LayerActivations a) {
         norm.forward(a.middle(), a.norm2(), a.moments2());

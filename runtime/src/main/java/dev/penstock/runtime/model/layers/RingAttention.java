@@ -15,7 +15,9 @@ import dev.penstock.runtime.model.shape.ShardShape;
 import java.util.List;
 
 /**
- * Attention over sequences whose tokens are spread over several ranks according to {@link PartTokens} (ring attention, Liu et al., arXiv 2310.01889). Queries stay; keys and values travel around the ring, from each part to the next, and meet the queries of every part on their way:
+ * Attention over sequences whose tokens are spread over several ranks according to {@link
+ * PartTokens} (ring attention, Liu et al., arXiv 2310.01889). Queries stay; keys and values travel
+ * around the ring, from each part to the next, and meet the queries of every part on their way:
  *
  * <pre>
  *            hop 0     hop 1     hop 2
@@ -24,7 +26,9 @@ import java.util.List;
  *   part 2   kv 2  \   kv 1  \   kv 0
  * </pre>
  *
- * <p>In the backward they travel around again, followed by their gradients, to which every part adds its share, and which return home from the last part. A part sees the following chunks of another's block in the same slice, E (early) and L (late):
+ * <p>In the backward they travel around again, followed by their gradients, to which every part
+ * adds its share, and which return home from the last part. A part sees the following chunks of
+ * another's block in the same slice, E (early) and L (late):
  *
  * <pre>
  *                     an earlier part's       a later part's
@@ -32,7 +36,8 @@ import java.util.List;
  *   late queries      E                       E L
  * </pre>
  *
- * <p>All queries see everything of earlier slices. A rank holds the keys and values of no more than two parts besides its own. Sums are taken in the order of hops, whatever the order of arrival.
+ * <p>All queries see everything of earlier slices. A rank holds the keys and values of no more than
+ * two parts besides its own. Sums are taken in the order of hops, whatever the order of arrival.
  */
 public final class RingAttention implements Attention {
     private final Kernels kernels;

@@ -10,8 +10,8 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Blocks of keys and values that travel around the ring of context parts, each {@code [B*T, 2d]}
- * of a part's tokens; one block of the model at a time.
+ * Blocks of keys and values that travel around the ring of context parts, each {@code [B*T, 2d]} of
+ * a part's tokens; one block of the model at a time.
  *
  * @param keyValues the one being read, and the one being received
  * @param gradients the same for their gradients

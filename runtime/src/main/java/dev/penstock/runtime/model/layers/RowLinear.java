@@ -5,9 +5,8 @@ import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.parameters.LinearParameters;
 
 /**
- * A {@link Linear} whose rows are divided among shards: its input has this shard's columns of
- * all rows, each shard computes a part of the output, and the sum is of own rows, as is its
- * gradient.
+ * A {@link Linear} whose rows are divided among shards: its input has this shard's columns of all
+ * rows, each shard computes a part of the output, and the sum is of own rows, as is its gradient.
  */
 final class RowLinear {
     private final TensorShards shards;

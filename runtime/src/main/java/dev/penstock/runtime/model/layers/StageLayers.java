@@ -105,8 +105,8 @@ public final class StageLayers {
     }
 
     /**
-     * Recomputes what a forward wrote to {@code a}, except the stage's output, which is not
-     * needed again.
+     * Recomputes what a forward wrote to {@code a}, except the stage's output, which is not needed
+     * again.
      *
      * @param kept whether {@code qkv} still holds what the forward computed
      */

@@ -13,10 +13,10 @@ import dev.penstock.runtime.model.shape.ShardShape;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The tensor shards of a stage as one of them sees them. All of them run the same ops, and so
- * reach the same sums in the same order. Layers are written for tensors of all rows between a
- * gather and a sum, and for tensors of {@link ShardShape#ownRows} elsewhere; where every shard
- * has all rows, these are the same, and every shard gets the sum.
+ * The tensor shards of a stage as one of them sees them. All of them run the same ops, and so reach
+ * the same sums in the same order. Layers are written for tensors of all rows between a gather and
+ * a sum, and for tensors of {@link ShardShape#ownRows} elsewhere; where every shard has all rows,
+ * these are the same, and every shard gets the sum.
  */
 public final class TensorShards {
     private final Kernels kernels;
@@ -25,8 +25,7 @@ public final class TensorShards {
     private @Nullable CollectiveGroup group;
 
     /**
-     * The shards of a shape; they must be connected before they compute, unless there is only
-     * one.
+     * The shards of a shape; they must be connected before they compute, unless there is only one.
      *
      * @param room for the rows of all shards {@code [n, d]} of the largest unit; null where each
      *     has all rows
@@ -89,16 +88,14 @@ public final class TensorShards {
     }
 
     /**
-     * Begins to sum over the shards what each has for all rows; own rows become the sums, with
-     * the same bits on every shard.
+     * Begins to sum over the shards what each has for all rows; own rows become the sums, with the
+     * same bits on every shard.
      */
     Collective beginSum(Tensor all) {
         return shape.sequence() ? group().reduceScatter(all, rows(all)) : beginSumOfWhole(all);
     }
 
-    /**
-     * Begins to replace each shard's tensor by the sum over all shards, whatever its rows are.
-     */
+    /** Begins to replace each shard's tensor by the sum over all shards, whatever its rows are. */
     Collective beginSumOfWhole(Tensor tensor) {
         return group().allReduce(tensor);
     }
@@ -114,8 +111,8 @@ public final class TensorShards {
     }
 
     /**
-     * Same as {@link #sum} for the contents of {@link #allRows} of {@code own}, which receives
-     * the sums.
+     * Same as {@link #sum} for the contents of {@link #allRows} of {@code own}, which receives the
+     * sums.
      */
     void sumInto(Tensor own) {
         Tensor sums = sum(allRows(own));
@@ -133,8 +130,7 @@ public final class TensorShards {
     }
 
     /**
-     * Returns the elements of a row of {@link #show} that holds {@code count} elements of a
-     * shard.
+     * Returns the elements of a row of {@link #show} that holds {@code count} elements of a shard.
      */
     public static int gatheredColumns(int count) {
         return Math.toIntExact(new ShardMap(count, 1).length());

@@ -14,9 +14,8 @@ import java.nio.file.StandardOpenOption;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Memory in files of a folder instead of the device's, for tensors that are used once a step.
- * Only for devices that compute on the host. The files are gone when this is closed or the
- * process ends.
+ * Memory in files of a folder instead of the device's, for tensors that are used once a step. Only
+ * for devices that compute on the host. The files are gone when this is closed or the process ends.
  */
 final class MappedScope implements DeviceScope {
     private static final int BLOCK_BYTES = 1 << 20;

@@ -44,8 +44,7 @@ public final class StageScopes implements AutoCloseable {
     }
 
     /**
-     * @param offloaded holds moments and own parts of sharded parameters instead; closed with
-     *     this
+     * @param offloaded holds moments and own parts of sharded parameters instead; closed with this
      */
     public StageScopes(DeviceScope parent, String name, @Nullable DeviceScope offloaded) {
         this.offloaded = offloaded;

@@ -20,10 +20,10 @@ public final class AccumulatorPool {
 
     /**
      * Gives gradients their room, for which earlier sums may have to finish first. Since all
-     * replicas run the same program, each has begun those sums or will begin them without
-     * waiting for this one. This returns as soon as there is room, whatever else is being
-     * summed: replicas that found room may be waiting for this one in a sum of shards, and then
-     * they advance no sum over replicas.
+     * replicas run the same program, each has begun those sums or will begin them without waiting
+     * for this one. This returns as soon as there is room, whatever else is being summed: replicas
+     * that found room may be waiting for this one in a sum of shards, and then they advance no sum
+     * over replicas.
      */
     public void open(List<GroupGradient> gradients, CollectiveGroup replicas) {
         List<GroupGradient> closed = gradients.stream().filter(g -> !g.isOpen()).toList();

@@ -4,8 +4,8 @@ import java.nio.charset.StandardCharsets;
 
 /**
  * Random numbers without state: each depends only on a key and an index, so any part of a tensor
- * can be filled by any rank in any order. SplitMix64's output function over key + index; the
- * same bits on every machine.
+ * can be filled by any rank in any order. SplitMix64's output function over key + index; the same
+ * bits on every machine.
  */
 public final class CounterRandom {
     private static final long GOLDEN = 0x9E3779B97F4A7C15L;

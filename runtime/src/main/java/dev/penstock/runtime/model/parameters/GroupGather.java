@@ -8,8 +8,8 @@ import dev.penstock.runtime.model.shape.Sharding;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Gathers all of a group from the masters of the replicas: in F32 if anything reads that,
- * otherwise the factors, which are half as many bytes in BF16 runs.
+ * Gathers all of a group from the masters of the replicas: in F32 if anything reads that, otherwise
+ * the factors, which are half as many bytes in BF16 runs.
  *
  * @param pool provides the room for the whole; null if the group has its own
  */

@@ -10,8 +10,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A gradient of a group: the accumulator to which backwards add, and the part of the sum over
- * replicas that this rank keeps, in place or, where gradients are sharded, in memory of its own.
- * In that case the accumulator has room only from {@link #open} to the end of the sum.
+ * replicas that this rank keeps, in place or, where gradients are sharded, in memory of its own. In
+ * that case the accumulator has room only from {@link #open} to the end of the sum.
  */
 public final class GroupGradient {
     private final GroupBuffer accumulator;
@@ -112,8 +112,8 @@ public final class GroupGradient {
     }
 
     /**
-     * Called after the optimizer, which zeroed this rank's part: the other parts of the
-     * accumulator are undefined.
+     * Called after the optimizer, which zeroed this rank's part: the other parts of the accumulator
+     * are undefined.
      */
     public void end(Kernels kernels) {
         summed = false;

@@ -59,9 +59,7 @@ public record LayerParameters(
                 allocator.allocate(ParameterSpec.bias(name + ".bias", bias)));
     }
 
-    /**
-     * A linear layer whose inputs are divided among the shards; the bias is added to their sum.
-     */
+    /** A linear layer whose inputs are divided among the shards; the bias is added to their sum. */
     private static LinearParameters rows(
             ParameterAllocator allocator, String name, ShardShape shape, int in) {
         TensorPiece weight = shape.rows(in, shape.width());

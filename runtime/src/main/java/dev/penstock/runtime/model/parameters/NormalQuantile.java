@@ -2,8 +2,8 @@ package dev.penstock.runtime.model.parameters;
 
 /**
  * The quantile function of the standard normal distribution: Wichura's AS 241 (PPND16), relative
- * error about 1e-16. Built from basic arithmetic and {@link StrictMath}, so it gives the same
- * bits everywhere.
+ * error about 1e-16. Built from basic arithmetic and {@link StrictMath}, so it gives the same bits
+ * everywhere.
  */
 final class NormalQuantile {
     private static final double[] CENTRE_NUMERATOR = {

@@ -53,8 +53,7 @@ public final class ParameterAllocator {
     }
 
     /**
-     * Same as {@link #group} for a table whose rows are looked up, whether or not it is a
-     * factor.
+     * Same as {@link #group} for a table whose rows are looked up, whether or not it is a factor.
      */
     <T> T tables(String name, Supplier<T> parameters) {
         return group(name, true, parameters);

@@ -35,9 +35,7 @@ public final class ParameterGatherer implements Collective {
     private CollectiveGroup replicas = SoloGroup.GROUP;
     private long nanos;
 
-    /**
-     * Returns the time spent here so far: beginning gathers, advancing them, waiting for them.
-     */
+    /** Returns the time spent here so far: beginning gathers, advancing them, waiting for them. */
     public long nanos() {
         return nanos;
     }
@@ -49,8 +47,8 @@ public final class ParameterGatherer implements Collective {
     }
 
     /**
-     * A pass begins: drops what the previous one kept to its end. Since then the optimizer may
-     * have changed the parameters.
+     * A pass begins: drops what the previous one kept to its end. Since then the optimizer may have
+     * changed the parameters.
      */
     public void dropAll() {
         stays.keySet().forEach(Group::release);
@@ -78,9 +76,7 @@ public final class ParameterGatherer implements Collective {
         }
     }
 
-    /**
-     * Ends a hold; the last one releases the group, once the other replicas have their parts.
-     */
+    /** Ends a hold; the last one releases the group, once the other replicas have their parts. */
     public void drop(Group group) {
         Stay stay = stays.get(group);
         if (stay == null) {

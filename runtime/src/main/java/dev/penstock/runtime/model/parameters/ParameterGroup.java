@@ -9,7 +9,8 @@ import dev.penstock.runtime.model.shape.Sharding;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Parameters that lie together, each at the start of a 64-byte line, so that one collective moves them all; the gaps between them are zero and stay zero.
+ * Parameters that lie together, each at the start of a 64-byte line, so that one collective moves
+ * them all; the gaps between them are zero and stay zero.
  *
  * <pre>
  *   weights   F32   whole if anything reads them in F32, or gathered
@@ -162,9 +163,7 @@ public final class ParameterGroup {
         return factors != weights;
     }
 
-    /**
-     * The master changed: updates what this rank can derive from it without the other replicas.
-     */
+    /** The master changed: updates what this rank can derive from it without the other replicas. */
     public void masterChanged(Kernels kernels) {
         if (hasCopies() && !sharding.moments()) {
             kernels.copy(master(), factors.whole());

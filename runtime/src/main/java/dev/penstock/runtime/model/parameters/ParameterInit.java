@@ -54,8 +54,7 @@ public final class ParameterInit {
     }
 
     /**
-     * Moments that start as zeros are zeroed on the device: the host would have to transfer
-     * them.
+     * Moments that start as zeros are zeroed on the device: the host would have to transfer them.
      */
     private void moment(String name, TensorPiece piece, Tensor moment, Kernels kernels) {
         if (!source.fill(name, piece, moment.segment())) {

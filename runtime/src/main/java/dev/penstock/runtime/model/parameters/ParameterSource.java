@@ -12,18 +12,18 @@ public interface ParameterSource {
     /**
      * Copies a tensor if this source has it.
      *
-     * @param name a parameter in Hugging Face's GPT-2 naming, or {@code optimizer.m.NAME} /
-     *     {@code optimizer.v.NAME}
-     * @param piece what the stage holds of it, with the whole shape that it expects; a source
-     *     that has another shape throws, naming both
+     * @param name a parameter in Hugging Face's GPT-2 naming, or {@code optimizer.m.NAME} / {@code
+     *     optimizer.v.NAME}
+     * @param piece what the stage holds of it, with the whole shape that it expects; a source that
+     *     has another shape throws, naming both
      * @param destination receives the elements of the piece as F32, dense, in native byte order
      * @return false if this source does not have the tensor, which then starts from its default
      */
     boolean fill(String name, TensorPiece piece, MemorySegment destination);
 
     /**
-     * Returns this source for a model that must not start from defaults: a missing parameter is
-     * an error. The optimizer may start afresh.
+     * Returns this source for a model that must not start from defaults: a missing parameter is an
+     * error. The optimizer may start afresh.
      *
      * @param place what this source reads, for the message
      */

@@ -6,8 +6,8 @@ import dev.penstock.actors.spi.TensorPiece;
  * A parameter before it has memory.
  *
  * @param name in Hugging Face's GPT-2 naming
- * @param piece what this rank holds of the whole: one dimension for vectors (biases and norms),
- *     two for matrices and tables; strips lie side by side in memory
+ * @param piece what this rank holds of the whole: one dimension for vectors (biases and norms), two
+ *     for matrices and tables; strips lie side by side in memory
  * @param initial how it starts
  * @param factor whether matrix products read it (then BF16 runs keep a rounded copy)
  * @param counted whether this rank reports it in norms, state and gradients; parameters held by

@@ -12,7 +12,8 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Lets a stage's layers find their parameters. If these are sharded, the current layer and a number of layers ahead of it are gathered, unless an op of the schedule has done so:
+ * Lets a stage's layers find their parameters. If these are sharded, the current layer and a number
+ * of layers ahead of it are gathered, unless an op of the schedule has done so:
  *
  * <pre>
  *   two ahead:  enter 0    enter 1    enter 2 ...

@@ -45,8 +45,8 @@ public final class ParameterUnits {
     }
 
     /**
-     * Returns the units in the order in which a backward needs them; the embedding's backward
-     * needs none.
+     * Returns the units in the order in which a backward needs them; the embedding's backward needs
+     * none.
      */
     public List<Integer> backward() {
         return Stream.concat(evaluation().stream(), blocks().reversed().stream()).toList();
@@ -69,8 +69,8 @@ public final class ParameterUnits {
     }
 
     /**
-     * Returns the groups of some layers, in order of use. The embedding belongs to the first
-     * layer, the head to the last.
+     * Returns the groups of some layers, in order of use. The embedding belongs to the first layer,
+     * the head to the last.
      */
     public List<ParameterGroup> of(LayerRange layers, boolean rising) {
         var groups = new LinkedHashSet<ParameterGroup>();
@@ -110,7 +110,8 @@ public final class ParameterUnits {
     }
 
     /**
-     * Returns the groups that are held at the same time if every unit stays while it computes and the given number is gathered ahead.
+     * Returns the groups that are held at the same time if every unit stays while it computes and
+     * the given number is gathered ahead.
      */
     public List<Set<ParameterGroup>> windows(int ahead) {
         List<Set<ParameterGroup>> windows = new ArrayList<>();

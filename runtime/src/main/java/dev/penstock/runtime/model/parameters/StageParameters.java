@@ -33,10 +33,10 @@ public record StageParameters(
     /**
      * Final norm and this shard's rows of the matrix {@code [V, d]} of the logits.
      *
-     * @param matrixGradient the matrix in which the head's part of the gradient accumulates. A
-     *     tied matrix has one buffer for the embedding's part and one for the head's on every
-     *     layout, and the sum is taken at the end of the step, so that the bits do not depend on
-     *     the number of stages. Null without training.
+     * @param matrixGradient the matrix in which the head's part of the gradient accumulates. A tied
+     *     matrix has one buffer for the embedding's part and one for the head's on every layout,
+     *     and the sum is taken at the end of the step, so that the bits do not depend on the number
+     *     of stages. Null without training.
      * @param second the latter as a group, if one stage has both; otherwise null
      */
     public record Head(

@@ -4,7 +4,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The rows of a unit of inference: what each of its texts feeds, text after text. Products take all rows at once and so read the weights once; positions and attention are separate for each text.
+ * The rows of a unit of inference: what each of its texts feeds, text after text. Products take all
+ * rows at once and so read the weights once; positions and attention are separate for each text.
  *
  * <pre>
  *   two texts, one token each; the second text is longer      row       0  1

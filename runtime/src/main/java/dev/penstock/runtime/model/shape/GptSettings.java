@@ -14,8 +14,8 @@ import java.util.Set;
  *     backward; no effect in a stage whose backwards come in two parts
  * @param grid the dimensions of parallelism; the batch is that of one replica
  * @param zero what replicas divide among themselves
- * @param sequence whether tensor shards divide among themselves the work that each would
- *     otherwise do for all rows of a unit
+ * @param sequence whether tensor shards divide among themselves the work that each would otherwise
+ *     do for all rows of a unit
  */
 public record GptSettings(
         GptShape shape,
@@ -99,8 +99,8 @@ public record GptSettings(
     }
 
     /**
-     * Returns the elements of a tied matrix's gradient, of which the first and the last stage
-     * have one each.
+     * Returns the elements of a tied matrix's gradient, of which the first and the last stage have
+     * one each.
      */
     public long sharedGradientElements(RankPlace place) {
         var own = new ShardShape(shape, place.tensor(), grid.tensor(), sequence);

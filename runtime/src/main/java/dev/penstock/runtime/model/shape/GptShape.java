@@ -68,8 +68,7 @@ public record GptShape(
     }
 
     /**
-     * Returns the FLOPs of one token in the embedding, forward and backward: two additions in
-     * each.
+     * Returns the FLOPs of one token in the embedding, forward and backward: two additions in each.
      */
     public long embeddingFlopsPerToken() {
         return 4L * width;

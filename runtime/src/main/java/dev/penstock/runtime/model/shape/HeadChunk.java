@@ -6,8 +6,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Rows of a unit whose logits exist at the same time: adjacent rows that hold whole blocks of
- * the reduction grid, so that the chunks, one after the other, add up in the order of the unit's
+ * Rows of a unit whose logits exist at the same time: adjacent rows that hold whole blocks of the
+ * reduction grid, so that the chunks, one after the other, add up in the order of the unit's
  * blocks.
  *
  * @param firstRow in the unit

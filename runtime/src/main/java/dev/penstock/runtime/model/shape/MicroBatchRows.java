@@ -5,9 +5,8 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 
 /**
- * The places of a unit's rows in a tensor of the whole micro-batch (row {@code b*T + t}). With
- * one sequence, or uncut sequences, they are contiguous; otherwise each sequence has its own
- * run.
+ * The places of a unit's rows in a tensor of the whole micro-batch (row {@code b*T + t}). With one
+ * sequence, or uncut sequences, they are contiguous; otherwise each sequence has its own run.
  */
 public final class MicroBatchRows {
     private final int context;

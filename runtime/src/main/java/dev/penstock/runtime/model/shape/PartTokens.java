@@ -4,8 +4,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The tokens of every sequence that a context part holds. Each slice is cut into two chunks per part, of which a part holds one from the front and its mirror image from the end: late tokens attend to more keys than early ones, and this way all parts have the same amount of work (Llama 3, arXiv 2407.21783,
- * section 3.3.2).
+ * The tokens of every sequence that a context part holds. Each slice is cut into two chunks per
+ * part, of which a part holds one from the front and its mirror image from the end: late tokens
+ * attend to more keys than early ones, and this way all parts have the same amount of work (Llama
+ * 3, arXiv 2407.21783, section 3.3.2).
  *
  * <pre>
  *   a slice of 8 tokens    0 1   2 3   4 5   6 7
@@ -38,7 +40,10 @@ public record PartTokens(List<Run> runs) implements TokenPlaces {
         return new PartTokens(List.of(new Run(0, 0, context)));
     }
 
-    /** The tokens of one of several parts, each of which has the same number of tokens of every slice. */
+    /**
+     * The tokens of one of several parts, each of which has the same number of tokens of every
+     * slice.
+     */
     static PartTokens of(BatchShape whole, int parts, int part) {
         if (parts == 1) {
             return all(whole.context());

@@ -7,15 +7,17 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * The part of a GPT-2 that one of T tensor shards holds (Megatron, arXiv 1909.08053, section 3). Every shard has the whole residual stream and its part of everything in between:
+ * The part of a GPT-2 that one of T tensor shards holds (Megatron, arXiv 1909.08053, section 3).
+ * Every shard has the whole residual stream and its part of everything in between:
  *
  * <pre>
  *   norm -> q k v of its heads -> attention -> rows of c_proj ---+--> sum over shards
  *   norm -> columns of c_fc -> GELU ---------> rows of c_proj ---+
  * </pre>
  *
- * It also has a run of rows of the vocabulary, one more or less where it does not divide evenly. In the sequence
- * parallel form (Korthikanti et al., arXiv 2205.05198, section 4.2.2) a shard has only its own run of a unit's rows of the residual stream and of the norms' outputs:
+ * It also has a run of rows of the vocabulary, one more or less where it does not divide evenly. In
+ * the sequence parallel form (Korthikanti et al., arXiv 2205.05198, section 4.2.2) a shard has only
+ * its own run of a unit's rows of the residual stream and of the norms' outputs:
  *
  * <pre>
  *   norm of its rows -> all rows --> as above ---> sum over shards of its rows
@@ -94,8 +96,8 @@ public record ShardShape(GptShape model, int index, int shards, boolean sequence
     }
 
     /**
-     * Returns this shard's columns of each of several tensors that lie side by side, each with
-     * its columns divided among the shards.
+     * Returns this shard's columns of each of several tensors that lie side by side, each with its
+     * columns divided among the shards.
      *
      * @param tensors how many lie in {@code whole}
      */

@@ -4,8 +4,8 @@ import dev.penstock.actors.collective.ShardMap;
 import dev.penstock.actors.spi.RankPlace;
 
 /**
- * The part of every group of parameters that a rank holds, and the state that it applies to (ZeRO). With one
- * replica its part is the whole: it is kept apart only if it is offloaded.
+ * The part of every group of parameters that a rank holds, and the state that it applies to (ZeRO).
+ * With one replica its part is the whole: it is kept apart only if it is offloaded.
  *
  * @param stage 0 to 3: nothing, moments, gradients too, parameters too
  * @param replicas number of ranks that hold the same parameters
@@ -65,8 +65,8 @@ public record Sharding(int stage, int replicas, int index) {
         }
 
         /**
-         * Returns what this part has in common with another range, counted from that range's
-         * first element.
+         * Returns what this part has in common with another range, counted from that range's first
+         * element.
          */
         public Part within(long first, long count) {
             long start = Math.clamp(from - first, 0, count);

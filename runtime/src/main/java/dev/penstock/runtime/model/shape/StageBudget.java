@@ -4,7 +4,8 @@ import java.util.Collections;
 import java.util.List;
 
 /**
- * The amount that a stage must be able to hold at a time, as proved by the schedule validator; the stage allocates exactly this much when it is built.
+ * The amount that a stage must be able to hold at a time, as proved by the schedule validator; the
+ * stage allocates exactly this much when it is built.
  *
  * @param units maximum units whose forward was run and whose backward was not
  * @param unitsPerSlice entry s: the same for units of slice s alone
@@ -39,9 +40,7 @@ public record StageBudget(
         this(units, unitsPerSlice, microBatches, backwardMicroBatches, 0);
     }
 
-    /**
-     * Returns whether backwards come in two parts, so that a unit keeps its output's gradient.
-     */
+    /** Returns whether backwards come in two parts, so that a unit keeps its output's gradient. */
     public boolean split() {
         return awaitingWeight > 0;
     }

@@ -6,11 +6,11 @@ import java.util.List;
 import java.util.function.ToDoubleFunction;
 
 /**
- * The number of transformer blocks that each stage holds. Stage 0 also has the embedding, and the last
- * stage the final norm and the head.
+ * The number of transformer blocks that each stage holds. Stage 0 also has the embedding, and the
+ * last stage the final norm and the head.
  *
- * @param layersPerStage entry s is the number of blocks of stage s, at least 1; the last stage
- *     may hold the head alone (0), the first of several the embedding alone
+ * @param layersPerStage entry s is the number of blocks of stage s, at least 1; the last stage may
+ *     hold the head alone (0), the first of several the embedding alone
  */
 public record StagePartition(List<Integer> layersPerStage) {
     public StagePartition {
@@ -46,9 +46,9 @@ public record StagePartition(List<Integer> layersPerStage) {
 
     /**
      * The contiguous partition whose most expensive stage is cheapest, by FLOPs per token; among
-     * equals the one with the smallest sum of squared costs. Every stage gets a layer, unless
-     * there are more stages than layers: then the last holds the head alone, and if necessary
-     * the first the embedding alone.
+     * equals the one with the smallest sum of squared costs. Every stage gets a layer, unless there
+     * are more stages than layers: then the last holds the head alone, and if necessary the first
+     * the embedding alone.
      *
      * @throws IllegalArgumentException if there are more than two stages beyond the number of
      *     layers
@@ -90,9 +90,7 @@ public record StagePartition(List<Integer> layersPerStage) {
                 + (role.last() ? shape.headFlopsPerToken() : 0);
     }
 
-    /**
-     * Fills stages from the front, keeping for every (stage, layers so far) the best beginning.
-     */
+    /** Fills stages from the front, keeping for every (stage, layers so far) the best beginning. */
     private record Search(GptShape shape, int stages) {
 
         /**
@@ -117,8 +115,8 @@ public record StagePartition(List<Integer> layersPerStage) {
         }
 
         /**
-         * Returns the filling with the least {@code cost} among those whose busiest stage keeps
-         * the bound.
+         * Returns the filling with the least {@code cost} among those whose busiest stage keeps the
+         * bound.
          */
         private Beginning fill(double bound, ToDoubleFunction<Beginning> cost) {
             List<Beginning> row =

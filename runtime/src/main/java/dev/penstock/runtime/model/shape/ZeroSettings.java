@@ -8,8 +8,8 @@ import java.nio.file.Path;
 import java.util.Optional;
 
 /**
- * The state that replicas of a stage divide among themselves instead of each holding all of it (ZeRO, arXiv
- * 1910.02054).
+ * The state that replicas of a stage divide among themselves instead of each holding all of it
+ * (ZeRO, arXiv 1910.02054).
  *
  * @param stage 0: nothing; 1: the optimizer's moments; 2: gradients too; 3: parameters too
  * @param residency how long gathered parameters stay (stage 3)
@@ -74,8 +74,8 @@ public record ZeroSettings(
     }
 
     /**
-     * Adds to an order the ops that this number of replicas needs. Stages 1 and 2 gather the parameters
-     * as updated by the last step at the beginning of every pass.
+     * Adds to an order the ops that this number of replicas needs. Stages 1 and 2 gather the
+     * parameters as updated by the last step at the beginning of every pass.
      */
     public LoweringOptions lowering(LoweringOptions options, int replicas) {
         if (replicas == 1 && offload.isEmpty()) {

@@ -16,8 +16,8 @@ import dev.penstock.schedules.ir.WorkUnit;
 import java.util.List;
 
 /**
- * The bytes that a rank sends to other stages, context parts and tensor shards in a training
- * step, calculated from sizes alone.
+ * The bytes that a rank sends to other stages, context parts and tensor shards in a training step,
+ * calculated from sizes alone.
  */
 public final class ActivationTraffic {
     private final GptSettings settings;
@@ -246,8 +246,8 @@ public final class ActivationTraffic {
     }
 
     /**
-     * Returns the bytes of the norms' gradients, which are summed with every sum over replicas,
-     * or once.
+     * Returns the bytes of the norms' gradients, which are summed with every sum over replicas, or
+     * once.
      */
     private long normGradients() {
         int holders = settings.grid().data() * settings.grid().context();

@@ -155,9 +155,8 @@ public final class GptStage implements StageProgram {
     }
 
     /**
-     * Allocates the stages of a rank in {@code device}'s memory and fills their parameters;
-     * frees what it allocated if that fails. The first stage holds the memory that all of them
-     * share.
+     * Allocates the stages of a rank in {@code device}'s memory and fills their parameters; frees
+     * what it allocated if that fails. The first stage holds the memory that all of them share.
      */
     static List<GptStage> build(
             GptSettings settings,
@@ -460,8 +459,8 @@ public final class GptStage implements StageProgram {
     }
 
     /**
-     * Returns the tensor to which attention's backward adds: kept across slices, or scratch for
-     * a whole micro-batch.
+     * Returns the tensor to which attention's backward adds: kept across slices, or scratch for a
+     * whole micro-batch.
      */
     private Tensor dQkv(WorkUnit unit, int layer) {
         Tensor scratch = buffers.dQueryKeyValue();

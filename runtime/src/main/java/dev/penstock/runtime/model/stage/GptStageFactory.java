@@ -21,8 +21,8 @@ import dev.penstock.schedules.ir.Schedule;
 import java.util.List;
 
 /**
- * Builds the stages of a run. Safe to use from any thread; each stage belongs to the thread of
- * its caller.
+ * Builds the stages of a run. Safe to use from any thread; each stage belongs to the thread of its
+ * caller.
  */
 public final class GptStageFactory implements StageBuilder {
     private final GptSettings settings;
@@ -34,8 +34,8 @@ public final class GptStageFactory implements StageBuilder {
     /**
      * @param budgets entry s is what stage s must be able to hold
      * @param batches tokens of every step
-     * @param source first values of parameters and optimizer; what it does not have starts from
-     *     its default
+     * @param source first values of parameters and optimizer; what it does not have starts from its
+     *     default
      */
     public GptStageFactory(
             GptSettings settings,
@@ -172,8 +172,7 @@ public final class GptStageFactory implements StageBuilder {
     }
 
     /**
-     * Returns the elements of the parameters with which a rank computes in a stage, sharded or
-     * not.
+     * Returns the elements of the parameters with which a rank computes in a stage, sharded or not.
      */
     public long parameters(int stage, RankPlace place) {
         StageRole role = settings.role(stage, place);
@@ -186,8 +185,8 @@ public final class GptStageFactory implements StageBuilder {
     }
 
     /**
-     * Returns the bytes of parameters, gradients and moments by the general formula (Rajbhandari
-     * et al., arXiv 1910.02054, section 5.4): each divided by the replicas where ZeRO shards it.
+     * Returns the bytes of parameters, gradients and moments by the general formula (Rajbhandari et
+     * al., arXiv 1910.02054, section 5.4): each divided by the replicas where ZeRO shards it.
      * Masters of BF16 runs are sharded with the moments and counted as parameters, according to
      * where they are stored.
      *

@@ -25,8 +25,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Memory that the stages of a rank use in turns, as much as the rank's programs need at a time.
  *
- * @param gathers room for sharded parameters while they are gathered; null where all have their
- *     own
+ * @param gathers room for sharded parameters while they are gathered; null where all have their own
  * @param accumulators room in which sharded gradients add up; null where all have their own
  */
 record RankPools(@Nullable GatherPool gathers, @Nullable AccumulatorPool accumulators) {

@@ -21,8 +21,7 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * The bytes that the ops of a rank send to its replicas, calculated from the model's sizes
- * alone.
+ * The bytes that the ops of a rank send to its replicas, calculated from the model's sizes alone.
  */
 public final class ShardTraffic implements ReplicaTraffic.SentBytes {
     private final GptSettings settings;
@@ -65,7 +64,8 @@ public final class ShardTraffic implements ReplicaTraffic.SentBytes {
     }
 
     /**
-     * Returns the bytes of a stage's reduced gradients that this rank holds and sends to its mirror.
+     * Returns the bytes of a stage's reduced gradients that this rank holds and sends to its
+     * mirror.
      */
     public long heldGradients(int stage) {
         return parameters(stage).groups().stream()

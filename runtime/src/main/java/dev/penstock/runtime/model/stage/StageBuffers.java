@@ -30,11 +30,9 @@ import org.jspecify.annotations.Nullable;
  * @param recomputed blocks that share their activations
  * @param stash what units in flight keep
  * @param workspaces entry s: scratch of a backward of slice s
- * @param dQueryKeyValue scratch {@code [B*T, 3d]} of this shard's heads where sequences are not
- *     cut
+ * @param dQueryKeyValue scratch {@code [B*T, 3d]} of this shard's heads where sequences are not cut
  * @param ring where sequences lie on several ranks
- * @param allRows where tensor shards divide rows: room for the rows of all of them {@code [n,
- *     d]}
+ * @param allRows where tensor shards divide rows: room for the rows of all of them {@code [n, d]}
  * @param normGradients where tensor shards divide rows: room for {@link NormGradients}
  * @param logits on the last stage, of the rows of a chunk
  * @param inputs on the first stage

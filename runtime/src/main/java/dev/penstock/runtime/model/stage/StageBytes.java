@@ -31,9 +31,8 @@ import java.util.Set;
  * @param activations entry s: of a unit of slice s, from its forward to its backward
  * @param awaitingWeight entry s: what such a unit holds in addition between the two parts of its
  *     backward
- * @param gatheredLayers entry l: of layer l while its parameters are gathered by ops; 0 where
- *     they have their own room. The embedding is gathered with the first layer, the head with
- *     the last.
+ * @param gatheredLayers entry l: of layer l while its parameters are gathered by ops; 0 where they
+ *     have their own room. The embedding is gathered with the first layer, the head with the last.
  */
 public record StageBytes(
         List<Long> activations, List<Long> awaitingWeight, List<Long> gatheredLayers) {

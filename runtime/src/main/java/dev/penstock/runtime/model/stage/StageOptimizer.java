@@ -7,8 +7,8 @@ import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.shape.AdamWSettings;
 
 /**
- * AdamW over a rank's part of a stage's parameters: some decay, others do not, whatever group
- * they lie in.
+ * AdamW over a rank's part of a stage's parameters: some decay, others do not, whatever group they
+ * lie in.
  */
 final class StageOptimizer {
     private final Kernels kernels;

@@ -76,8 +76,7 @@ final class StepData {
     }
 
     /**
-     * Returns the tokens of the step over all replicas and parts of sequences that actually
-     * exist.
+     * Returns the tokens of the step over all replicas and parts of sequences that actually exist.
      */
     int tokens() {
         return Math.multiplyExact(sequences, context);

@@ -132,7 +132,8 @@ class ParameterInitTest {
         saved.remove("h.1.ln_2.bias");
 
         assertThatThrownBy(() -> initial(TinyRuns.TIED, 1, from(saved).complete("the file")))
-                .hasMessageContaining("the file does not have the parameter 'h.1.ln_2.bias' of shape [24]");
+                .hasMessageContaining(
+                        "the file does not have the parameter 'h.1.ln_2.bias' of shape [24]");
     }
 
     @Test

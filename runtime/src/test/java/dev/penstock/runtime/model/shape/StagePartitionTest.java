@@ -50,7 +50,8 @@ class StagePartitionTest {
         assertThat(StagePartition.byFlops(two, 3).layersPerStage()).containsExactly(1, 1, 0);
         assertThat(StagePartition.byFlops(two, 4).layersPerStage()).containsExactly(0, 1, 1, 0);
         assertThatThrownBy(() -> StagePartition.byFlops(two, 5))
-                .hasMessage("2 layers can fill 1 to 4 stages, got 5; try fewer stages or more layers");
+                .hasMessage(
+                        "2 layers can fill 1 to 4 stages, got 5; try fewer stages or more layers");
     }
 
     @Test
