@@ -81,7 +81,7 @@ class OpInterpreterTest {
     private final List<AutoCloseable> opened = new ArrayList<>();
     private final MemoryLinks links = new MemoryLinks();
     private final List<List<String>> calls = new ArrayList<>();
-    private final Map<Integer, RecordingStage> stages = new HashMap<>();
+    private final List<RecordingStage> stages = new ArrayList<>();
     private final List<OpInterpreter> ranks = new ArrayList<>();
     private StepKind kind = StepKind.TRAIN;
 
@@ -127,7 +127,7 @@ class OpInterpreterTest {
             for (int stage : plan.stagesOf(rank)) {
                 var made = new RecordingStage(stage, rankCalls);
                 held.put(stage, made);
-                stages.put(stage, made);
+                stages.add(made);
             }
             Device device =
                     Devices.open(DeviceSettings.DEFAULTS.withKind(DeviceSettings.Kind.REFERENCE));
@@ -339,7 +339,7 @@ class OpInterpreterTest {
     @Test
     void aSumRunsBesideForwardsAndHoldsUpTheNextBackwardOfItsStage() {
         openAlone("0F0 0F1 0F2 0B0 0REDUCE_GRAD 0F3 0B1");
-        stages.get(0).reduction = new Countdown(4);
+        stages.getFirst().reduction = new Countdown(4);
 
         assertThat(advanceFully(0)).isEqualTo(Progress.WAITS_FOR_REPLICAS);
 
@@ -352,7 +352,7 @@ class OpInterpreterTest {
     @Test
     void aPassIsFinishedOnlyWhenItsLastSumIs() {
         openAlone("0F0 0B0 0REDUCE_GRAD");
-        stages.get(0).reduction = new Countdown(4);
+        stages.getFirst().reduction = new Countdown(4);
 
         Progress progress = advanceFully(0);
 
@@ -368,11 +368,11 @@ class OpInterpreterTest {
     @Test
     void aGatherBringsTheLayersInTheDirectionOfTheComputationThatFollows() {
         openAlone("0UNSHARD 0F0 0RESHARD 0UNSHARD 0B0 0RESHARD");
-        stages.get(0).gather = new Countdown(2);
+        stages.getFirst().gather = new Countdown(2);
 
         advanceFully(0);
 
-        assertThat(stages.get(0).rising).containsExactly(true, false);
+        assertThat(stages.getFirst().rising).containsExactly(true, false);
         assertThat(calls.getFirst())
                 .containsExactly("0GATHER", "0F0", "0RELEASE", "0GATHER", "0B0", "0RELEASE");
     }
