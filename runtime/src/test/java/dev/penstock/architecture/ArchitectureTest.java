@@ -7,6 +7,10 @@ import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.lang.ArchRule;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
 import java.util.stream.Stream;
@@ -89,6 +93,26 @@ class ArchitectureTest {
         assertThatThrownBy(() -> ruleFor(rule, BROKEN_HOUSE).check(brokenHouse))
                 .isInstanceOf(AssertionError.class)
                 .hasMessageContaining(BROKEN_HOUSE);
+    }
+
+    @Test
+    void noSwitchOverOpsHasADefault() throws IOException {
+        List<String> found = new ArrayList<>();
+        for (String module : List.of("schedules", "actors", "runtime", "benchmarks")) {
+            found.addAll(SwitchesOverOps.withDefault(Path.of("..", module, "src/main/java")));
+        }
+
+        assertThat(found).isEmpty();
+    }
+
+    @Test
+    void aSwitchOverOpsWithADefaultIsNoticed() throws IOException {
+        Path fixtures = Path.of("src/test/java/dev/penstock/architecture/fixture");
+
+        assertThat(SwitchesOverOps.withDefault(fixtures))
+                .singleElement()
+                .asString()
+                .contains("ForgetfulSwitch.java: switch (op)");
     }
 
     @Test

@@ -219,17 +219,13 @@ record HouseRules(String root) {
                         });
     }
 
-    /**
-     * A record's components are its data, and a native function has the parameters it has. Matrix
-     * products on the CPU still pass their factors one by one.
-     */
+    /** A record's components are its data, and a native function has the parameters it has. */
     ArchRule methodsHaveAtMostNineParameters() {
         return methods()
                 .that(describe("are written by hand", HouseRules::isWritten))
                 .and()
                 .areDeclaredInClassesThat()
                 .resideOutsideOfPackages(
-                        root + ".cuda.cpu",
                         root + ".cuda.gpu..",
                         root + ".cuda.cublas..",
                         root + ".cuda.nccl..",

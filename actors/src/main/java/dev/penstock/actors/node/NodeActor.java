@@ -184,7 +184,11 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
                 getContext()
                         .spawn(
                                 StageActor.create(birth, resources, host.events()),
-                                "rank-%d-epoch-%d".formatted(birth.rank(), birth.epoch()));
+                                "%s-rank-%d-epoch-%d"
+                                        .formatted(
+                                                resources.plan().stageName(birth.rank()),
+                                                birth.rank(),
+                                                birth.epoch()));
         getContext().watch(stage);
         var hosting = new Hosting(birth.rank(), birth.epoch(), stage);
         hosted.add(hosting);

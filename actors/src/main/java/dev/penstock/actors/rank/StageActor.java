@@ -16,11 +16,11 @@ import java.time.Duration;
 import java.util.function.Consumer;
 
 /**
- * The control side of a rank: spawns and watches its shard, hands orders on, and renews the rank's
- * lease from a thread that never computes, so that a long op is no death.
+ * The control side of a rank: spawns and watches the rank's one shard, hands orders on, and renews
+ * the rank's lease from a thread that never computes, so that a long op is not taken for a death.
  */
 public final class StageActor extends AbstractBehavior<StageActor.Command> {
-    /** What a stage actor understands. */
+    /** The messages that a stage actor understands. */
     public sealed interface Command extends WireMessage {}
 
     /**
@@ -58,20 +58,20 @@ public final class StageActor extends AbstractBehavior<StageActor.Command> {
         this.shard =
                 context.spawn(
                         TensorShardActor.create(birth, resources, status, events),
-                        "shard-0",
+                        "shard-" + plan.grid().placeOf(rank).tensor(),
                         DispatcherSelector.fromConfig("penstock.shard-dispatcher"));
         context.watch(shard);
         timers.startTimerWithFixedDelay(new RenewLease(), Duration.ZERO, renewal(plan.timeouts()));
     }
 
-    /** A lease may be long, and yet a stall is to be told of in time. */
+    /** Returns an interval that also reports a stall in time where the lease is long. */
     private static Duration renewal(Timeouts timeouts) {
         Duration forLease = timeouts.lease().dividedBy(RENEWALS_PER_LEASE);
         Duration forStalls = timeouts.stallReport().dividedBy(RENEWALS_PER_LEASE);
         return forLease.compareTo(forStalls) < 0 ? forLease : forStalls;
     }
 
-    /** A rank of the plan in this process. */
+    /** Creates the actor of one rank of the plan, in this process. */
     public static Behavior<Command> create(
             RankAssignment birth, RankResources resources, ActorRef<RankEvent> events) {
         return Behaviors.setup(
@@ -91,20 +91,26 @@ public final class StageActor extends AbstractBehavior<StageActor.Command> {
 
     private Behavior<Command> onCommand(Command command) {
         switch (command) {
-            case Order(RankCommand order, ActorRef<RankEvent> from) -> {
-                if (order.epoch() > epoch) { // whoever raised it supervises the run
-                    epoch = order.epoch();
-                    events = from;
-                }
-                status.hear(order);
-                shard.tell(new TensorShardActor.Order(order, from));
-                if (order instanceof RankCommand.Fence fence) {
-                    fenced.accept(fence.reason());
-                }
-            }
-            case RenewLease _ -> events.tell(new RankEvent.Lease(rank, status.epoch(), activity()));
+            case Order(RankCommand order, ActorRef<RankEvent> from) -> onOrder(order, from);
+            case RenewLease _ -> onRenewLease();
         }
         return this;
+    }
+
+    private void onOrder(RankCommand order, ActorRef<RankEvent> from) {
+        if (order.epoch() > epoch) { // whoever raised it supervises the run
+            epoch = order.epoch();
+            events = from;
+        }
+        status.hear(order);
+        shard.tell(new TensorShardActor.Order(order, from));
+        if (order instanceof RankCommand.Fence fence) {
+            fenced.accept(fence.reason());
+        }
+    }
+
+    private void onRenewLease() {
+        events.tell(new RankEvent.Lease(rank, status.epoch(), activity()));
     }
 
     private RankActivity activity() {

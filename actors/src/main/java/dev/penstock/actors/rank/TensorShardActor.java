@@ -15,11 +15,11 @@ import java.util.concurrent.locks.LockSupport;
 
 /**
  * Owns one device and runs a rank's program on it, on a pinned thread of its own: a {@link
- * RankRunner} with a mailbox. One op per message, so that stop and fault messages are never
- * starved.
+ * RankRunner} with a mailbox. Each rank has one, beside its {@link StageActor}. It runs one op per
+ * message, so that stop and fault messages are never starved.
  */
 public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Command> {
-    /** What a shard understands. */
+    /** The messages that a shard understands. */
     public sealed interface Command {}
 
     /** An order of the supervisor whose events these are, handed on by the stage actor. */
@@ -29,7 +29,7 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
 
     private record LinkMoved() implements Command {}
 
-    /** Of this epoch's links. */
+    /** The links of this epoch failed. */
     private record LinkFailed(int epoch, String reason) implements Command {}
 
     private static final RunOp RUN_OP = new RunOp();
@@ -68,6 +68,8 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
             ActorRef<RankEvent> events) {
         return Behaviors.setup(
                 context -> {
+                    // its thread is pinned: the dispatcher gives it to nobody else
+                    Thread.currentThread().setName(resources.plan().nameOf(birth.rank()));
                     try {
                         return new TensorShardActor(context, birth, resources, status, events);
                     } catch (RuntimeException | Error e) {

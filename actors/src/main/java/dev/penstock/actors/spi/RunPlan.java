@@ -6,6 +6,7 @@ import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 
 /**
  * Everything about a run that all its processes must agree on, built by each of them from the same
@@ -84,7 +85,21 @@ public record RunPlan(
         return training.placement().stagesOf(grid.placeOf(rank).pipeline());
     }
 
-    /** What a rank runs in a pass of this kind. */
+    /**
+     * Returns the name of what a rank is, for actors and threads: {@code stage-3/shard-1}, or {@code
+     * stage-0+7/shard-0} for a rank with two stages.
+     */
+    public String nameOf(int rank) {
+        return stageName(rank) + "/shard-" + grid.placeOf(rank).tensor();
+    }
+
+    /** Returns the part of {@link #nameOf} that names the stages. */
+    public String stageName(int rank) {
+        return "stage-"
+                + stagesOf(rank).stream().map(String::valueOf).collect(Collectors.joining("+"));
+    }
+
+    /** Returns what a rank runs in a pass of this kind. */
     public RankProgram program(StepKind kind, int rank) {
         return schedule(kind).program(grid.placeOf(rank).pipeline());
     }

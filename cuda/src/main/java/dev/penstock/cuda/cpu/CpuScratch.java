@@ -87,7 +87,13 @@ public final class CpuScratch extends SilentKernels {
             int n = pieces.endColumn(piece) - pieces.firstColumn(piece);
             if (m > 0 && n > 0) {
                 int thread = CpuProducts.worthWaking(pieces, k) ? piece : 0;
-                multiply(multiply, thread, m, n, k, transposeA, a, transposeB, b, c, accumulate);
+                multiply(
+                        multiply,
+                        new Product(thread)
+                                .of(m, n, k)
+                                .a(0, strideOf(multiply, a), transposeA)
+                                .b(0, strideOf(multiply, b), transposeB)
+                                .to(0, c.stride(), accumulate));
             }
         }
     }
@@ -105,8 +111,12 @@ public final class CpuScratch extends SilentKernels {
                     blocks,
                     (row, m, column, n, first, depth) ->
                             multiply(
-                                    multiply, thread, m, n, depth, true, x, false, dy, dWeight,
-                                    true));
+                                    multiply,
+                                    new Product(thread)
+                                            .of(m, n, depth)
+                                            .aTransposed(0, strideOf(multiply, x))
+                                            .b(0, strideOf(multiply, dy))
+                                            .addTo(0, dWeight.stride())));
         }
     }
 
@@ -126,41 +136,31 @@ public final class CpuScratch extends SilentKernels {
         return multipliesBFloats ? DType.BF16.bytes() : DType.F32.bytes();
     }
 
-    private void multiply(
-            DType multiply,
-            int thread,
-            int rows,
-            int n,
-            int k,
-            boolean transposeA,
-            Tensor a,
-            boolean transposeB,
-            Tensor b,
-            Tensor c,
-            boolean accumulate) {
+    /** Counts a product, whose operands have no addresses. */
+    private void multiply(DType multiply, Product p) {
         if (library == null) {
             return;
         }
         boolean bfloats = multiply == DType.BF16 && multipliesBFloats;
-        boolean padded = rows < RowPadding.LEAST_ROWS && !transposeA;
+        boolean padded = p.m < RowPadding.LEAST_ROWS && !p.transposeA;
         if (padded) {
             long[] room = bfloats ? bfloatPadding : padding;
             DType factors = bfloats ? DType.BF16 : DType.F32;
-            room[thread] = Math.max(room[thread], RowPadding.bytes(n, k, factors));
+            room[p.thread] = Math.max(room[p.thread], RowPadding.bytes(p.n, p.k, factors));
         }
         if (bfloats) {
             var shape =
                     new BFloatMatmul.Shape(
-                            padded ? RowPadding.LEAST_ROWS : rows,
-                            n,
-                            k,
-                            transposeA,
-                            padded ? k : strideOf(multiply, a),
-                            transposeB,
-                            strideOf(multiply, b),
-                            padded ? n : c.stride(),
-                            accumulate);
-            products[thread] = Math.max(products[thread], ofShape(library, shape));
+                            padded ? RowPadding.LEAST_ROWS : p.m,
+                            p.n,
+                            p.k,
+                            p.transposeA,
+                            padded ? p.k : p.strideA,
+                            p.transposeB,
+                            p.strideB,
+                            padded ? p.n : p.strideC,
+                            p.accumulate);
+            products[p.thread] = Math.max(products[p.thread], ofShape(library, shape));
         }
     }
 

@@ -75,8 +75,7 @@ public interface Kernels {
     void embeddingBackward(
             Tensor dy, Tensor tokens, TokenRange range, Tensor dTable, TokenBlocks blocks);
 
-    // ---- layer norm, eps 1e-5, biased variance
-    // ----------------------------------------------------
+    // ---- layer norm, eps 1e-5, biased variance ----------------------------------------------
 
     /** {@code y = (x - mean) * rstd * gain + bias}; keeps mean and rstd, each {@code [1, n]}. */
     void layerNorm(Tensor x, Tensor gain, Tensor bias, Tensor y, Tensor mean, Tensor rstd);
@@ -95,8 +94,7 @@ public interface Kernels {
             Tensor dBias,
             TokenBlocks blocks);
 
-    // ---- GELU, tanh form
-    // --------------------------------------------------------------------------
+    // ---- GELU, tanh form --------------------------------------------------------------------
 
     /** {@code pre += bias; y = gelu(pre)}; the backward needs {@code pre}. */
     void biasGelu(Tensor pre, Tensor bias, Tensor y);
@@ -104,8 +102,7 @@ public interface Kernels {
     /** {@code dy *= gelu'(pre)} in place. */
     void geluBackward(Tensor pre, Tensor dy);
 
-    // ---- causal self-attention over a slice
-    // -------------------------------------------------------
+    // ---- causal self-attention over a slice -------------------------------------------------
 
     /**
      * Attention of the slice's queries over all tokens up to their own.
@@ -169,8 +166,7 @@ public interface Kernels {
             Tensor dKeyValues,
             int heads);
 
-    // ---- loss
-    // -------------------------------------------------------------------------------------
+    // ---- loss -------------------------------------------------------------------------------
 
     /**
      * What a shard of the vocabulary knows of the softmax of each row. Three numbers per row: the
@@ -206,8 +202,7 @@ public interface Kernels {
             Tensor losses,
             float gradientScale);
 
-    // ---- whole tensors
-    // ------------------------------------------------------------------------------
+    // ---- whole tensors ----------------------------------------------------------------------
 
     /** Sets every element to zero bits. */
     void zero(Tensor x);
@@ -258,8 +253,7 @@ public interface Kernels {
      */
     void adamW(Tensor weight, Tensor gradient, Tensor m, Tensor v, AdamWStep step);
 
-    // ---- the host
-    // -----------------------------------------------------------------------------------
+    // ---- the host ---------------------------------------------------------------------------
 
     /**
      * Waits until everything that was asked for is done: the host may then use segments that it

@@ -12,8 +12,8 @@ import java.util.List;
 
 /** A pipeline with its ranks' orders under construction. */
 public final class Pipeline {
-    /** Writes one rank's order. */
-    public interface RankOrder {
+    /** Writes the program of one rank. */
+    public interface ForRank {
         void write(int rank, Program program);
     }
 
@@ -56,29 +56,29 @@ public final class Pipeline {
     private Pipeline() {}
 
     /** One stage per rank: stage r on rank r. */
-    public static Schedule plain(String name, PipelineShape shape, RankOrder order) {
+    public static Schedule plain(String name, PipelineShape shape, ForRank writer) {
         Requirements.chunks(name, 1, shape);
-        return loop(name, shape, order);
+        return loop(name, shape, writer);
     }
 
     /** Any number of chunks: stage s on rank s mod ranks. */
-    public static Schedule loop(String name, PipelineShape shape, RankOrder order) {
-        return schedule(name, shape, Placement.loop(shape.ranks(), shape.chunks()), order);
+    public static Schedule loop(String name, PipelineShape shape, ForRank writer) {
+        return schedule(name, shape, Placement.loop(shape.ranks(), shape.chunks()), writer);
     }
 
     /** Two chunks: rank r holds stages r and 2 x ranks - 1 - r. */
-    public static Schedule v(String name, PipelineShape shape, RankOrder order) {
+    public static Schedule v(String name, PipelineShape shape, ForRank writer) {
         Requirements.chunks(name, 2, shape);
-        return schedule(name, shape, Placement.v(shape.ranks()), order);
+        return schedule(name, shape, Placement.v(shape.ranks()), writer);
     }
 
     private static Schedule schedule(
-            String name, PipelineShape shape, Placement placement, RankOrder order) {
+            String name, PipelineShape shape, Placement placement, ForRank writer) {
         var programs = new ArrayList<RankProgram>();
         int expectedOps = 2 * shape.chunks() * shape.unitsPerStage();
         for (int rank = 0; rank < shape.ranks(); rank++) {
             var ops = new ProgramWriter(rank, expectedOps);
-            order.write(rank, new Program(placement.stagesOf(rank), ops));
+            writer.write(rank, new Program(placement.stagesOf(rank), ops));
             programs.add(ops.program());
         }
         return new Schedule(name, shape, placement, programs);
