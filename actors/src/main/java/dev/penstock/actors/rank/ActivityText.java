@@ -6,7 +6,7 @@ import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
 
-/** Says in words what a rank does or waits for, from whom. */
+/** Describes in words what a rank is doing, or what it is waiting for and from which rank. */
 final class ActivityText {
     private ActivityText() {}
 

@@ -23,10 +23,10 @@ import java.util.Objects;
 import java.util.function.BiFunction;
 
 /**
- * All boundary tensors of a rank, allocated once: receive slots (for what the program holds and
- * what the channel's credits let be under way beside it) and pools of outputs and input gradients.
- * Where the data plane keeps sent tensors until they are verified, a pool has as many more as its
- * channel has credits, so it is never empty when the program takes one.
+ * All boundary tensors of a rank, allocated once: receive slots (for the tensors that the
+ * program holds and those that the credits of the channel allow in flight) and pools of outputs
+ * and input gradients. Where the data plane keeps sent tensors until they are verified, a pool
+ * is larger by the credits of its channel, so it is never empty when the program takes a tensor.
  */
 final class BoundaryBuffers {
     private final int rank;
@@ -77,12 +77,12 @@ final class BoundaryBuffers {
         }
     }
 
-    /** The channel that brings a stage its input. */
+    /** Returns the channel that brings a stage its input. */
     static ChannelKey activation(int stage) {
         return new ChannelKey(FrameKind.ACTIVATION, stage - 1, stage);
     }
 
-    /** The channel that brings a stage the gradient of its output. */
+    /** Returns the channel that brings a stage the gradient of its output. */
     static ChannelKey gradient(int stage) {
         return new ChannelKey(FrameKind.GRADIENT, stage + 1, stage);
     }
@@ -95,13 +95,13 @@ final class BoundaryBuffers {
         return outbound;
     }
 
-    /** Opens the ends of all channels that may carry tensors past the host. */
+    /** Opens the ends of all channels whose tensors may bypass the host. */
     void open(DirectTransfers direct) {
         inbound.forEach(channel -> direct.receive(channel, known(slots, channel.channel())));
         outbound.forEach(direct::send);
     }
 
-    /** A slot as the boundary tensor of this token slice. */
+    /** Returns a slot as the boundary tensor of this token slice. */
     Tensor slot(ChannelKey channel, int slot, int slice) {
         return view(channel.stage(), known(slots, channel).get(slot), slice);
     }
@@ -114,7 +114,9 @@ final class BoundaryBuffers {
         known(outputs, stage).push(tensor.buffer());
     }
 
-    /** The output was sent; it is back in its pool once the receiver has it intact. */
+    /**
+     * Records that the output was sent; it returns to its pool once the receiver has it intact.
+     */
     void sentOutput(Endpoint endpoint, int stage, Tensor tensor) {
         SentTensors channel = known(sent, activation(stage + 1));
         channel.add(tensor.buffer());
@@ -189,7 +191,7 @@ final class BoundaryBuffers {
         return credits;
     }
 
-    /** What links carry is staged. */
+    /** Returns how to allocate: the tensors that links carry are staged. */
     private static BiFunction<String, Long, DeviceBuffer> allocation(
             DeviceScope scope, boolean crosses) {
         return crosses ? scope::allocateStaged : scope::allocate;

@@ -22,7 +22,10 @@ import org.jspecify.annotations.Nullable;
  * rank's thread only.
  */
 final class BoundaryLinks {
-    /** How many ops after a computation are searched for receives whose tensor is here already. */
+    /**
+     * How many ops after a computation are searched for receives whose tensor has already
+     * arrived.
+     */
     private static final int LOOK_AHEAD = 4;
 
     private final RankProgram program;
@@ -55,19 +58,24 @@ final class BoundaryLinks {
         broughtEarly.clear();
     }
 
-    /** Whether a tensor skips the data plane, so that its memory is free as soon as it is sent. */
+    /**
+     * Returns whether a tensor bypasses the data plane, so that its memory is free once it is
+     * sent.
+     */
     boolean isDirect(ChannelKey channel, Tensor tensor) {
         return direct.way(channel, tensor) == TransferPath.DIRECT;
     }
 
-    /** Starts the copy to where the data plane reads, so that it overlaps what follows. */
+    /**
+     * Starts the copy to the memory that the data plane reads, so that it overlaps the next ops.
+     */
     void prepare(ChannelKey channel, Tensor computed) {
         if (!isDirect(channel, computed)) {
             computed.buffer().beginToHost(computed.bytes());
         }
     }
 
-    /** Sends a tensor, or returns what stands in its way. */
+    /** Sends a tensor, or returns what is in its way. */
     Progress offer(WorkUnit unit, ChannelKey channel, Tensor tensor) {
         FrameKey frame = frame(unit, channel);
         return switch (direct.way(channel, tensor)) {
@@ -124,8 +132,8 @@ final class BoundaryLinks {
     }
 
     /**
-     * Starts the copy to the device of what the receives after this position will take and is here
-     * already, so that it overlaps the computation at the position.
+     * Starts the copy to the device for the receives after this position whose tensors have
+     * already arrived, so that the copy overlaps the computation at the position.
      */
     void bringWhatIsHere(int position) {
         List<Op> ops = program.ops();

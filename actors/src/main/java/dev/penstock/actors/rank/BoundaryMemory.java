@@ -9,14 +9,15 @@ import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.ir.Schedule;
 import java.util.List;
 
-/** Device memory of a rank's boundary tensors, known from its programs alone. */
+/** The device memory of a rank's boundary tensors, which follows from its programs alone. */
 public final class BoundaryMemory {
     private BoundaryMemory() {}
 
     /**
-     * Bytes that a rank allocates for blocks of what it sums and gathers with others.
+     * Returns the bytes that a rank allocates for the blocks of its sums and gathers with other
+     * ranks.
      *
-     * @param homes by rank, the lowest rank that lives in the same process
+     * @param homes for each rank, the lowest rank that lives in the same process
      * @param staged whether links read other memory than the device's
      * @param library whether devices sum and gather by themselves
      */
@@ -30,7 +31,7 @@ public final class BoundaryMemory {
     }
 
     /**
-     * Bytes that a rank allocates for receive slots, outputs and input gradients.
+     * Returns the bytes that a rank allocates for receive slots, outputs and input gradients.
      *
      * @param tensorBytes bytes of the largest boundary tensor
      * @param sharedGradientElements elements of the gradient that stages share, 0 if they share
@@ -72,7 +73,7 @@ public final class BoundaryMemory {
                         * SharedGradientExchange.slotBytes(sharedGradientElements, staged);
     }
 
-    /** Stages of this rank whose sharer is on another. */
+    /** Returns the stages of this rank that share a gradient with a stage of another rank. */
     private static long exchanges(int rank, Schedule schedule) {
         Placement placement = schedule.placement();
         return schedule.sharedGroups().stream()

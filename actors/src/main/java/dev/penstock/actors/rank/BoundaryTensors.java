@@ -46,12 +46,12 @@ final class BoundaryTensors {
         gradientBytes = 0;
     }
 
-    /** Bytes of activations sent to other ranks in the pass. */
+    /** Returns the bytes of activations sent to other ranks in the pass. */
     long activationBytes() {
         return activationBytes;
     }
 
-    /** Bytes of gradients sent to other ranks in the pass. */
+    /** Returns the bytes of gradients sent to other ranks in the pass. */
     long gradientBytes() {
         return gradientBytes;
     }
@@ -62,19 +62,22 @@ final class BoundaryTensors {
         return receive(unit, BoundaryBuffers.activation(unit.stage()), inputs);
     }
 
-    /** Null on the first stage. */
+    /** Returns the unit's input, or null on the first stage. */
     @Nullable Tensor input(WorkUnit unit) {
         return tensor(inputs, unit);
     }
 
-    /** Takes memory for what a forward will make; null on the last stage. */
+    /** Takes memory for the output of a forward; null on the last stage. */
     @Nullable Tensor takeOutput(WorkUnit unit) {
         int stage = unit.stage();
         buffers.reclaim(endpoint, stage);
         return topology.isLast(stage) ? null : buffers.takeOutput(stage, unit.slice());
     }
 
-    /** Hands a computed output to the next stage if that lives here, else keeps it for its send. */
+    /**
+     * Hands a computed output to the next stage if that lives here, or else keeps it for its
+     * send.
+     */
     void computedOutput(WorkUnit unit, Tensor output) {
         int next = unit.stage() + 1;
         if (topology.isLocal(unit.stage(), next)) {
@@ -116,19 +119,21 @@ final class BoundaryTensors {
         return receive(unit, BoundaryBuffers.gradient(unit.stage()), outputGradients);
     }
 
-    /** Null on the last stage. */
+    /** Returns the gradient of the unit's output, or null on the last stage. */
     @Nullable Tensor outputGradient(WorkUnit unit) {
         return tensor(outputGradients, unit);
     }
 
-    /** Takes memory for what a backward will make; null on the first stage. */
+    /** Takes memory for the input gradient of a backward; null on the first stage. */
     @Nullable Tensor takeInputGradient(WorkUnit unit) {
         int stage = unit.stage();
         buffers.reclaim(endpoint, stage);
         return stage == 0 ? null : buffers.takeInputGradient(stage, unit.slice());
     }
 
-    /** Hands a gradient to the stage before if that lives here, else keeps it for its send. */
+    /**
+     * Hands a gradient to the previous stage if that lives here, or else keeps it for its send.
+     */
     void computedInputGradient(WorkUnit unit, Tensor inputGradient) {
         int before = unit.stage() - 1;
         if (topology.isLocal(before, unit.stage())) {

@@ -21,7 +21,7 @@ import java.util.Map;
  * </pre>
  */
 final class BufferNeeds {
-    /** What a boundary tensor is to its stage. */
+    /** The role of a boundary tensor for its stage. */
     enum Use {
         INPUT,
         OUTPUT,
@@ -33,15 +33,18 @@ final class BufferNeeds {
 
     private final Map<Key, Integer> peak = new HashMap<>();
 
-    /** By what is received: for each schedule, how many are held right after each receive. */
+    /**
+     * For each kind of received tensor and each schedule, how many are held right after each
+     * receive.
+     */
     private final Map<Key, List<List<Integer>>> heldAfterReceive = new HashMap<>();
 
-    /** Of a rank, in passes of every kind. */
+    /** Returns the needs of a rank, over passes of every kind. */
     static BufferNeeds of(int rank, RunPlan plan) {
         return of(plan.grid().placeOf(rank).pipeline(), plan.training(), plan.evaluation());
     }
 
-    /** Walks this program of every schedule and keeps the larger counts. */
+    /** Walks this rank's program in every schedule and keeps the larger counts. */
     static BufferNeeds of(int rank, Schedule... schedules) {
         var needs = new BufferNeeds();
         for (Schedule schedule : schedules) {
@@ -50,14 +53,17 @@ final class BufferNeeds {
         return needs;
     }
 
-    /** Whether a program has backwards; a forward alone needs its input no longer than it runs. */
+    /**
+     * Returns whether a program has backwards; a forward alone needs its input only while it
+     * runs.
+     */
     static boolean trains(RankProgram program) {
         return program.ops().stream()
                 .flatMap(op -> op.computations().stream())
                 .anyMatch(op -> op instanceof Op.InputGradient);
     }
 
-    /** The most tensors of this use held at a time; 0 if there never is one. */
+    /** Returns the most tensors of this use held at a time; 0 if there are never any. */
     int peak(int stage, Use use) {
         return peak.getOrDefault(new Key(stage, use), 0);
     }

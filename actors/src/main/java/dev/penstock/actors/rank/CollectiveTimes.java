@@ -9,16 +9,19 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What gathers and sums over replicas take of a rank's time in a pass, op by op: of a computation
- * the part that went to gathers; of a gather or a sum what was done and waited for it outside of
- * computations. The rank's thread only.
+ * The time that gathers and sums over replicas cost a rank in a pass, op by op: for a
+ * computation, the part that went to gathers; for a gather or a sum, the work and the waiting
+ * outside of computations. The rank's thread only.
  */
 final class CollectiveTimes {
     private final RankProgram program;
     private final Map<Integer, StageProgram> stages;
     private final long[] nanos;
 
-    /** By stage: spent on its gathers before the pass, and in computations of the pass. */
+    /**
+     * For each stage, the time spent on its gathers before the pass, and in computations of the
+     * pass.
+     */
     private final Map<Integer, Long> before = new HashMap<>();
 
     private final Map<Integer, Long> inComputations = new HashMap<>();
@@ -29,14 +32,14 @@ final class CollectiveTimes {
         this.nanos = new long[program.ops().size()];
     }
 
-    /** A pass begins. */
+    /** Begins a pass. */
     void begin() {
         Arrays.fill(nanos, 0);
         inComputations.clear();
         stages.forEach((stage, held) -> before.put(stage, held.gatherNanos()));
     }
 
-    /** Time spent so far on gathers of the stages of a computation. */
+    /** Returns the time spent so far on gathers of the stages of a computation. */
     long gathers(Op computation) {
         long spent = 0;
         for (Op.Compute part : computation.computations()) {
@@ -46,18 +49,18 @@ final class CollectiveTimes {
         return spent;
     }
 
-    /** A computation went to gathers for so long. */
+    /** Records the time that a computation spent on gathers. */
     void ofComputation(int position, long gathering) {
         nanos[position] = gathering;
         inComputations.merge(program.ops().get(position).stage(), gathering, Long::sum);
     }
 
-    /** A sum kept the rank for so long. */
+    /** Records time for which a sum kept the rank busy. */
     void ofSum(int position, long more) {
         nanos[position] += more;
     }
 
-    /** Entry i is of op i: of the pass that is done. */
+    /** Returns the times of the finished pass; entry i belongs to op i. */
     long[] nanos() {
         List<Op> ops = program.ops();
         Map<Integer, Long> count = new HashMap<>();
@@ -76,7 +79,7 @@ final class CollectiveTimes {
         return all;
     }
 
-    /** On gathers of a stage between its computations. */
+    /** Returns the time spent on gathers of a stage between its computations. */
     private long outside(int stage) {
         StageProgram held = stages.get(stage);
         return held == null

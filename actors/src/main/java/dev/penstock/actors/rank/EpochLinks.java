@@ -6,14 +6,15 @@ import dev.penstock.actors.serialization.WireMessage;
 import java.util.List;
 
 /**
- * Where all ranks of a run are in an epoch: what a rank opens its links with.
+ * The places of all ranks of a run in an epoch, which a rank needs to open its links.
  *
- * @param epoch of the run
- * @param mirrors who holds whose mirror
- * @param homes by rank, the lowest rank that lives on the same node
- * @param link where the media driver is; empty if the process knows, or if it is where it was
- * @param peers where the processes of all ranks are reached, by rank; empty if all use this
- *     process's media driver
+ * @param epoch the epoch of the run
+ * @param mirrors which rank holds whose mirror
+ * @param homes for each rank, the lowest rank that lives on the same node
+ * @param link the directory of the media driver; empty if the process knows it or it has not
+ *     changed
+ * @param peers for each rank, the address of its process; empty if all use this process's media
+ *     driver
  */
 public record EpochLinks(
         int epoch, MirrorLayout mirrors, List<Integer> homes, String link, List<PeerAddress> peers)

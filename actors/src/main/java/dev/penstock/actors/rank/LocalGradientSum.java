@@ -5,8 +5,8 @@ import dev.penstock.actors.spi.SharedGradient;
 import dev.penstock.cuda.device.Kernels;
 
 /**
- * The sum of a gradient whose two sharers live on one rank: taken when the second of them comes to
- * its reduction, for by then both are complete.
+ * The sum of a gradient whose two sharers live on one rank. It is taken when the second of them
+ * reaches its reduction, because by then both are complete.
  */
 final class LocalGradientSum implements GradientExchange {
     private final SharedGradient first;
@@ -15,7 +15,7 @@ final class LocalGradientSum implements GradientExchange {
     private int arrived;
 
     /**
-     * @param first of the lower stage
+     * @param first the gradient on the lower stage
      */
     LocalGradientSum(SharedGradient first, SharedGradient second, Kernels kernels) {
         this.first = first;

@@ -12,8 +12,7 @@ import jdk.jfr.StackTrace;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An op of a rank's program in Java Flight Recorder, from when the rank came to it to when it was
- * done.
+ * An event of Java Flight Recorder for one op, from when the rank reached it until it was done.
  */
 @Name("penstock.Op")
 @Label("Op")
@@ -35,7 +34,7 @@ final class OpEvent extends Event {
     @Label("Pass")
     long pass;
 
-    /** Begins an event for an op; null, at no cost, while no recording wants any. */
+    /** Begins an event for an op; returns null, at no cost, while no recording asks for any. */
     static @Nullable OpEvent begin(Op op, PipelineShape shape, int rank, long pass) {
         if (!ASKED.isEnabled()) {
             return null;

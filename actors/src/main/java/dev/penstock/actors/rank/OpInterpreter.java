@@ -19,12 +19,12 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Walks one rank's program: only the op at the program counter may run. A send completes when the
- * tensor is in the log and waits without credit; a receive waits for the frame with its key. Judge
- * and simulator use the same semantics.
+ * Walks one rank's program: only the op at the program counter may run. A send completes when
+ * the tensor is in the log, and waits while it has no credit; a receive waits for the frame with
+ * its key. The validator and the simulator use the same semantics.
  *
- * <p>Used by the shard's thread only; holds no lock and never blocks: an op that cannot run answers
- * what it waits for.
+ * <p>Used by the shard's thread only; holds no lock and never blocks: an op that cannot run
+ * returns what it waits for.
  */
 final class OpInterpreter {
     private final int rank;
@@ -32,7 +32,7 @@ final class OpInterpreter {
     private final PipelineShape shape;
     private final boolean trains;
 
-    /** Units that hold their input alone between forward and recompute. */
+    /** Units that keep only their input between forward and recompute. */
     private final Set<WorkUnit> recomputed;
 
     private final Map<Integer, StageProgram> stages;
@@ -49,12 +49,12 @@ final class OpInterpreter {
     /** Whether the op at the program counter was tried before. */
     private boolean tried;
 
-    /** The op at the program counter, while a recording wants ops. */
+    /** The event of the op at the program counter, while a recording asks for ops. */
     private @Nullable OpEvent recorded;
 
     /**
-     * @param rank that runs the program, one of perhaps several
-     * @param exchanges by stage, of the gradients that it shares with other stages
+     * @param rank the rank that runs the program, of possibly several
+     * @param exchanges for each stage, those of the gradients that it shares with other stages
      */
     OpInterpreter(
             int rank,
@@ -99,7 +99,7 @@ final class OpInterpreter {
         tensors.begin();
     }
 
-    /** Whether all ops are done, and what they began. */
+    /** Returns whether all ops are done, and the collectives that they began. */
     boolean isFinished() {
         return isAtEnd() && !collectives.areUnderWay();
     }
@@ -112,22 +112,22 @@ final class OpInterpreter {
         return position;
     }
 
-    /** The op at the program counter; null after the last one. */
+    /** Returns the op at the program counter; null after the last one. */
     @Nullable Op current() {
         return isAtEnd() ? null : program.ops().get(position);
     }
 
-    /** What is under way beside the op at the program counter. */
+    /** Returns the collectives that run alongside the op at the program counter. */
     RunningCollectives collectives() {
         return collectives;
     }
 
-    /** When the ops ran; once the pass is finished. */
+    /** Returns when the ops ran; call it once the pass is finished. */
     PassTimes times() {
         return new PassTimes(startNanos.clone(), endNanos.clone(), collectiveTimes.nanos());
     }
 
-    /** What the pass has sent so far from stage to stage. */
+    /** Returns what the pass has sent so far from stage to stage. */
     StepTraffic sent() {
         return new StepTraffic(
                 tensors.activationBytes(),
@@ -140,7 +140,7 @@ final class OpInterpreter {
                 0);
     }
 
-    /** Moves on the collectives that are under way. */
+    /** Advances the collectives that are running. */
     void moveCollectives() {
         if (!collectives.areUnderWay()) {
             return;
@@ -151,13 +151,13 @@ final class OpInterpreter {
         }
     }
 
-    /** Whether the op at the program counter would compute now, not look whether it may run. */
+    /** Returns whether the next try would compute, rather than check whether an op may run. */
     boolean computesNext() {
         Op op = current();
         return op != null && !op.computations().isEmpty() && !collectives.holdUp(op);
     }
 
-    /** Tries the op at the program counter; after {@link #moveCollectives}. */
+    /** Tries the op at the program counter; call it after {@link #moveCollectives}. */
     Progress advance() {
         Progress progress = tryNext();
         if (progress == Progress.WAITS_FOR_REPLICAS) {
@@ -276,7 +276,9 @@ final class OpInterpreter {
         return Progress.DONE;
     }
 
-    /** A device that runs one op at a time has nothing to hide behind another. */
+    /**
+     * Runs both one after the other: a device that runs one op at a time cannot overlap them.
+     */
     private Progress overlapped(Op.Forward forward, Op.InputGradient backward) {
         forward(forward.unit());
         return backward(backward);

@@ -4,8 +4,8 @@ import dev.penstock.actors.serialization.WireMessage;
 import dev.penstock.actors.spi.StepKind;
 
 /**
- * What the supervisor orders a rank to do. An order of a lower epoch than the rank's is refused; of
- * a higher one, only those that lead there are taken: prepare, fence, stop.
+ * A command of the supervisor to a rank. One of a lower epoch than the rank's is refused; of a
+ * higher epoch, only those that lead there are accepted: prepare, fence, stop.
  */
 public sealed interface RankCommand extends WireMessage {
     int epoch();
@@ -42,7 +42,10 @@ public sealed interface RankCommand extends WireMessage {
         }
     }
 
-    /** The run continues without this one: another has its place. It frees everything and ends. */
+    /**
+     * The run continues without this rank, whose place another has taken: free everything and
+     * end.
+     */
     record Fence(int epoch, String reason) implements RankCommand {}
 
     /** Free everything and stop. */

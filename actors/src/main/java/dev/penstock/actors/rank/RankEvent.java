@@ -6,13 +6,13 @@ import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.StepResult;
 import java.util.List;
 
-/** What a rank tells the supervisor, in the epoch that it knows. */
+/** A message of a rank to the supervisor, in the epoch that the rank knows. */
 public sealed interface RankEvent extends WireMessage {
     int rank();
 
     int epoch();
 
-    /** Device open, parameters in place, ready for orders. */
+    /** The device is open, the parameters are in place and the rank is ready for commands. */
     record Opened(int rank, int epoch, String device, String fingerprint) implements RankEvent {}
 
     /** A pass is done; after a training pass the rank waits for the commit. */
@@ -28,11 +28,11 @@ public sealed interface RankEvent extends WireMessage {
         }
     }
 
-    /** The rank's part of a checkpoint could not be written; the rank goes on. */
+    /** The rank's part of a checkpoint could not be written; the rank continues. */
     record SaveFailed(int rank, int epoch, long step, String reason) implements RankEvent {}
 
     /**
-     * The rank stands still with closed links, ready for {@link RankCommand.Resume}.
+     * The rank is stopped with closed links, ready for {@link RankCommand.Resume}.
      *
      * @param state what it holds of its own stages
      * @param mirrors what it holds of other ranks' stages
@@ -45,39 +45,43 @@ public sealed interface RankEvent extends WireMessage {
     }
 
     /**
-     * How far a copy of a rank's state is.
+     * How far a copy of a rank's state has got.
      *
-     * @param rank whose state
-     * @param committedStep last one that was applied
-     * @param readyStep whose complete gradients wait for the commit; -1 if none do
+     * @param rank the rank whose state it is
+     * @param committedStep the last step that was applied
+     * @param readyStep the step whose complete gradients wait for the commit; -1 if there are
+     *     none
      */
     record HeldState(int rank, long committedStep, long readyStep) implements WireMessage {
-        /** Whether this state has seen a committed step, or will when its commit is told again. */
+        /**
+         * Returns whether this state has applied a committed step, or will when its commit is
+         * repeated.
+         */
         public boolean reaches(long step) {
             return committedStep == step || readyStep == step;
         }
     }
 
     /**
-     * Links are open in the new epoch, the state is in place. What the rank is is said again: the
-     * supervisor may not be the one that heard it open.
+     * The links are open in the new epoch and the state is in place. It repeats what the rank
+     * is, because the supervisor may not be the one that heard the rank open.
      */
     record Resumed(int rank, int epoch, String device, String fingerprint) implements RankEvent {}
 
-    /** A sign of life, and what the rank is at. */
+    /** A sign of life, with what the rank is doing. */
     record Lease(int rank, int epoch, RankActivity activity) implements RankEvent {}
 
     /**
-     * A link broke; the rank stands still and keeps what it has, ready for {@link
+     * A link broke; the rank is stopped and keeps its state, ready for {@link
      * RankCommand.Prepare}.
      */
     record LinkLost(int rank, int epoch, String reason) implements RankEvent {}
 
-    /** A NaN or an infinity; as with a lost link, the rank stands still. */
+    /** A NaN or an infinity appeared; as with a lost link, the rank is stopped. */
     record NonFinite(int rank, int epoch, long step, String reason) implements RankEvent {}
 
     /**
-     * The rank cannot go on and ends.
+     * The rank cannot continue and ends.
      *
      * @param repeats whether another try would fail the same way
      */

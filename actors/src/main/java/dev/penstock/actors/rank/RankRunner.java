@@ -21,20 +21,20 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A rank's life: takes orders, runs passes one op at a time, commits, prepares and resumes, and
- * says what came of it. A plain object: it knows neither actors nor timers, so that the same
- * decisions can be driven by an actor or by a simulation. Its owner's thread only.
+ * The life of a rank: takes commands, runs passes one op at a time, commits, prepares and
+ * resumes, and reports the results. A plain object: it knows neither actors nor timers, so that
+ * an actor and a simulation can drive the same decisions. Its owner's thread only.
  */
 public final class RankRunner implements AutoCloseable {
-    /** What the owner does next. */
+    /** What the owner must do next. */
     public enum Next {
-        /** Nothing, until an order or a frame comes. */
+        /** Nothing, until a command or a frame arrives. */
         WAIT,
-        /** Calls {@link #runOp} soon; once, however often it was told so. */
+        /** Call {@link #runOp} soon; once, however often this was returned. */
         RUN_OP,
-        /** Calls {@link #runOp} after a nap: the log is full or the peer not there yet. */
+        /** Call {@link #runOp} after a nap: the log is full or the peer is not connected yet. */
         RETRY_LINK,
-        /** Closes this rank and ends. */
+        /** Close this rank and end. */
         END
     }
 
@@ -53,12 +53,12 @@ public final class RankRunner implements AutoCloseable {
     private RankCommand.@Nullable BeginPass passUnderWay;
     private RankCommand.@Nullable BeginPass uncommitted;
 
-    /** Whether the op at the program counter was tried and waits. */
+    /** Whether the op at the program counter was tried and is waiting. */
     private boolean waits;
 
     private @Nullable RankStep lastTimings;
 
-    /** Of the last training pass that was finished. */
+    /** The result of the last training pass that was finished. */
     private PassTimes times = PassTimes.NONE;
 
     private long heapBytesAtBegin;
@@ -66,13 +66,13 @@ public final class RankRunner implements AutoCloseable {
     private StepTraffic sent = StepTraffic.NOTHING;
 
     /**
-     * Opens device, stages and links, and says so.
+     * Opens the device, stages and links, and reports it.
      *
      * @param status kept up to date for leases
-     * @param events told everything, on this thread
-     * @param listeners hear what arrives in an epoch, on the poller's thread
-     * @throws RuntimeException if something does not open; nothing stays open then. To be told by
-     *     {@link #tellFailedStart}
+     * @param events receives every event, on this thread
+     * @param listeners for each epoch, the listener for arrivals, on the poller's thread
+     * @throws RuntimeException if something does not open; nothing stays open then, and the
+     *     owner reports it with {@link #tellFailedStart}
      */
     public RankRunner(
             RankAssignment birth,
@@ -98,7 +98,7 @@ public final class RankRunner implements AutoCloseable {
         tell(new RankEvent.Opened(rank, epoch, work.device().name(), work.device().fingerprint()));
     }
 
-    /** Says that a rank did not open. */
+    /** Reports that a rank did not open. */
     public static void tellFailedStart(
             RankAssignment birth,
             RankResources resources,
@@ -122,9 +122,9 @@ public final class RankRunner implements AutoCloseable {
     // ---- what happens ---------------------------------------------------------------------------
 
     /**
-     * An order came.
+     * Handles a command.
      *
-     * @param from is told everything from now on if the order leads to a higher epoch: whoever
+     * @param from receives all further events if the command leads to a higher epoch: whoever
      *     raised it supervises the run
      */
     public Next onOrder(RankCommand order, Consumer<RankEvent> from) {
@@ -134,17 +134,17 @@ public final class RankRunner implements AutoCloseable {
         return guarded(() -> take(order));
     }
 
-    /** The next op, if a pass is under way. */
+    /** Runs the next op, if a pass is running. */
     public Next runOp() {
         return guarded(this::advance);
     }
 
-    /** A frame or a credit came. */
+    /** Handles the arrival of a frame or a credit. */
     public Next onLinkMoved() {
         return passUnderWay == null ? Next.WAIT : Next.RUN_OP;
     }
 
-    /** The links of an epoch broke; what earlier ones still say means nothing. */
+    /** Handles broken links of an epoch; reports of links of earlier epochs are ignored. */
     public Next onLinkFailed(int of, String reason) {
         return guarded(
                 () -> {
@@ -155,7 +155,7 @@ public final class RankRunner implements AutoCloseable {
                 });
     }
 
-    /** One thing that may go wrong. */
+    /** Runs one action that may fail. */
     private interface Act {
         Next run();
     }
@@ -176,7 +176,7 @@ public final class RankRunner implements AutoCloseable {
             losses.onLost(rank, e, reason);
             tell(new RankEvent.Failed(rank, epoch, reason, true));
             return Next.END;
-        } catch (RuntimeException | Error e) { // out of memory is told like every other end
+        } catch (RuntimeException | Error e) { // running out of memory is reported like every other end
             LOG.error("rank {} failed", rank, e);
             boolean repeats = e instanceof DeviceException || e instanceof Error;
             String reason = reason(rank, work.place(), e);
@@ -185,7 +185,7 @@ public final class RankRunner implements AutoCloseable {
         }
     }
 
-    /** Abandons the pass; what to do next is the supervisor's decision. */
+    /** Abandons the pass; the supervisor decides what to do next. */
     private Next standStill(RankEvent why) {
         passUnderWay = null;
         status.set(RankActivity.State.IDLE, StepKind.TRAIN, status.now().pass(), 0);
@@ -243,7 +243,7 @@ public final class RankRunner implements AutoCloseable {
         boolean kept = resume.start() instanceof StateSource.Kept;
         work.restore(resume.start(), resume.links().mirrors());
         if (!kept) {
-            goOnFromWhatWasRestored(); // also true when no link opens
+            goOnFromWhatWasRestored(); // also when no link opens
         }
         work.connect(resume.links(), listeners.apply(epoch), status.waits(epoch));
         if (!kept) {
@@ -254,8 +254,8 @@ public final class RankRunner implements AutoCloseable {
     }
 
     /**
-     * As if this rank had done the step that its state is after, or whose gradients came with it:
-     * the commit may be told again.
+     * Acts as if this rank had run the step that its state has applied, or whose gradients came
+     * with it, because the commit may be repeated.
      */
     private void goOnFromWhatWasRestored() {
         committedStep = work.restoredStep();
@@ -263,7 +263,7 @@ public final class RankRunner implements AutoCloseable {
         uncommitted = ready < 0 ? null : new RankCommand.BeginPass(epoch, 0, StepKind.TRAIN, ready);
     }
 
-    /** Of the step that it continues from: all ops took no time. */
+    /** Reports the step that it resumes from, in which all ops took no time. */
     private void noteThatNothingWasComputed() {
         long[] now = new long[work.interpreter().times().starts().length];
         Arrays.fill(now, System.nanoTime());
@@ -293,7 +293,7 @@ public final class RankRunner implements AutoCloseable {
     private Next onBeginPass(RankCommand.BeginPass begin) {
         passUnderWay = begin;
         waits = false;
-        uncommitted = null; // of a pass that is run again, if of any
+        uncommitted = null; // left over from a pass that is run again, if any
         heapBytesAtBegin = threads.getCurrentThreadAllocatedBytes();
         work.begin(begin.kind(), begin.step(), begin.pass());
         return Next.RUN_OP;
@@ -309,7 +309,7 @@ public final class RankRunner implements AutoCloseable {
         }
         OpInterpreter ops = work.interpreter();
         ops.moveCollectives();
-        if (!waits || work.computesNext()) { // looking again is no progress
+        if (!waits || work.computesNext()) { // checking again is no progress
             note(begin, RankActivity.State.COMPUTING);
         }
         Progress progress = work.advance();
@@ -342,7 +342,7 @@ public final class RankRunner implements AutoCloseable {
         passUnderWay = null;
         if (begin.kind() == StepKind.TRAIN) {
             uncommitted = begin;
-            times = work.interpreter().times(); // a recovery before the commit forgets them
+            times = work.interpreter().times(); // a recovery before the commit discards them
             sent = work.sent();
         }
         note(begin, RankActivity.State.IDLE);
@@ -402,7 +402,10 @@ public final class RankRunner implements AutoCloseable {
         status.set(state, begin.kind(), begin.pass(), work.position());
     }
 
-    /** Frees everything and says so, also when that fails: the run would wait for the deadline. */
+    /**
+     * Frees everything and reports it, even if that fails: the run would wait until its
+     * deadline.
+     */
     @Override
     public void close() {
         try {

@@ -6,14 +6,14 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a shard is at, written by its own thread and read by the stage actor for leases, so that a
- * long op is no death.
+ * What a shard is doing, written by its own thread and read by the stage actor for leases, so
+ * that a long op is not taken for a death.
  */
 public final class RankStatus {
     /**
-     * One moment.
+     * The status at one moment.
      *
-     * @param collective what it waits for inside an op; null if it does not
+     * @param collective what it is waiting for inside an op; null if it is not
      */
     public record Moment(
             RankActivity.State state,
@@ -25,7 +25,7 @@ public final class RankStatus {
 
     private static final int NONE = -1;
 
-    /** Nobody reads of a shorter wait. */
+    /** Shorter waits are not reported. */
     private static final long WORTH_TELLING_NANOS = 50_000_000;
 
     private volatile Moment now =
@@ -33,10 +33,10 @@ public final class RankStatus {
 
     private volatile int epoch;
 
-    /** The last epoch that the rank has been ordered out of. */
+    /** The last epoch that the rank was ordered to leave. */
     private volatile int over = NONE;
 
-    /** The epoch that the rank knows; any thread. */
+    /** Returns the epoch that the rank knows; any thread. */
     public int epoch() {
         return epoch;
     }
@@ -46,8 +46,8 @@ public final class RankStatus {
     }
 
     /**
-     * An order is on its way to the rank, which may be waiting inside an op, where it does not see
-     * it. The stage actor's thread only.
+     * Notes a command that is on its way to the rank, which may be waiting inside an op and
+     * would not see it. The stage actor's thread only.
      */
     public void hear(RankCommand order) {
         int ends =
@@ -63,7 +63,7 @@ public final class RankStatus {
         over = Math.max(over, ends);
     }
 
-    /** How ops of this epoch wait for others. */
+    /** Returns how ops of this epoch wait for other ranks. */
     RankWaits waits(int ofEpoch) {
         return new RankWaits() {
             private RankActivity.@Nullable State before;
@@ -102,19 +102,21 @@ public final class RankStatus {
                         same ? old.sinceNanoTime : System.nanoTime());
     }
 
-    /** Says what the rank waits for if it has waited for long. The shard's thread only. */
+    /**
+     * Reports what the rank is waiting for if it has waited for long. The shard's thread only.
+     */
     void explain(Supplier<String> what) {
         if (System.nanoTime() - now.sinceNanoTime > WORTH_TELLING_NANOS) {
             inOp(now.state, what.get());
         }
     }
 
-    /** The latest moment; any thread. */
+    /** Returns the latest moment; any thread. */
     public Moment now() {
         return now;
     }
 
-    /** The shard's thread only; keeps the time of an unchanged state. */
+    /** Updates the status; an unchanged state keeps its time. The shard's thread only. */
     void set(RankActivity.State state, StepKind kind, long pass, int position) {
         Moment old = now;
         boolean same =

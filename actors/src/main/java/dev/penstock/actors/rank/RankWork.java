@@ -33,8 +33,8 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A rank's device and stages, which live as long as it does, and its links, which live for an
- * epoch. Used by the shard's thread only.
+ * The device and stages of a rank, which live as long as it does, and its links, which live for
+ * an epoch. Used by the shard's thread only.
  */
 public final class RankWork implements AutoCloseable {
     private static final long NOTHING = -1;
@@ -52,12 +52,12 @@ public final class RankWork implements AutoCloseable {
     private long step;
     private long pass;
 
-    /** What the ops of the pass came to; null before they are done. */
+    /** The result of the ops of the pass; null before they are done. */
     private @Nullable StepResult result;
 
     private boolean mirrored;
 
-    /** Opens the device and builds the stages; without links until {@link #connect}. */
+    /** Opens the device and builds the stages; there are no links until {@link #connect}. */
     RankWork(int rank, RankResources resources, StateSource start, MirrorLayout layout) {
         this.rank = rank;
         this.resources = resources;
@@ -88,8 +88,8 @@ public final class RankWork implements AutoCloseable {
     }
 
     /**
-     * Brings stages and mirrors to where the run continues from; new stages are built in the room
-     * of those that were there. Only without links.
+     * Brings stages and mirrors to the point from which the run continues; new stages are built
+     * in the memory of the previous ones. Call it only without links.
      */
     void restore(StateSource start, MirrorLayout layout) {
         StageProgramFactory programs = resources.programs();
@@ -129,17 +129,20 @@ public final class RankWork implements AutoCloseable {
         return stages.values().stream().map(StageProgram::trained).toList();
     }
 
-    /** Training steps that the stages had seen when they were built. */
+    /** Returns the training steps that the stages had applied when they were built. */
     long restoredStep() {
         return restoredStep;
     }
 
-    /** The step whose gradients came with the stages and wait for its commit; -1 if none did. */
+    /**
+     * Returns the step whose gradients came with the stages and wait for its commit; -1 if none
+     * did.
+     */
     long readyStep() {
         return readyStep;
     }
 
-    /** What this rank holds of others. */
+    /** Returns the states that this rank holds for others. */
     List<RankEvent.HeldState> heldMirrors() {
         return mirrors.held().stream()
                 .map(
@@ -167,7 +170,7 @@ public final class RankWork implements AutoCloseable {
                         waits);
     }
 
-    /** Closes the links, if there are any. */
+    /** Closes the links, if any are open. */
     void disconnect() {
         RankLinks open = links;
         links = null;
@@ -184,12 +187,12 @@ public final class RankWork implements AutoCloseable {
         return links;
     }
 
-    /** What the links carried since they were opened. */
+    /** Returns what the links have carried since they were opened. */
     List<LinkTraffic> traffic() {
         return links().endpoint().traffic();
     }
 
-    /** Walks the program of the pass that began last; only with links. */
+    /** Returns the interpreter of the pass that began last; call it only with links. */
     OpInterpreter interpreter() {
         return links().interpreter(kind);
     }
@@ -210,12 +213,12 @@ public final class RankWork implements AutoCloseable {
         stages.values().forEach(stage -> stage.beginStep(newKind, newStep));
     }
 
-    /** What this rank has sent to others in the pass. */
+    /** Returns what this rank has sent to others in the pass. */
     StepTraffic sent() {
         return links().sentInPass().plus(interpreter().sent()).plus(mirrors.sent());
     }
 
-    /** Whether the ops are done and, in a training step, every mirror concerned has its part. */
+    /** Returns whether the ops are done and, in a training step, all mirrors have their part. */
     boolean isFinished() {
         return result != null && mirrored;
     }
@@ -224,12 +227,15 @@ public final class RankWork implements AutoCloseable {
         return links == null ? 0 : interpreter().position();
     }
 
-    /** Whether {@link #advance} would compute, not look whether something came. */
+    /**
+     * Returns whether {@link #advance} would compute, rather than check whether something
+     * arrived.
+     */
     boolean computesNext() {
         return interpreter().isFinished() ? result == null : interpreter().computesNext();
     }
 
-    /** Tries the op at the program counter, or what comes after the last one. */
+    /** Tries the op at the program counter, or the work that follows the last op. */
     Progress advance() {
         if (!interpreter().isFinished()) {
             return interpreter().advance();
@@ -257,7 +263,7 @@ public final class RankWork implements AutoCloseable {
         };
     }
 
-    /** What the finished pass came to. */
+    /** Returns the result of the finished pass. */
     StepResult result() {
         return Objects.requireNonNull(result, "the pass is not finished");
     }
@@ -299,7 +305,7 @@ public final class RankWork implements AutoCloseable {
         return files;
     }
 
-    /** Where the rank is, for error messages: {@code step 7, at 1F2}. */
+    /** Returns where the rank is, for error messages: {@code step 7, at 1F2}. */
     String place() {
         String pass = kind == StepKind.TRAIN ? "step " + step : "held-out batch " + step;
         Op op = links == null ? null : interpreter().current();

@@ -15,14 +15,14 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Begins the sums and gathers of a rank's program and moves them on beside its other ops; nobody
- * else does. Never blocks. The rank's thread only.
+ * Begins the sums and gathers of a rank's program and advances them alongside its other ops; no
+ * other type does. Never blocks. The rank's thread only.
  */
 final class RunningCollectives {
     /**
-     * A sum under way.
+     * A running sum.
      *
-     * @param position of the op that began it
+     * @param position the position of the op that began it
      */
     private record Reduction(int position, Collective sum) {}
 
@@ -32,10 +32,12 @@ final class RunningCollectives {
     private final Endpoint endpoint;
     private final RankFaults faults;
 
-    /** Positions of the reductions in which stages exchange the gradients that they share. */
+    /**
+     * The positions of the reductions in which stages exchange the gradients that they share.
+     */
     private final BitSet meetings = new BitSet();
 
-    /** Sums of gradients over replicas that are under way, by stage. */
+    /** The running sums of gradients over replicas, by stage. */
     private final Map<Integer, Reduction> reductions = new TreeMap<>();
 
     private final List<Collective> gathers = new ArrayList<>();
@@ -44,16 +46,16 @@ final class RunningCollectives {
     /** Whether the reduction at the program counter has begun its sum over replicas. */
     private boolean reductionBegun;
 
-    /** Which of its stage's exchanges the reduction at the program counter has come to. */
+    /** The index of the exchange that the reduction at the program counter has reached. */
     private int exchange;
 
-    /** Whether the rank stands still until a sum is complete, and since when. */
+    /** Whether the rank can do nothing until a sum is complete. */
     private boolean standsStill;
 
     private long standsSince;
 
     /**
-     * @param exchanges by stage, of the gradients that it shares with other stages
+     * @param exchanges for each stage, those of the gradients that it shares with other stages
      */
     RunningCollectives(
             RankProgram program,
@@ -84,19 +86,21 @@ final class RunningCollectives {
         exchanges.values().forEach(all -> all.forEach(GradientExchange::begin));
     }
 
-    /** Whether anything is under way that only {@link #advance} moves on. */
+    /** Returns whether anything is running that only {@link #advance} moves on. */
     boolean areUnderWay() {
         return !reductions.isEmpty() || !gathers.isEmpty();
     }
 
-    /** Describes what the first one waits for; only while any {@link #areUnderWay}. */
+    /**
+     * Describes what the first one is waiting for; call it only while any {@link #areUnderWay}.
+     */
     String describe() {
         return reductions.isEmpty()
                 ? gathers.getFirst().describe()
                 : reductions.values().iterator().next().sum().describe();
     }
 
-    /** Bytes of shared gradients sent to other ranks in the pass. */
+    /** Returns the bytes of shared gradients sent to other ranks in the pass. */
     long sentBytes() {
         return exchanges.values().stream()
                 .flatMap(List::stream)
@@ -104,13 +108,15 @@ final class RunningCollectives {
                 .sum();
     }
 
-    /** The rank can do nothing until a sum is complete: that time is the sum's. */
+    /**
+     * Notes that the rank can do nothing until a sum is complete: that time belongs to the sum.
+     */
     void standStill() {
         standsStill = true;
         standsSince = System.nanoTime();
     }
 
-    /** Moves on what is under way. */
+    /** Advances everything that is running. */
     void advance() {
         if (standsStill && !reductions.isEmpty()) {
             Reduction awaited = reductions.values().iterator().next();
@@ -128,7 +134,9 @@ final class RunningCollectives {
         return done;
     }
 
-    /** Whether an op has to wait because it would change gradients that are being summed. */
+    /**
+     * Returns whether an op has to wait because it would change gradients that are being summed.
+     */
     boolean holdUp(Op op) {
         if (reductions.isEmpty()) {
             return false;
@@ -153,7 +161,7 @@ final class RunningCollectives {
         return Progress.DONE;
     }
 
-    /** Whether the stage goes forward before it goes backward. */
+    /** Returns whether the stage's next computation is a forward. */
     private boolean forwardIsNext(int stage, int position) {
         List<Op> ops = program.ops();
         for (int next = position; next < ops.size(); next++) {
@@ -170,8 +178,9 @@ final class RunningCollectives {
     }
 
     /**
-     * Begins the sum over replicas, which goes on beside later ops. A stage's last reduction waits
-     * for that sum instead if the stage shares a gradient with another, and then exchanges it.
+     * Begins the sum over replicas, which continues alongside later ops. If the stage shares a
+     * gradient with another, its last reduction waits for that sum instead, and then exchanges
+     * it.
      */
     Progress reduce(StageProgram stage, int position) {
         if (!reductionBegun) {

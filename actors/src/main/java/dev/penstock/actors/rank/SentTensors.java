@@ -20,7 +20,7 @@ final class SentTensors {
         kept.add(tensor);
     }
 
-    /** Puts those that arrived intact into the pool. */
+    /** Returns the tensors that arrived intact to the pool. */
     void reclaim(Endpoint endpoint, Deque<DeviceBuffer> pool) {
         long verified = endpoint.verified(channel);
         while (reclaimed < verified && !kept.isEmpty()) {

@@ -16,12 +16,13 @@ import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 
 /**
- * Replaces a gradient that two stages share by the sum of both parts, on both. Blocks of it cross
- * in both directions, so no whole copy is ever needed; a sum of two is the same in either order, so
- * both sides get the same bits.
+ * Replaces a gradient that two stages share by the sum of both parts, on both. Its blocks travel
+ * in both directions, so no complete copy is ever needed; the sum of two numbers is the same in
+ * either order, so both sides get the same bits.
  *
- * <p>A block may be sent again until the peer has verified it, so the peer's part is held in its
- * slot and added only then. The peer's taking of a block does not wait for that, so both get on.
+ * <p>A block may be sent again until the peer has verified it, so the peer's part stays in its
+ * slot and is added only then. The peer takes a block without waiting for that, so both sides
+ * advance.
  */
 final class SharedGradientExchange implements GradientExchange {
     private static final int BLOCK_ELEMENTS = 1 << 20;
@@ -40,7 +41,7 @@ final class SharedGradientExchange implements GradientExchange {
     private long sentBytes;
     private int heldSlot = NONE;
 
-    /** Blocks sent in earlier passes. */
+    /** The number of blocks sent in earlier passes. */
     private long sentBefore;
 
     SharedGradientExchange(
@@ -71,7 +72,7 @@ final class SharedGradientExchange implements GradientExchange {
                         outbound, scope, "shared gradient for rank " + peerRank, bytes, kernels);
     }
 
-    /** The other stage that shares a gradient. */
+    /** Returns the other stage that shares a gradient. */
     static int peerOf(int stage, SharedGradient shared) {
         if (shared.stages().size() != 2 || !shared.stages().contains(stage)) {
             throw new IllegalArgumentException(
@@ -82,7 +83,7 @@ final class SharedGradientExchange implements GradientExchange {
     }
 
     /**
-     * Bytes of all slots and blocks for a shared gradient of this size.
+     * Returns the bytes of all slots and blocks for a shared gradient of this size.
      *
      * @param staged whether links read other memory than the device's
      */
@@ -113,7 +114,7 @@ final class SharedGradientExchange implements GradientExchange {
         return sentBytes;
     }
 
-    /** Moves at most one block each way. */
+    /** Moves at most one block in each direction. */
     @Override
     public Progress advance(Endpoint endpoint, long pass) {
         boolean linkBusy = false;

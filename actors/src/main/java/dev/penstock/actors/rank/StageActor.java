@@ -24,9 +24,9 @@ public final class StageActor extends AbstractBehavior<StageActor.Command> {
     public sealed interface Command extends WireMessage {}
 
     /**
-     * An order for the rank.
+     * A command for the rank.
      *
-     * @param events of the supervisor that gives it
+     * @param events the events of the supervisor that gives it
      */
     public record Order(RankCommand order, ActorRef<RankEvent> events) implements Command {}
 

@@ -22,7 +22,9 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
     /** The messages that a shard understands. */
     public sealed interface Command {}
 
-    /** An order of the supervisor whose events these are, handed on by the stage actor. */
+    /**
+     * A command of the supervisor to which these events belong, handed on by the stage actor.
+     */
     public record Order(RankCommand order, ActorRef<RankEvent> events) implements Command {}
 
     private record RunOp() implements Command {}
@@ -35,10 +37,12 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
     private static final RunOp RUN_OP = new RunOp();
     private static final LinkMoved LINK_MOVED = new LinkMoved();
 
-    /** A full log is drained by the poller within microseconds; a longer nap would be idle time. */
+    /** The poller drains a full log within microseconds; a longer nap would be idle time. */
     private static final long LINK_NAP_NANOS = 20_000;
 
-    /** After this many naps in a row the peer is not there at all: look once a millisecond. */
+    /**
+     * After so many naps in a row the peer is probably not connected: look once a millisecond.
+     */
     private static final int MANY_NAPS = 500;
 
     private static final long LONG_NAP_NANOS = 1_000_000;
@@ -68,7 +72,7 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
             ActorRef<RankEvent> events) {
         return Behaviors.setup(
                 context -> {
-                    // its thread is pinned: the dispatcher gives it to nobody else
+                    // its thread is pinned: the dispatcher gives it to no other actor
                     Thread.currentThread().setName(resources.plan().nameOf(birth.rank()));
                     try {
                         return new TensorShardActor(context, birth, resources, status, events);
@@ -118,7 +122,7 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
         return this;
     }
 
-    /** On its own thread: Akka's timers are only as fine as its scheduler's tick. */
+    /** Naps on its own thread: Akka's timers are only as fine as the tick of its scheduler. */
     private void retryLink() {
         LockSupport.parkNanos(++naps < MANY_NAPS ? LINK_NAP_NANOS : LONG_NAP_NANOS);
         queueRunOp();

@@ -3,7 +3,7 @@ package dev.penstock.actors.rank;
 import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.ir.Schedule;
 
-/** Questions about neighbours that every part of a shard asks. */
+/** Questions about neighbouring stages that every part of a shard asks. */
 record Topology(Placement placement) {
     Topology(Schedule schedule) {
         this(schedule.placement());
@@ -13,7 +13,10 @@ record Topology(Placement placement) {
         return stage == placement.stages() - 1;
     }
 
-    /** Whether both stages live on one rank, so that tensors are handed over without a frame. */
+    /**
+     * Returns whether both stages live on one rank, so that tensors are handed over without a
+     * frame.
+     */
     boolean isLocal(int stage, int other) {
         return placement.rankOf(stage) == placement.rankOf(other);
     }

@@ -2,7 +2,9 @@ package dev.penstock.actors.spi;
 
 import java.util.Optional;
 
-/** Looks at processes of this host from outside. Called by the supervisor; must return quickly. */
+/**
+ * Observes processes of this host from outside. Called by the supervisor; must return quickly.
+ */
 public interface ProcessVitals {
     /** Knows nothing of any process. */
     ProcessVitals NONE =
@@ -19,13 +21,13 @@ public interface ProcessVitals {
             };
 
     /**
-     * Signs of a process.
+     * Returns the signs of a process.
      *
-     * @param host that it runs on; empty: this one
-     * @return empty if it is gone, is on another host, or this system does not say
+     * @param host the host that it runs on; empty for this one
+     * @return empty if it is gone, is on another host, or this system does not tell
      */
     Optional<VitalSigns> of(long pid, Optional<String> host);
 
-    /** Signs of the process that asks. */
+    /** Returns the signs of the process that asks. */
     Optional<VitalSigns> ofThisProcess();
 }

@@ -14,21 +14,26 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * On a busy machine a rank that lives may be silent because its process gets no processor, or seem
- * silent because the supervisor's own does not. If that is seen to be so, the rank's lease is
- * extended, a few times at most: a process may be starved and hang. Nothing of this holds for a
- * process that is stopped, or that nothing is known of.
+ * Extends leases on a busy machine, where a live rank may be silent because its process gets no
+ * processor time, or may seem silent because the supervisor's own process gets none. A lease is
+ * extended only where that is observed, and only a few times, because a starved process may hang
+ * as well. A process that is stopped, or about which nothing is known, gets no extension.
  */
 final class LeaseExtensions {
     private static final Logger LOG = LoggerFactory.getLogger(LeaseExtensions.class);
 
-    /** However starved, a rank is given up after so many leases. */
+    /** A rank is given up after so many leases, however starved it is. */
     static final int MOST_LEASES = 4;
 
-    /** After this part of a lease, in which it should have been renewed twice, looks begin. */
+    /**
+     * Silent processes are observed after this fraction of a lease, in which a rank should have
+     * renewed it twice.
+     */
     private static final int PART_UNTIL_LOOKED_AT = 3;
 
-    /** Starved is who waited for at least this part of the time that was looked at. */
+    /**
+     * A process counts as starved if it waited for at least this fraction of the observed time.
+     */
     private static final int PART_STARVED = 3;
 
     private static final class Silence {
@@ -55,7 +60,10 @@ final class LeaseExtensions {
         this.out = out;
     }
 
-    /** To be told several times a lease: has those looked at that may be given up soon. */
+    /**
+     * Has the processes observed whose ranks may soon be given up; to be called several times a
+     * lease.
+     */
     void onTick(long now) {
         Duration part = lease().dividedBy(PART_UNTIL_LOOKED_AT);
         List<Integer> silent = ranks.newlySilent(now, part);
@@ -83,7 +91,9 @@ final class LeaseExtensions {
         }
     }
 
-    /** Extends a lease that ran out, if it may be. Whether the rank has one still. */
+    /**
+     * Extends a lease that ran out, if that is allowed. Returns whether the rank still has one.
+     */
     boolean extend(int rank, long now) {
         Silence silence = silences.get(rank);
         if (silence == null || !isAlive(silence)) {
@@ -91,7 +101,7 @@ final class LeaseExtensions {
         }
         boolean runsOn = now - silence.heardNanos <= silence.leases * lease().toNanos();
         if (runsOn || silence.process.spanNanos() == 0) {
-            return true; // in the second case it was looked at once, and is at this very moment
+            return true; // in the second case it was observed once, and is being observed now
         }
         Optional<String> excuse = excuse(silence);
         if (excuse.isEmpty() || silence.leases == MOST_LEASES) {
@@ -132,7 +142,7 @@ final class LeaseExtensions {
         return silence.process.state().equals(Optional.of(VitalSigns.State.ALIVE));
     }
 
-    /** What is known of the process of a rank that is given up; empty if nothing is. */
+    /** Returns what is known of the process of a rank that is given up; empty if nothing is. */
     Optional<String> remark(int rank) {
         return Optional.ofNullable(silences.get(rank)).flatMap(LeaseExtensions::remark);
     }

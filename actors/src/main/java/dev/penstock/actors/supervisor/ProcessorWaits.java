@@ -8,16 +8,19 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How long a process was kept from running, from what is seen of it now and then. That it uses
- * processor time would prove nothing: the timers of a process that hangs go on. That a thread was
- * ready and got no processor does not happen to one that merely hangs.
+ * The time for which a process was kept from running, from occasional observations. That it uses
+ * processor time would prove nothing: the timers of a process that hangs keep running. But a
+ * process that merely hangs has no thread that is ready and gets no processor.
  */
 final class ProcessorWaits {
     private static final class Waiter {
         private ThreadSigns first;
         private ThreadSigns last;
 
-        /** From here on it wanted to run in every look, and was given no processor again. */
+        /**
+         * Since this observation it has wanted to run every time and has never been given a
+         * processor.
+         */
         private ThreadSigns still;
 
         private long stillNanos;
@@ -39,7 +42,10 @@ final class ProcessorWaits {
             last = signs;
         }
 
-        /** The system adds a wait when it is over; one that lasts is seen by nothing moving. */
+        /**
+         * Returns the time waited. The system counts a wait when it is over; a wait that lasts
+         * shows in counters that do not move.
+         */
         private long waitedNanos(long now) {
             long over = last.waitedNanos() - first.waitedNanos();
             long ran = last.ranNanos() - still.ranNanos();
@@ -54,7 +60,7 @@ final class ProcessorWaits {
     private long latestNanos;
 
     /**
-     * @param signs empty if nothing is known of the process any more
+     * @param signs empty if nothing is known of the process any longer
      */
     void look(Optional<VitalSigns> signs, long now) {
         VitalSigns seen = signs.orElse(null);
@@ -77,23 +83,25 @@ final class ProcessorWaits {
         }
     }
 
-    /** Counts from the latest look on. */
+    /** Starts counting anew from the latest observation. */
     void restart() {
         firstNanos = latestNanos;
         threads.values().forEach(thread -> thread.first = thread.last);
     }
 
-    /** How the process was when it was last looked at; empty if that is not known. */
+    /**
+     * Returns the state of the process when it was last observed; empty if that is not known.
+     */
     Optional<VitalSigns.State> state() {
         return gone ? Optional.empty() : Optional.ofNullable(latest).map(VitalSigns::state);
     }
 
-    /** From the first look to the latest. */
+    /** Returns the time from the first observation to the latest. */
     long spanNanos() {
         return latestNanos - firstNanos;
     }
 
-    /** How long the thread that waited longest did, of {@link #spanNanos}. */
+    /** Returns how long the thread that waited longest did, of {@link #spanNanos}. */
     long waitedNanos() {
         long longest =
                 threads.values().stream()

@@ -13,13 +13,13 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * What Linux says of processes in {@code /proc}. Elsewhere, and where the kernel does not count
- * waits for processors, nothing is known of any process.
+ * Reads the signs of processes from Linux's {@code /proc}. On other systems, and where the
+ * kernel does not count waits for processors, nothing is known of any process.
  */
 public final class LinuxVitals implements ProcessVitals {
     private static final Path PROC = Path.of("/proc");
 
-    /** Index of the start time behind the state, which is field 3 of {@code stat}. */
+    /** The index of the start time after the state, which is field 3 of {@code stat}. */
     private static final int START_TIME = 19;
 
     private final Path proc;
@@ -30,7 +30,7 @@ public final class LinuxVitals implements ProcessVitals {
         this.thisHost = thisHost;
     }
 
-    /** Looks at processes that this one sees. */
+    /** Observes the processes that this one can see. */
     public static LinuxVitals ofThisHost() {
         return new LinuxVitals(PROC, HostIdentity.ofThisHost());
     }
@@ -55,7 +55,7 @@ public final class LinuxVitals implements ProcessVitals {
                             new VitalSigns(
                                     Long.parseLong(stat[START_TIME]), state(stat[0]), threads));
         } catch (IOException | RuntimeException e) {
-            return Optional.empty(); // it ended meanwhile, or this is another system
+            return Optional.empty(); // it ended in the meantime, or this is another system
         }
     }
 
@@ -93,7 +93,7 @@ public final class LinuxVitals implements ProcessVitals {
         }
     }
 
-    /** From the state on: the name before it may contain anything. */
+    /** Returns the fields from the state on: the name before it may contain anything. */
     private static String[] stat(Path task) throws IOException {
         String line = Files.readString(task.resolve("stat"));
         return line.substring(line.lastIndexOf(')') + 2).strip().split(" ");
