@@ -73,14 +73,13 @@ final class WarmUp implements AutoCloseable {
                 BatchShape.unsliced(1, MICRO_BATCHES, SHAPE.context(), section.reductionBlock());
         var optimizer = new AdamWSettings(LearningRate.constant(1e-3), 0.9, 0.95, 1e-8, 0.1, false);
         var settings =
-                new GptSettings(
-                        SHAPE,
-                        StagePartition.byFlops(SHAPE, 1),
-                        batch,
-                        ConfiguredModel.precision(section),
-                        optimizer,
-                        1,
-                        Set.of());
+                GptSettings.of(
+SHAPE,
+StagePartition.byFlops(SHAPE, 1),
+batch,
+ConfiguredModel.precision(section),
+optimizer,
+1);
         var stages =
                 new GptStageFactory(
                         settings,

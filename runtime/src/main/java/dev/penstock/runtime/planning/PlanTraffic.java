@@ -129,15 +129,12 @@ public final class PlanTraffic {
                         choice.microBatches(),
                         choice.sliceLengths(),
                         DeviceSection.REDUCTION_BLOCK);
-        return new GptSettings(
-                shape,
-                StagePartition.given(shape, plan.partition()),
-                batch,
-                Precision.FLOAT32,
-                ConfiguredModel.anyOptimizer(),
-                0,
-                Set.of(),
-                grid,
-                zero);
+        return GptSettings.of(
+shape,
+StagePartition.given(shape, plan.partition()),
+batch,
+Precision.FLOAT32,
+ConfiguredModel.anyOptimizer(),
+0).onGrid(grid, zero);
     }
 }

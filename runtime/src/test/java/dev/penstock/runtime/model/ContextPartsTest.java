@@ -173,16 +173,7 @@ final class ContextPartsTest {
 
     private static GptSettings settings(BatchShape batch, int parts, boolean recompute) {
         GptSettings s = TinyRuns.settings(TinyRuns.TIED, 1, batch);
-        return new GptSettings(
-                s.shape(),
-                s.partition(),
-                s.batch(),
-                s.precision(),
-                s.optimizer(),
-                s.seed(),
-                recompute ? Set.of(0, 2) : Set.of(),
-                new RankGrid(1, 1, parts, 1),
-                s.zero());
+        return s.recomputing(recompute ? Set.of(0, 2) : Set.of()).onGrid(new RankGrid(1, 1, parts, 1), s.zero());
     }
 
     /** One stage on every part, each on a thread and a device of its own. */

@@ -126,13 +126,13 @@ class GoldenRunTest {
     }
 
     private static GptSettings settings(Golden golden, int stages, BatchShape batch) {
-        return new GptSettings(
-                golden.shape(),
-                StagePartition.byFlops(golden.shape(), stages),
-                batch,
-                Precision.FLOAT32,
-                OPTIMIZER,
-                42);
+        return GptSettings.of(
+golden.shape(),
+StagePartition.byFlops(golden.shape(), stages),
+batch,
+Precision.FLOAT32,
+OPTIMIZER,
+42);
     }
 
     private static List<Double> train(PipelineDriver pipeline) {

@@ -70,13 +70,13 @@ class GpuRunTest {
         BatchShape batch = new BatchShape(1, 4, slices, 8);
         return new PipelineDriver(
                 Devices.open(GPU.withGemm(gemm)),
-                new GptSettings(
-                        golden.shape(),
-                        StagePartition.byFlops(golden.shape(), 2),
-                        batch,
-                        Precision.FLOAT32,
-                        OPTIMIZER,
-                        42),
+                GptSettings.of(
+golden.shape(),
+StagePartition.byFlops(golden.shape(), 2),
+batch,
+Precision.FLOAT32,
+OPTIMIZER,
+42),
                 Orders.oneForwardOneBackward(2, 4, slices.size()),
                 golden.batches(1),
                 golden.initial());

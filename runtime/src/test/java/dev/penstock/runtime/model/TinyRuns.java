@@ -29,43 +29,24 @@ public final class TinyRuns {
 
     public static GptSettings settings(
             GptShape shape, int stages, BatchShape batch, Precision precision) {
-        return new GptSettings(
-                shape,
-                StagePartition.byFlops(shape, stages),
-                batch,
-                precision,
-                new AdamWSettings(
+        return GptSettings.of(
+shape,
+StagePartition.byFlops(shape, stages),
+batch,
+precision,
+new AdamWSettings(
                         new LearningRate(0.01, 0.001, 2, 10), 0.9, 0.95, 1e-8, 0.1, false),
-                7);
+7);
     }
 
     /** The same with blocks that run again in the backward. */
     public static GptSettings recomputing(GptSettings s, Set<Integer> blocks) {
-        return new GptSettings(
-                s.shape(),
-                s.partition(),
-                s.batch(),
-                s.precision(),
-                s.optimizer(),
-                s.seed(),
-                blocks,
-                s.grid(),
-                s.zero(),
-                s.sequence());
+        return s.recomputing(blocks);
     }
 
     /** The same on so many replicas, each with this batch. */
     static GptSettings replicated(GptSettings s, int replicas, ZeroSettings zero) {
-        return new GptSettings(
-                s.shape(),
-                s.partition(),
-                s.batch(),
-                s.precision(),
-                s.optimizer(),
-                s.seed(),
-                s.recomputedBlocks(),
-                new RankGrid(1, 1, 1, replicas),
-                zero);
+        return s.onGrid(new RankGrid(1, 1, 1, replicas), zero);
     }
 
     /** Two sequences in each of three micro-batches, sums on a grid of 4 tokens. */
@@ -105,17 +86,7 @@ public final class TinyRuns {
 
     /** The same on several tensor shards. */
     public static GptSettings sharded(GptSettings s, int shards) {
-        return new GptSettings(
-                s.shape(),
-                s.partition(),
-                s.batch(),
-                s.precision(),
-                s.optimizer(),
-                s.seed(),
-                s.recomputedBlocks(),
-                new RankGrid(s.partition().stages(), shards, 1, 1),
-                s.zero(),
-                s.sequence());
+        return s.onGrid(new RankGrid(s.partition().stages(), shards, 1, 1), s.zero());
     }
 
     /** A pipeline under 1F1B (Seq1F1B where sequences are cut). */

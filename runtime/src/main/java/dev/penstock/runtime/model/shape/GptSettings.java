@@ -122,39 +122,45 @@ public record GptSettings(
         return PartTokens.of(batch, grid.context(), place.context());
     }
 
-    /** Settings of a run with pipeline parallelism alone. */
-    public GptSettings(
+    /** Settings of a run with pipeline parallelism alone that keeps every block's activations. */
+    public static GptSettings of(
             GptShape shape,
             StagePartition partition,
             BatchShape batch,
             Precision precision,
             AdamWSettings optimizer,
-            long seed,
-            Set<Integer> recomputedBlocks) {
-        this(
+            long seed) {
+        return new GptSettings(
                 shape,
                 partition,
                 batch,
                 precision,
                 optimizer,
                 seed,
-                recomputedBlocks,
+                Set.of(),
                 RankGrid.pipeline(1),
-                ZeroSettings.OFF);
+                ZeroSettings.OFF,
+                false);
     }
 
-    /** Settings with tensor shards that all have all rows of the residual stream. */
-    public GptSettings(
-            GptShape shape,
-            StagePartition partition,
-            BatchShape batch,
-            Precision precision,
-            AdamWSettings optimizer,
-            long seed,
-            Set<Integer> recomputedBlocks,
-            RankGrid grid,
-            ZeroSettings zero) {
-        this(
+    /** Returns these settings with blocks that are recomputed in the backward. */
+    public GptSettings recomputing(Set<Integer> blocks) {
+        return new GptSettings(
+                shape,
+                partition,
+                batch,
+                precision,
+                optimizer,
+                seed,
+                blocks,
+                grid,
+                zero,
+                sequence);
+    }
+
+    /** Returns these settings on another grid of ranks. */
+    public GptSettings onGrid(RankGrid ranks, ZeroSettings sharding) {
+        return new GptSettings(
                 shape,
                 partition,
                 batch,
@@ -162,9 +168,9 @@ public record GptSettings(
                 optimizer,
                 seed,
                 recomputedBlocks,
-                grid,
-                zero,
-                false);
+                ranks,
+                sharding,
+                sequence);
     }
 
     /** Returns these settings with tensor shards that divide rows. */
@@ -191,16 +197,5 @@ public record GptSettings(
     /** Returns the tokens of one step over all replicas. */
     public int tokensPerStep() {
         return Math.multiplyExact(batch.tokensPerStep(), grid.data());
-    }
-
-    /** Settings of a run that keeps every block's activations. */
-    public GptSettings(
-            GptShape shape,
-            StagePartition partition,
-            BatchShape batch,
-            Precision precision,
-            AdamWSettings optimizer,
-            long seed) {
-        this(shape, partition, batch, precision, optimizer, seed, Set.of());
     }
 }
