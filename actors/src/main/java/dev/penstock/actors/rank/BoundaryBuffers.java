@@ -23,10 +23,10 @@ import java.util.Objects;
 import java.util.function.BiFunction;
 
 /**
- * All boundary tensors of a rank, allocated once: receive slots (for the tensors that the
- * program holds and those that the credits of the channel allow in flight) and pools of outputs
- * and input gradients. Where the data plane keeps sent tensors until they are verified, a pool
- * is larger by the credits of its channel, so it is never empty when the program takes a tensor.
+ * All boundary tensors of a rank, allocated once: receive slots (for the tensors that the program
+ * holds and those that the credits of the channel allow in flight) and pools of outputs and input
+ * gradients. Where the data plane keeps sent tensors until they are verified, a pool is larger by
+ * the credits of its channel, so it is never empty when the program takes a tensor.
  */
 final class BoundaryBuffers {
     private final int rank;
@@ -114,9 +114,7 @@ final class BoundaryBuffers {
         known(outputs, stage).push(tensor.buffer());
     }
 
-    /**
-     * Records that the output was sent; it returns to its pool once the receiver has it intact.
-     */
+    /** Records that the output was sent; it returns to its pool once the receiver has it intact. */
     void sentOutput(Endpoint endpoint, int stage, Tensor tensor) {
         SentTensors channel = known(sent, activation(stage + 1));
         channel.add(tensor.buffer());

@@ -23,8 +23,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class BoundaryLinks {
     /**
-     * How many ops after a computation are searched for receives whose tensor has already
-     * arrived.
+     * How many ops after a computation are searched for receives whose tensor has already arrived.
      */
     private static final int LOOK_AHEAD = 4;
 
@@ -59,8 +58,7 @@ final class BoundaryLinks {
     }
 
     /**
-     * Returns whether a tensor bypasses the data plane, so that its memory is free once it is
-     * sent.
+     * Returns whether a tensor bypasses the data plane, so that its memory is free once it is sent.
      */
     boolean isDirect(ChannelKey channel, Tensor tensor) {
         return direct.way(channel, tensor) == TransferPath.DIRECT;
@@ -132,8 +130,8 @@ final class BoundaryLinks {
     }
 
     /**
-     * Starts the copy to the device for the receives after this position whose tensors have
-     * already arrived, so that the copy overlaps the computation at the position.
+     * Starts the copy to the device for the receives after this position whose tensors have already
+     * arrived, so that the copy overlaps the computation at the position.
      */
     void bringWhatIsHere(int position) {
         List<Op> ops = program.ops();

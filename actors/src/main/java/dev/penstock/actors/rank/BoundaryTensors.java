@@ -75,8 +75,7 @@ final class BoundaryTensors {
     }
 
     /**
-     * Hands a computed output to the next stage if that lives here, or else keeps it for its
-     * send.
+     * Hands a computed output to the next stage if that lives here, or else keeps it for its send.
      */
     void computedOutput(WorkUnit unit, Tensor output) {
         int next = unit.stage() + 1;
@@ -131,9 +130,7 @@ final class BoundaryTensors {
         return stage == 0 ? null : buffers.takeInputGradient(stage, unit.slice());
     }
 
-    /**
-     * Hands a gradient to the previous stage if that lives here, or else keeps it for its send.
-     */
+    /** Hands a gradient to the previous stage if that lives here, or else keeps it for its send. */
     void computedInputGradient(WorkUnit unit, Tensor inputGradient) {
         int before = unit.stage() - 1;
         if (topology.isLocal(before, unit.stage())) {

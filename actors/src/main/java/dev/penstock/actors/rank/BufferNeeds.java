@@ -54,8 +54,7 @@ final class BufferNeeds {
     }
 
     /**
-     * Returns whether a program has backwards; a forward alone needs its input only while it
-     * runs.
+     * Returns whether a program has backwards; a forward alone needs its input only while it runs.
      */
     static boolean trains(RankProgram program) {
         return program.ops().stream()

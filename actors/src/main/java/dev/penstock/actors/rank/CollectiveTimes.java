@@ -9,9 +9,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The time that gathers and sums over replicas cost a rank in a pass, op by op: for a
- * computation, the part that went to gathers; for a gather or a sum, the work and the waiting
- * outside of computations. The rank's thread only.
+ * The time that gathers and sums over replicas cost a rank in a pass, op by op: for a computation,
+ * the part that went to gathers; for a gather or a sum, the work and the waiting outside of
+ * computations. The rank's thread only.
  */
 final class CollectiveTimes {
     private final RankProgram program;

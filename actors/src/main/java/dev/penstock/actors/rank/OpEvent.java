@@ -11,9 +11,7 @@ import jdk.jfr.Name;
 import jdk.jfr.StackTrace;
 import org.jspecify.annotations.Nullable;
 
-/**
- * An event of Java Flight Recorder for one op, from when the rank reached it until it was done.
- */
+/** An event of Java Flight Recorder for one op, from when the rank reached it until it was done. */
 @Name("penstock.Op")
 @Label("Op")
 @Category("Penstock")

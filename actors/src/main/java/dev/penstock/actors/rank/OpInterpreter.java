@@ -19,12 +19,12 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Walks one rank's program: only the op at the program counter may run. A send completes when
- * the tensor is in the log, and waits while it has no credit; a receive waits for the frame with
- * its key. The validator and the simulator use the same semantics.
+ * Walks one rank's program: only the op at the program counter may run. A send completes when the
+ * tensor is in the log, and waits while it has no credit; a receive waits for the frame with its
+ * key. The validator and the simulator use the same semantics.
  *
- * <p>Used by the shard's thread only; holds no lock and never blocks: an op that cannot run
- * returns what it waits for.
+ * <p>Used by the shard's thread only; holds no lock and never blocks: an op that cannot run returns
+ * what it waits for.
  */
 final class OpInterpreter {
     private final int rank;
@@ -276,9 +276,7 @@ final class OpInterpreter {
         return Progress.DONE;
     }
 
-    /**
-     * Runs both one after the other: a device that runs one op at a time cannot overlap them.
-     */
+    /** Runs both one after the other: a device that runs one op at a time cannot overlap them. */
     private Progress overlapped(Op.Forward forward, Op.InputGradient backward) {
         forward(forward.unit());
         return backward(backward);

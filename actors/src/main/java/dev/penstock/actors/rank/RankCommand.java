@@ -43,8 +43,7 @@ public sealed interface RankCommand extends WireMessage {
     }
 
     /**
-     * The run continues without this rank, whose place another has taken: free everything and
-     * end.
+     * The run continues without this rank, whose place another has taken: free everything and end.
      */
     record Fence(int epoch, String reason) implements RankCommand {}
 

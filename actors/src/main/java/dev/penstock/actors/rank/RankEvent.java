@@ -49,8 +49,7 @@ public sealed interface RankEvent extends WireMessage {
      *
      * @param rank the rank whose state it is
      * @param committedStep the last step that was applied
-     * @param readyStep the step whose complete gradients wait for the commit; -1 if there are
-     *     none
+     * @param readyStep the step whose complete gradients wait for the commit; -1 if there are none
      */
     record HeldState(int rank, long committedStep, long readyStep) implements WireMessage {
         /**
@@ -63,8 +62,8 @@ public sealed interface RankEvent extends WireMessage {
     }
 
     /**
-     * The links are open in the new epoch and the state is in place. It repeats what the rank
-     * is, because the supervisor may not be the one that heard the rank open.
+     * The links are open in the new epoch and the state is in place. It repeats what the rank is,
+     * because the supervisor may not be the one that heard the rank open.
      */
     record Resumed(int rank, int epoch, String device, String fingerprint) implements RankEvent {}
 
@@ -72,8 +71,7 @@ public sealed interface RankEvent extends WireMessage {
     record Lease(int rank, int epoch, RankActivity activity) implements RankEvent {}
 
     /**
-     * A link broke; the rank is stopped and keeps its state, ready for {@link
-     * RankCommand.Prepare}.
+     * A link broke; the rank is stopped and keeps its state, ready for {@link RankCommand.Prepare}.
      */
     record LinkLost(int rank, int epoch, String reason) implements RankEvent {}
 

@@ -21,9 +21,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The life of a rank: takes commands, runs passes one op at a time, commits, prepares and
- * resumes, and reports the results. A plain object: it knows neither actors nor timers, so that
- * an actor and a simulation can drive the same decisions. Its owner's thread only.
+ * The life of a rank: takes commands, runs passes one op at a time, commits, prepares and resumes,
+ * and reports the results. A plain object: it knows neither actors nor timers, so that an actor and
+ * a simulation can drive the same decisions. Its owner's thread only.
  */
 public final class RankRunner implements AutoCloseable {
     /** What the owner must do next. */
@@ -71,8 +71,8 @@ public final class RankRunner implements AutoCloseable {
      * @param status kept up to date for leases
      * @param events receives every event, on this thread
      * @param listeners for each epoch, the listener for arrivals, on the poller's thread
-     * @throws RuntimeException if something does not open; nothing stays open then, and the
-     *     owner reports it with {@link #tellFailedStart}
+     * @throws RuntimeException if something does not open; nothing stays open then, and the owner
+     *     reports it with {@link #tellFailedStart}
      */
     public RankRunner(
             RankAssignment birth,
@@ -176,7 +176,8 @@ public final class RankRunner implements AutoCloseable {
             losses.onLost(rank, e, reason);
             tell(new RankEvent.Failed(rank, epoch, reason, true));
             return Next.END;
-        } catch (RuntimeException | Error e) { // running out of memory is reported like every other end
+        } catch (RuntimeException
+                | Error e) { // running out of memory is reported like every other end
             LOG.error("rank {} failed", rank, e);
             boolean repeats = e instanceof DeviceException || e instanceof Error;
             String reason = reason(rank, work.place(), e);
@@ -403,8 +404,7 @@ public final class RankRunner implements AutoCloseable {
     }
 
     /**
-     * Frees everything and reports it, even if that fails: the run would wait until its
-     * deadline.
+     * Frees everything and reports it, even if that fails: the run would wait until its deadline.
      */
     @Override
     public void close() {

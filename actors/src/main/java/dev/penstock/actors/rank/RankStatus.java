@@ -6,8 +6,8 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a shard is doing, written by its own thread and read by the stage actor for leases, so
- * that a long op is not taken for a death.
+ * What a shard is doing, written by its own thread and read by the stage actor for leases, so that
+ * a long op is not taken for a death.
  */
 public final class RankStatus {
     /**
@@ -46,8 +46,8 @@ public final class RankStatus {
     }
 
     /**
-     * Notes a command that is on its way to the rank, which may be waiting inside an op and
-     * would not see it. The stage actor's thread only.
+     * Notes a command that is on its way to the rank, which may be waiting inside an op and would
+     * not see it. The stage actor's thread only.
      */
     public void hear(RankCommand order) {
         int ends =
@@ -102,9 +102,7 @@ public final class RankStatus {
                         same ? old.sinceNanoTime : System.nanoTime());
     }
 
-    /**
-     * Reports what the rank is waiting for if it has waited for long. The shard's thread only.
-     */
+    /** Reports what the rank is waiting for if it has waited for long. The shard's thread only. */
     void explain(Supplier<String> what) {
         if (System.nanoTime() - now.sinceNanoTime > WORTH_TELLING_NANOS) {
             inOp(now.state, what.get());

@@ -33,8 +33,8 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The device and stages of a rank, which live as long as it does, and its links, which live for
- * an epoch. Used by the shard's thread only.
+ * The device and stages of a rank, which live as long as it does, and its links, which live for an
+ * epoch. Used by the shard's thread only.
  */
 public final class RankWork implements AutoCloseable {
     private static final long NOTHING = -1;
@@ -88,8 +88,8 @@ public final class RankWork implements AutoCloseable {
     }
 
     /**
-     * Brings stages and mirrors to the point from which the run continues; new stages are built
-     * in the memory of the previous ones. Call it only without links.
+     * Brings stages and mirrors to the point from which the run continues; new stages are built in
+     * the memory of the previous ones. Call it only without links.
      */
     void restore(StateSource start, MirrorLayout layout) {
         StageProgramFactory programs = resources.programs();
@@ -228,8 +228,7 @@ public final class RankWork implements AutoCloseable {
     }
 
     /**
-     * Returns whether {@link #advance} would compute, rather than check whether something
-     * arrived.
+     * Returns whether {@link #advance} would compute, rather than check whether something arrived.
      */
     boolean computesNext() {
         return interpreter().isFinished() ? result == null : interpreter().computesNext();

@@ -32,9 +32,7 @@ final class RunningCollectives {
     private final Endpoint endpoint;
     private final RankFaults faults;
 
-    /**
-     * The positions of the reductions in which stages exchange the gradients that they share.
-     */
+    /** The positions of the reductions in which stages exchange the gradients that they share. */
     private final BitSet meetings = new BitSet();
 
     /** The running sums of gradients over replicas, by stage. */
@@ -91,9 +89,7 @@ final class RunningCollectives {
         return !reductions.isEmpty() || !gathers.isEmpty();
     }
 
-    /**
-     * Describes what the first one is waiting for; call it only while any {@link #areUnderWay}.
-     */
+    /** Describes what the first one is waiting for; call it only while any {@link #areUnderWay}. */
     String describe() {
         return reductions.isEmpty()
                 ? gathers.getFirst().describe()
@@ -108,9 +104,7 @@ final class RunningCollectives {
                 .sum();
     }
 
-    /**
-     * Notes that the rank can do nothing until a sum is complete: that time belongs to the sum.
-     */
+    /** Notes that the rank can do nothing until a sum is complete: that time belongs to the sum. */
     void standStill() {
         standsStill = true;
         standsSince = System.nanoTime();
@@ -179,8 +173,7 @@ final class RunningCollectives {
 
     /**
      * Begins the sum over replicas, which continues alongside later ops. If the stage shares a
-     * gradient with another, its last reduction waits for that sum instead, and then exchanges
-     * it.
+     * gradient with another, its last reduction waits for that sum instead, and then exchanges it.
      */
     Progress reduce(StageProgram stage, int position) {
         if (!reductionBegun) {

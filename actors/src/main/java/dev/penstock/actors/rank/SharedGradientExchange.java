@@ -16,13 +16,12 @@ import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 
 /**
- * Replaces a gradient that two stages share by the sum of both parts, on both. Its blocks travel
- * in both directions, so no complete copy is ever needed; the sum of two numbers is the same in
- * either order, so both sides get the same bits.
+ * Replaces a gradient that two stages share by the sum of both parts, on both. Its blocks travel in
+ * both directions, so no complete copy is ever needed; the sum of two numbers is the same in either
+ * order, so both sides get the same bits.
  *
- * <p>A block may be sent again until the peer has verified it, so the peer's part stays in its
- * slot and is added only then. The peer takes a block without waiting for that, so both sides
- * advance.
+ * <p>A block may be sent again until the peer has verified it, so the peer's part stays in its slot
+ * and is added only then. The peer takes a block without waiting for that, so both sides advance.
  */
 final class SharedGradientExchange implements GradientExchange {
     private static final int BLOCK_ELEMENTS = 1 << 20;

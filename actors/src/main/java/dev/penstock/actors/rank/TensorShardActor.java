@@ -22,9 +22,7 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
     /** The messages that a shard understands. */
     public sealed interface Command {}
 
-    /**
-     * A command of the supervisor to which these events belong, handed on by the stage actor.
-     */
+    /** A command of the supervisor to which these events belong, handed on by the stage actor. */
     public record Order(RankCommand order, ActorRef<RankEvent> events) implements Command {}
 
     private record RunOp() implements Command {}
@@ -40,9 +38,7 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
     /** The poller drains a full log within microseconds; a longer nap would be idle time. */
     private static final long LINK_NAP_NANOS = 20_000;
 
-    /**
-     * After so many naps in a row the peer is probably not connected: look once a millisecond.
-     */
+    /** After so many naps in a row the peer is probably not connected: look once a millisecond. */
     private static final int MANY_NAPS = 500;
 
     private static final long LONG_NAP_NANOS = 1_000_000;

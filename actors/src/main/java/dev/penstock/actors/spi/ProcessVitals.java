@@ -2,9 +2,7 @@ package dev.penstock.actors.spi;
 
 import java.util.Optional;
 
-/**
- * Observes processes of this host from outside. Called by the supervisor; must return quickly.
- */
+/** Observes processes of this host from outside. Called by the supervisor; must return quickly. */
 public interface ProcessVitals {
     /** Knows nothing of any process. */
     ProcessVitals NONE =

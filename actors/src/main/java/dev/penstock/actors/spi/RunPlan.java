@@ -86,8 +86,8 @@ public record RunPlan(
     }
 
     /**
-     * Returns the name of what a rank is, for actors and threads: {@code stage-3/shard-1}, or {@code
-     * stage-0+7/shard-0} for a rank with two stages.
+     * Returns the name of what a rank is, for actors and threads: {@code stage-3/shard-1}, or
+     * {@code stage-0+7/shard-0} for a rank with two stages.
      */
     public String nameOf(int rank) {
         return stageName(rank) + "/shard-" + grid.placeOf(rank).tensor();

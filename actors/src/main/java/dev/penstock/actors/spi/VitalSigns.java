@@ -23,8 +23,8 @@ public record VitalSigns(long startedAt, State state, List<ThreadSigns> threads)
      *
      * @param wantsToRun whether it runs, or would run but for a processor or the disk
      * @param ranNanos time on processors, over its whole life
-     * @param waitedNanos time spent waiting for processors, over its whole life; a wait counts
-     *     when it is over
+     * @param waitedNanos time spent waiting for processors, over its whole life; a wait counts when
+     *     it is over
      * @param turns how often it was given a processor
      */
     public record ThreadSigns(

@@ -16,8 +16,8 @@ import org.slf4j.LoggerFactory;
 /**
  * Extends leases on a busy machine, where a live rank may be silent because its process gets no
  * processor time, or may seem silent because the supervisor's own process gets none. A lease is
- * extended only where that is observed, and only a few times, because a starved process may hang
- * as well. A process that is stopped, or about which nothing is known, gets no extension.
+ * extended only where that is observed, and only a few times, because a starved process may hang as
+ * well. A process that is stopped, or about which nothing is known, gets no extension.
  */
 final class LeaseExtensions {
     private static final Logger LOG = LoggerFactory.getLogger(LeaseExtensions.class);
@@ -31,9 +31,7 @@ final class LeaseExtensions {
      */
     private static final int PART_UNTIL_LOOKED_AT = 3;
 
-    /**
-     * A process counts as starved if it waited for at least this fraction of the observed time.
-     */
+    /** A process counts as starved if it waited for at least this fraction of the observed time. */
     private static final int PART_STARVED = 3;
 
     private static final class Silence {
@@ -91,9 +89,7 @@ final class LeaseExtensions {
         }
     }
 
-    /**
-     * Extends a lease that ran out, if that is allowed. Returns whether the rank still has one.
-     */
+    /** Extends a lease that ran out, if that is allowed. Returns whether the rank still has one. */
     boolean extend(int rank, long now) {
         Silence silence = silences.get(rank);
         if (silence == null || !isAlive(silence)) {

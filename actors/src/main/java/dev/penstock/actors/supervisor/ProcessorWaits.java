@@ -89,9 +89,7 @@ final class ProcessorWaits {
         threads.values().forEach(thread -> thread.first = thread.last);
     }
 
-    /**
-     * Returns the state of the process when it was last observed; empty if that is not known.
-     */
+    /** Returns the state of the process when it was last observed; empty if that is not known. */
     Optional<VitalSigns.State> state() {
         return gone ? Optional.empty() : Optional.ofNullable(latest).map(VitalSigns::state);
     }

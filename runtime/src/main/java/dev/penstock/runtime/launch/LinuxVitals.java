@@ -13,8 +13,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Reads the signs of processes from Linux's {@code /proc}. On other systems, and where the
- * kernel does not count waits for processors, nothing is known of any process.
+ * Reads the signs of processes from Linux's {@code /proc}. On other systems, and where the kernel
+ * does not count waits for processors, nothing is known of any process.
  */
 public final class LinuxVitals implements ProcessVitals {
     private static final Path PROC = Path.of("/proc");

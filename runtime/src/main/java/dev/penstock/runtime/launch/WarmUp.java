@@ -18,7 +18,6 @@ import dev.penstock.schedules.ir.WorkUnit;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -74,12 +73,12 @@ final class WarmUp implements AutoCloseable {
         var optimizer = new AdamWSettings(LearningRate.constant(1e-3), 0.9, 0.95, 1e-8, 0.1, false);
         var settings =
                 GptSettings.of(
-SHAPE,
-StagePartition.byFlops(SHAPE, 1),
-batch,
-ConfiguredModel.precision(section),
-optimizer,
-1);
+                        SHAPE,
+                        StagePartition.byFlops(SHAPE, 1),
+                        batch,
+                        ConfiguredModel.precision(section),
+                        optimizer,
+                        1);
         var stages =
                 new GptStageFactory(
                         settings,

@@ -27,7 +27,6 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 
 /**
  * The bytes that ranks would send to each other in a run of a plan: of its configuration with all
@@ -130,11 +129,12 @@ public final class PlanTraffic {
                         choice.sliceLengths(),
                         DeviceSection.REDUCTION_BLOCK);
         return GptSettings.of(
-shape,
-StagePartition.given(shape, plan.partition()),
-batch,
-Precision.FLOAT32,
-ConfiguredModel.anyOptimizer(),
-0).onGrid(grid, zero);
+                        shape,
+                        StagePartition.given(shape, plan.partition()),
+                        batch,
+                        Precision.FLOAT32,
+                        ConfiguredModel.anyOptimizer(),
+                        0)
+                .onGrid(grid, zero);
     }
 }

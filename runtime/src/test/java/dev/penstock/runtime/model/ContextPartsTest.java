@@ -173,7 +173,8 @@ final class ContextPartsTest {
 
     private static GptSettings settings(BatchShape batch, int parts, boolean recompute) {
         GptSettings s = TinyRuns.settings(TinyRuns.TIED, 1, batch);
-        return s.recomputing(recompute ? Set.of(0, 2) : Set.of()).onGrid(new RankGrid(1, 1, parts, 1), s.zero());
+        return s.recomputing(recompute ? Set.of(0, 2) : Set.of())
+                .onGrid(new RankGrid(1, 1, parts, 1), s.zero());
     }
 
     /** One stage on every part, each on a thread and a device of its own. */

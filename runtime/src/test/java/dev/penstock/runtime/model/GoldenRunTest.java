@@ -127,12 +127,12 @@ class GoldenRunTest {
 
     private static GptSettings settings(Golden golden, int stages, BatchShape batch) {
         return GptSettings.of(
-golden.shape(),
-StagePartition.byFlops(golden.shape(), stages),
-batch,
-Precision.FLOAT32,
-OPTIMIZER,
-42);
+                golden.shape(),
+                StagePartition.byFlops(golden.shape(), stages),
+                batch,
+                Precision.FLOAT32,
+                OPTIMIZER,
+                42);
     }
 
     private static List<Double> train(PipelineDriver pipeline) {

@@ -71,12 +71,12 @@ class GpuRunTest {
         return new PipelineDriver(
                 Devices.open(GPU.withGemm(gemm)),
                 GptSettings.of(
-golden.shape(),
-StagePartition.byFlops(golden.shape(), 2),
-batch,
-Precision.FLOAT32,
-OPTIMIZER,
-42),
+                        golden.shape(),
+                        StagePartition.byFlops(golden.shape(), 2),
+                        batch,
+                        Precision.FLOAT32,
+                        OPTIMIZER,
+                        42),
                 Orders.oneForwardOneBackward(2, 4, slices.size()),
                 golden.batches(1),
                 golden.initial());

@@ -30,13 +30,13 @@ public final class TinyRuns {
     public static GptSettings settings(
             GptShape shape, int stages, BatchShape batch, Precision precision) {
         return GptSettings.of(
-shape,
-StagePartition.byFlops(shape, stages),
-batch,
-precision,
-new AdamWSettings(
+                shape,
+                StagePartition.byFlops(shape, stages),
+                batch,
+                precision,
+                new AdamWSettings(
                         new LearningRate(0.01, 0.001, 2, 10), 0.9, 0.95, 1e-8, 0.1, false),
-7);
+                7);
     }
 
     /** The same with blocks that run again in the backward. */

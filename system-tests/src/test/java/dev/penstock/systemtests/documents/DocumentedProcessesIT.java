@@ -81,11 +81,8 @@ class DocumentedProcessesIT {
         assertThat(trainings).hasSizeGreaterThanOrEqualTo(3);
 
         for (DocumentedCommand training : trainings) {
-            String output = complete(
-                            training,
-                            "run.steps=22",
-                            "checkpoint.every=8",
-                            "report.sample=false");
+            String output =
+                    complete(training, "run.steps=22", "checkpoint.every=8", "report.sample=false");
 
             assertThat(output).as(training.toString()).contains("step 22/22");
             if (training.has("sample-configs/mirrors.conf")) {

@@ -146,16 +146,7 @@ public record GptSettings(
     /** Returns these settings with blocks that are recomputed in the backward. */
     public GptSettings recomputing(Set<Integer> blocks) {
         return new GptSettings(
-                shape,
-                partition,
-                batch,
-                precision,
-                optimizer,
-                seed,
-                blocks,
-                grid,
-                zero,
-                sequence);
+                shape, partition, batch, precision, optimizer, seed, blocks, grid, zero, sequence);
     }
 
     /** Returns these settings on another grid of ranks. */

@@ -161,7 +161,8 @@ class PlanCommandTest {
         for (String recompute : List.of("none", "[1]", "[0, 1, 2]", "blocks")) {
             JsonNode answer = profiled(ran("schedule.recompute = " + recompute), 1, 20_000_000);
             String measured = answer.at("/explanation/0").asText();
-            speeds.add(Double.parseDouble(measured.split(" ", -1)[3]));
+            assertThat(measured).matches(".+: [0-9.e+-]+x the cluster file's rates .+");
+            speeds.add(Double.parseDouble(measured.replaceFirst(".+: ([0-9.e+-]+)x .+", "$1")));
         }
 
         assertThat(speeds).doesNotHaveDuplicates().isSorted();
@@ -294,7 +295,7 @@ class PlanCommandTest {
         assertThat(plan.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
         assertThat(plan.err()).contains("gpt2-124m", "gpt-1t", "got gpt5");
         assertThat(heads.err()).contains("width 5 and 2 heads");
-        assertThat(short2.err()).contains("expected width, heads beside layers=2");
+        assertThat(short2.err()).contains("expected width, heads as well, got only layers=2");
     }
 
     @Test

@@ -267,13 +267,13 @@ class TensorShardsTest {
             BatchShape batch = new BatchShape(1, 4, List.of(8, 8), 8);
             GptSettings settings =
                     GptSettings.of(
-golden.shape(),
-StagePartition.byFlops(golden.shape(), stages),
-batch,
-Precision.FLOAT32,
-new AdamWSettings(
+                            golden.shape(),
+                            StagePartition.byFlops(golden.shape(), stages),
+                            batch,
+                            Precision.FLOAT32,
+                            new AdamWSettings(
                                     LearningRate.constant(0.01), 0.9, 0.95, 1e-8, 0.1, true),
-42);
+                            42);
             List<Double> losses = golden.numbers("loss_fp64_accum4");
             try (ShardedPipelines all =
                     new ShardedPipelines(
