@@ -2,6 +2,9 @@ package dev.penstock.cuda.cpu;
 
 import static jdk.incubator.vector.VectorOperators.MAX;
 
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorMask;
 
@@ -13,10 +16,34 @@ import jdk.incubator.vector.VectorMask;
 final class SoftmaxKernels {
     private static final float LOWEST = -Float.MAX_VALUE;
 
+    private static final MethodHandle EXP = handle("expInlined");
+
     private final Lanes lanes;
+
+    /**
+     * {@link #expInlined}, never inlined: the compiler sees through a handle only where it is a
+     * constant, and a field of an object is none. A caller may have used up the compiler's budget
+     * for inlining (18,000 nodes in C2) when it comes to the exponential, and whatever of it was
+     * not inlined then would turn vectors into objects, for every row.
+     */
+    private final MethodHandle exp;
 
     SoftmaxKernels(Lanes lanes) {
         this.lanes = lanes;
+        this.exp = EXP.bindTo(this);
+    }
+
+    private static MethodHandle handle(String kernel) {
+        try {
+            return MethodHandles.lookup()
+                    .findVirtual(
+                            SoftmaxKernels.class,
+                            kernel,
+                            MethodType.methodType(
+                                    float.class, long.class, int.class, float.class, float.class));
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
     }
 
     /** {@code n} rounded down to whole vectors. */
@@ -62,6 +89,14 @@ final class SoftmaxKernels {
 
     /** {@code row = exp(row * scale - shift)} for whole vectors; returns the sum. */
     float exp(long row, int whole, float scale, float shift) {
+        try {
+            return (float) exp.invokeExact(row, whole, scale, shift);
+        } catch (Throwable e) {
+            throw new AssertionError("a kernel throws nothing", e);
+        }
+    }
+
+    private float expInlined(long row, int whole, float scale, float shift) {
         FloatVector minus = lanes.broadcast(-shift);
         FloatVector factor = lanes.broadcast(scale);
         FloatVector sum = lanes.zero();
