@@ -6,7 +6,7 @@ import java.time.Duration;
  * How a run meets the death of a part of it.
  *
  * @param enabled whether it goes on at all; otherwise every failure ends the run
- * @param maxRestarts so many recoveries within {@code window} are borne; one more ends the run
+ * @param maxRestarts the most recoveries within {@code window}; one more ends the run
  * @param roomPatience so long a run waits for room for ranks whose node is gone
  * @param nonFinite what becomes of a step with a NaN or an infinity
  */

@@ -308,7 +308,7 @@ class PipelineSupervisorTest {
         assertThat(pipeline.stalls).isNotEmpty();
         assertThat(pipeline.stalls.getFirst())
                 .contains("1RECV_F2 waits for 0SEND_F2 of rank 0 (stage 0)", ">1RECV_F2<")
-                .contains("!1RECV_F2", "?0SEND_F2", "! stands still, ? is waited for");
+                .contains("!1RECV_F2", "?0SEND_F2", "! is blocked, ? is what it waits for");
         assertThat(outcome)
                 .isInstanceOfSatisfying(
                         RunOutcome.Failed.class,

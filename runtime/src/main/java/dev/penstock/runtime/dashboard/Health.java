@@ -31,7 +31,7 @@ final class Health {
             return "last checkpoint failed";
         }
         if (step < slowUntil) {
-            return "a rank is slow";
+            return "slow rank";
         }
         return leftOut ? "log has gaps" : GOOD;
     }

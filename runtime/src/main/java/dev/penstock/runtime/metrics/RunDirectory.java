@@ -1,5 +1,6 @@
 package dev.penstock.runtime.metrics;
 
+import dev.penstock.runtime.config.reading.FileCause;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.OverlappingFileLockException;
@@ -106,7 +107,7 @@ public record RunDirectory(Path path) {
                     : Optional.of(new RunDirectory(runs.resolve(safe + "-" + number.getAsInt())));
         } catch (IOException e) {
             throw new RunDirectoryException(
-                    runs, "cannot look for runs in %s: %s".formatted(runs, reason(e)), e);
+                    runs, "cannot look for runs in %s: %s".formatted(runs, FileCause.of(e)), e);
         }
     }
 
@@ -131,7 +132,9 @@ public record RunDirectory(Path path) {
             channel.close();
         } catch (IOException e) {
             throw new RunDirectoryException(
-                    path, "cannot lock the run directory %s: %s".formatted(path, reason(e)), e);
+                    path,
+                    "cannot lock the run directory %s: %s".formatted(path, FileCause.of(e)),
+                    e);
         }
         throw new RunDirectoryException(
                 path,
@@ -258,11 +261,7 @@ public record RunDirectory(Path path) {
         return new RunDirectoryException(
                 path,
                 "cannot create the run directory %s: %s; try --run-dir with a directory that you can write to"
-                        .formatted(path, reason(e)),
+                        .formatted(path, FileCause.of(e)),
                 e);
-    }
-
-    private static String reason(IOException e) {
-        return e.getClass().getSimpleName().replace("Exception", "") + " (" + e.getMessage() + ")";
     }
 }

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.planning;
 
 import dev.penstock.runtime.config.reading.BadInputException;
+import dev.penstock.runtime.config.reading.FileCause;
 import dev.penstock.schedules.simulate.InvalidCostsException;
 import dev.penstock.schedules.simulate.ProfileCosts;
 import dev.penstock.schedules.simulate.ProfileText;
@@ -24,8 +25,8 @@ public final class ProfileFile {
             return ProfileText.parse(Files.readString(file));
         } catch (IOException e) {
             throw new BadInputException(
-                    "cannot read the profile of a run: %s (%s); try the directory of a finished run"
-                            .formatted(file, e.getClass().getSimpleName()));
+                    "cannot read the profile of a run, %s: %s; try the directory of a finished run"
+                            .formatted(file, FileCause.of(e)));
         } catch (InvalidCostsException e) {
             throw new BadInputException(
                     e.problems().stream()

@@ -54,8 +54,8 @@ public record FaultOutcome(Fault fault, Optional<Instant> fired, Optional<Recove
             return "recovered";
         }
         return switch (fault) {
-            case Fault.Condition _ -> "borne";
-            case Fault.Event _ -> fired.isPresent() ? "borne" : "not reached";
+            case Fault.Condition _ -> "survived";
+            case Fault.Event _ -> fired.isPresent() ? "survived" : "not reached";
         };
     }
 

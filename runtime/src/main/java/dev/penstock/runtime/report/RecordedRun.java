@@ -205,7 +205,7 @@ public final class RecordedRun {
             String told =
                     underWay
                             ? "under way after step " + step
-                            : "ended without a word after step %d; its last sign was at %s"
+                            : "stopped without a final record (killed?) after step %d; last sign of life at %s"
                                     .formatted(step, Instant.ofEpochMilli(lastSign));
             return new RunEnding(told, false, took, Optional.empty());
         }

@@ -193,7 +193,7 @@ final class ReportPage {
     }
 
     private void appendTimes(StringBuilder page) {
-        page.append("<section>\n<h2>Where the time of a step goes</h2>\n");
+        page.append("<section>\n<h2>Step timeline</h2>\n");
         page.append(
                 "<p class=\"note\">Mean over all steps of the run, per rank. All but the optimizer"
                         + " add up to the span from the step's first op to its last; the bubble is what"

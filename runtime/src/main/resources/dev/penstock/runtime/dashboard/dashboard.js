@@ -164,7 +164,7 @@ function showRanks() {
   const lanes = (micros.forward ?? []).length;
   const table = byId("ranks");
   const top = element("tr");
-  for (const title of ["rank", "device", "time of the last step", "busy", "waits", "memory: peak of planned"]) {
+  for (const title of ["rank", "device", "time of the last step", "busy", "waiting", "peak / planned memory"]) {
     top.append(element("th", title));
   }
   const rows = [top];
@@ -255,8 +255,8 @@ function showStages() {
 function showStanding() {
   const { standing, facts, head } = run;
   if (!standing) return;
-  const told = standing.leasesAt && head.state === "running" ? `, told ${clock((Date.now() - standing.leasesAt) / 1e3)} ago` : "";
-  byId("leases").textContent = "Lease age: since the rank was last heard of" + told + ".";
+  const told = standing.leasesAt && head.state === "running" ? `, updated ${clock((Date.now() - standing.leasesAt) / 1e3)} ago` : "";
+  byId("leases").textContent = "Lease age: time since the rank was last heard from" + told + ".";
   table("members", ["role", "stages", "node", "pid", "version", "lease age", "device"], standing.members.map((member, i) => {
     const age = standing.leaseMillis[i], rank = member.rank;
     return [rank < 0 ? "spare" : "rank " + rank, facts?.stages[rank]?.join(", ") ?? "–", member.node, String(member.pid),

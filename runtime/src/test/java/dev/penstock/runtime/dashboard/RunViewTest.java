@@ -127,7 +127,7 @@ class RunViewTest {
         assertThat(view.head().health()).isEqualTo("good");
 
         view.apply(new RunEvent.Noted(1, RunEvent.Noted.Kind.STRAGGLER, "rank 1"));
-        assertThat(view.head().health()).isEqualTo("a rank is slow");
+        assertThat(view.head().health()).isEqualTo("slow rank");
         step(150, 5);
         assertThat(view.head().health()).isEqualTo("good");
 

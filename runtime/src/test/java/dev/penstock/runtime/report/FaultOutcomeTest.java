@@ -51,14 +51,16 @@ class FaultOutcomeTest {
         List<FaultOutcome> outcomes =
                 outcomes(List.of(PAUSE_1, KILL_1), recovery(1, 31_000, 900, 0));
 
-        assertThat(outcomes).extracting(FaultOutcome::told).containsExactly("borne", "recovered");
+        assertThat(outcomes)
+                .extracting(FaultOutcome::told)
+                .containsExactly("survived", "recovered");
     }
 
     @Test
     void aConditionIsBorneAndAnEventThatNeverHappenedWasNotReached() {
         assertThat(outcomes(List.of(SLOW, KILL_1)))
                 .extracting(FaultOutcome::told)
-                .containsExactly("borne", "not reached");
+                .containsExactly("survived", "not reached");
     }
 
     private void fire(int index, Fault fault, long millis) {

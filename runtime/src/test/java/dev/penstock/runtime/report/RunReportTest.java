@@ -79,7 +79,7 @@ class RunReportTest {
                 .contains("default-src 'none'")
                 .contains("Training loss")
                 .contains("Pipeline efficiency")
-                .contains("Where the time of a step goes")
+                .contains("Step timeline")
                 .contains("measured: step ")
                 .contains("simulated with the same op times")
                 .contains("Predicted and measured", "the prediction's error is")

@@ -21,10 +21,10 @@ import java.util.stream.IntStream;
  */
 public final class OpGrid {
     /** Each op with an exclamation mark waits until the one with the question mark has run. */
-    public static final String DEADLOCK = "! stands still, ? is waited for";
+    public static final String DEADLOCK = "! is blocked, ? is what it waits for";
 
     /** An op with an exclamation mark breaks a rule. */
-    public static final String FAULT = "! is at fault";
+    public static final String FAULT = "! breaks a rule";
 
     private static final int AROUND = 2;
     private static final int MAX_WHOLE_RANKS = 8;

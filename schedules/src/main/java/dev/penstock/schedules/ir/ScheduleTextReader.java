@@ -164,7 +164,7 @@ final class ScheduleTextReader {
                 if (!taken.add(group.get(i))) {
                     problem(
                             entry.words().get(i).position(),
-                            "stage %d is shared a second time".formatted(group.get(i)));
+                            "stage %d is shared twice".formatted(group.get(i)));
                 }
             }
             groups.add(group);

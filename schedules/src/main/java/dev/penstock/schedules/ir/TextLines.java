@@ -106,7 +106,7 @@ final class TextLines {
         } else if (key.equals("shared")) {
             shared.add(entry);
         } else if (header.putIfAbsent(key, entry) != null) {
-            problem(entry.position(), "'%s' stands a second time".formatted(key));
+            problem(entry.position(), "'%s' is given twice".formatted(key));
         }
     }
 
@@ -119,7 +119,7 @@ final class TextLines {
         } else if (ranks.putIfAbsent(Integer.valueOf(number), entry) != null) {
             problem(
                     entry.position(),
-                    "rank %s stands a second time; a line without a colon goes on with the rank before"
+                    "rank %s is given twice; a line without a colon goes on with the rank before"
                             .formatted(number));
         }
     }

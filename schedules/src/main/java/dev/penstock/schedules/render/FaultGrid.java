@@ -17,7 +17,7 @@ import java.util.List;
  * rank 0 | 0F0 !0B0 ?0F1 0B1
  * rank 1 | 1F0 !1F1 ?1B0 1B1
  * rank 2 | 2F0 2B0  2F1  2B1
- * ! stands still, ? is waited for
+ * ! is blocked, ? is what it waits for
  * </pre>
  */
 public final class FaultGrid {

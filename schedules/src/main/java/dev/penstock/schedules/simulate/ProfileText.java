@@ -82,7 +82,7 @@ public final class ProfileText {
                 problems.add(
                         at + "expected a fact such as '%s', got '%s'".formatted(like(line), line));
             } else if (!subjects.add(line.substring(0, line.lastIndexOf(' ')))) {
-                problems.add(at + "'%s' stands a second time".formatted(line));
+                problems.add(at + "'%s' is given twice".formatted(line));
             }
             fact.ifPresent(lines::add);
         }

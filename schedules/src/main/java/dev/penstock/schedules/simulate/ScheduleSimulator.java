@@ -45,7 +45,7 @@ public final class ScheduleSimulator {
         if (!simulation.finished()) {
             BlockedOp wait = simulation.stuck().getFirst();
             throw new IllegalArgumentException(
-                    "%s stands still: rank %d at %s waits for %s (%d ranks are stuck); validate it"
+                    "%s is blocked: rank %d at %s waits for %s (%d ranks are stuck); validate it"
                             .formatted(
                                     schedule.name(),
                                     wait.place().rank(),

@@ -124,7 +124,7 @@ public final class UnitCosts implements CostModel {
                         "expected a whole number from 0 to %d for %s, got '%s'"
                                 .formatted(MOST, parts[0].strip(), parts[1].strip()));
             } else if (costs.put(known.getFirst(), Long.valueOf(parts[1].strip())) != null) {
-                problems.add("the cost of %s stands a second time".formatted(parts[0].strip()));
+                problems.add("the cost of %s is given twice".formatted(parts[0].strip()));
             }
         }
         if (!problems.isEmpty()) {

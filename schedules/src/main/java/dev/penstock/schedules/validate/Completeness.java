@@ -121,7 +121,7 @@ final class Completeness {
                     new Violation.Duplicate(
                             place,
                             at(place)
-                                    + "stands a second time, first at op %d"
+                                    + "appears twice, first at op %d"
                                             .formatted(index.positionOf(op))));
         }
     }

@@ -138,7 +138,7 @@ class ScheduleTextTest {
                         "line 7, column 18: 'slice-lengths' holds whole numbers from 1 on, got '0'",
                         "line 8, column 13: expected an op such as 0F0, 0B0, 0I0, 0W0, 0R0, 0SEND_F0, 1RECV_F0, 1SEND_B0,"
                                 + " 0RECV_B0, (0F1;3B0)OVERLAP_F_B, 0UNSHARD, 0RESHARD or 0REDUCE_GRAD, got '0X1'",
-                        "line 9, column 1: rank 0 stands a second time; a line without a colon goes on with"
+                        "line 9, column 1: rank 0 is given twice; a line without a colon goes on with"
                                 + " the rank before",
                         "line 10, column 1: expected 'rank N:' with a number, got 'rank one:'",
                         "line 10, column 1: 'micro-batches: N' is missing");
@@ -160,10 +160,10 @@ class ScheduleTextTest {
                                 rank 7: 1F0s0
                                 """))
                 .containsExactly(
-                        "line 2, column 1: 'ranks' stands a second time",
+                        "line 2, column 1: 'ranks' is given twice",
                         "line 5, column 16: ranks are 0 to 2, got 3",
                         "line 6, column 1: 'shared' names two stages or more",
-                        "line 7, column 9: stage 0 is shared a second time",
+                        "line 7, column 9: stage 0 is shared twice",
                         "line 7, column 11: stages are 0 to 2, got 5",
                         "line 8, column 9: 0F0 needs its slice: 0F0s0 to 0F0s1",
                         "line 9, column 1: ranks are 0 to 2, got rank 7",

@@ -30,7 +30,7 @@ class FaultGridTest {
                         rank 0 | 0F0 !0B0 ?0F1 0B1
                         rank 1 | 1F0 !1F1 ?1B0 1B1
                         rank 2 | 2F0 2B0  2F1  2B1
-                        ! stands still, ? is waited for
+                        ! is blocked, ? is what it waits for
                         """);
     }
 
@@ -48,7 +48,7 @@ class FaultGridTest {
                         op     | .. 18   19   20    21   22   .. 58   59   60    61   62   ..
                         rank 7 | .. 7F18 7F19 !7B20 7F21 7F22 .. 7B18 7B19 ?7F20 7B21 7B22 ..
                         rank 8 | .. 8F18 8F19 !8F20 8F21 8F22 .. 8B18 8B19 ?8B20 8B21 8B22 ..
-                        ! stands still, ? is waited for
+                        ! is blocked, ? is what it waits for
                         """);
     }
 
@@ -73,7 +73,7 @@ class FaultGridTest {
                         """
                         op     | 0    1    2    3         4
                         rank 0 | !0F0 !0F0 !0B0 !0SEND_F7 !0RESHARD
-                        ! is at fault
+                        ! breaks a rule
                         """);
     }
 
@@ -104,7 +104,7 @@ class FaultGridTest {
                         op     | 0        1        2         3         4        5
                         rank 0 | 0F0      0SEND_F0 0F1       ?0SEND_F1 0RECV_B0 0B0
                         rank 1 | 1RECV_F0 1F0      !1RECV_F1 1F1
-                        ! stands still, ? is waited for
+                        ! is blocked, ? is what it waits for
                         """);
     }
 

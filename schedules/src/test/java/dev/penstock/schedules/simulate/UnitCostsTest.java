@@ -107,7 +107,7 @@ class UnitCostsTest {
                                                 "expected costs as 'forward=1,backward=2', got 'backward'",
                                                 "expected a whole number from 0 to 10000000000 for backward-input, got '-1'",
                                                 "expected a whole number from 0 to 10000000000 for link, got '1.5'",
-                                                "the cost of forward stands a second time",
+                                                "the cost of forward is given twice",
                                                 "expected a whole number from 0 to 10000000000 for transfer, got '10000000001'",
                                                 "unknown cost '', expected one of forward, backward-input, backward-weight, backward, recompute, overlapped, transfer, link, gather, reduce",
                                                 "expected costs as 'forward=1,backward=2', got ''"));

@@ -116,7 +116,7 @@ class ScheduleValidatorTest {
                         "rank 0, op 4: 0B0s0 comes before 0B0s1 (op 5); slices fall in the"
                                 + " backwards",
                         "rank 0, op 8: 1B1s0 is of stage 1, which is placed on rank 1",
-                        "rank 1, op 1: 1F0s0 stands a second time, first at op 0",
+                        "rank 1, op 1: 1F0s0 appears twice, first at op 0",
                         "rank 1, op 2: 1B0s1 comes before 1F0s1 (op 3), which it needs",
                         "rank 1, op 8: 1F7s0 does not exist: stages are 0 to 1, micro-batches 0 to"
                                 + " 1, slices 0 to 1");
@@ -219,7 +219,7 @@ class ScheduleValidatorTest {
                 .containsExactly(
                         "rank 0, op 1: (0F1;0B1)OVERLAP_F_B overlaps a backward with the forward"
                                 + " that it needs",
-                        "rank 0, op 3: 0F1 stands a second time, first at op 1");
+                        "rank 0, op 3: 0F1 appears twice, first at op 1");
     }
 
     @Test

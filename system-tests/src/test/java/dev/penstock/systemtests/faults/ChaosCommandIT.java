@@ -32,7 +32,8 @@ class ChaosCommandIT {
         assertThat(answer.get("steps").asInt()).isEqualTo(12);
         assertThat(answer.get("faults")).hasSize(8);
         assertThat(answer.get("faults"))
-                .allSatisfy(fault -> assertThat(fault.get("outcome").asText()).isEqualTo("borne"));
+                .allSatisfy(
+                        fault -> assertThat(fault.get("outcome").asText()).isEqualTo("survived"));
         assertThat(answer.get("command").asText()).contains("--seed " + SEED, "--faults 8");
         assertThat(Files.list(folder.resolve("chaos/faults/audit"))).hasSize(2);
     }

@@ -111,7 +111,7 @@ class InjectedFaultsIT {
         assertThat(trained.lossBits()).isEqualTo(CalmRuns.onText().lossBits());
         assertThat(trained.directory().resolve("report.html"))
                 .content()
-                .contains("pause rank 1 for 2 s at op 1F2 of step 5", "borne")
+                .contains("pause rank 1 for 2 s at op 1F2 of step 5", "survived")
                 .doesNotContain("not reached");
     }
 }

@@ -92,10 +92,14 @@ class KilledSupervisorIT {
         Cli made = Cli.run("report", run.toString());
 
         assertThat(made.exitCode()).as(made.err()).isZero();
-        assertThat(made.out()).contains("ended without a word after step", "report.html");
+        assertThat(made.out())
+                .contains("stopped without a final record (killed?) after step", "report.html");
         assertThat(run.resolve("report.html"))
                 .content()
-                .contains("ended without a word after step", "measured: step", "Device memory");
+                .contains(
+                        "stopped without a final record (killed?) after step",
+                        "measured: step",
+                        "Device memory");
         assertThat(run.resolve("profile.txt")).isNotEmptyFile();
     }
 

@@ -38,7 +38,7 @@ class OtherLayoutIT {
         loseCheckpointsAfter(4);
         assertThat(training("moved", TWO).set("schedule.kind=gpipe").resume().complete().err())
                 .contains(
-                        "goes on under another layout: pipeline.stages 1 -> 2,"
+                        "resuming with a different layout: pipeline.stages 1 -> 2,"
                                 + " schedule.kind 1f1b -> gpipe");
     }
 

@@ -64,7 +64,7 @@ final class ConfigCheckCommand extends PenstockCommand {
                 long most = traffic.stream().mapToLong(StepTraffic::bytes).max().orElse(0);
                 if (most > 0) {
                     err().println(
-                                    "note: the rank that sends most sends %s in a training step"
+                                    "note: peak traffic per rank: %s/step"
                                             .formatted(Quantities.bytes(most)));
                 }
                 err().println(config.file() + ": no problems");

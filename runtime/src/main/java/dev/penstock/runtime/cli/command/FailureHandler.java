@@ -15,6 +15,7 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
@@ -61,9 +62,13 @@ public final class FailureHandler implements IExecutionExceptionHandler {
 
     private static void print(PrintWriter err, Exception exception) {
         if (exception instanceof ConfigException config) {
-            int count = config.problems().size();
-            err.println(count == 1 ? "penstock: one problem" : "penstock: " + count + " problems");
-            config.problems().forEach(problem -> err.println(indented(problem)));
+            List<Problem> problems = config.problems();
+            if (problems.size() == 1) {
+                err.println("penstock: " + problems.getFirst());
+            } else {
+                err.println("penstock: " + problems.size() + " problems");
+                problems.forEach(problem -> err.println(indented(problem)));
+            }
         } else {
             err.println("penstock: " + exception.getMessage());
         }

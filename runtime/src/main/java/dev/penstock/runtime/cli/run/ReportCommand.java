@@ -4,6 +4,7 @@ import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
 import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.config.reading.FileCause;
 import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.config.run.RunConfig;
@@ -85,8 +86,8 @@ public final class ReportCommand extends PenstockCommand {
             return ExitCode.OK;
         } catch (IOException e) {
             throw new BadInputException(
-                    "report: expected files that can be read and written, but %s; try another --output"
-                            .formatted(e));
+                    "report: cannot read the logs or write the page: %s (%s); try another --output"
+                            .formatted(FileCause.of(e), e.getMessage()));
         }
     }
 
@@ -115,12 +116,12 @@ public final class ReportCommand extends PenstockCommand {
         }
         if (underWay) {
             throw new BadInputException(
-                    "report: expected a run that has ended, but %s is under way and will write its report itself; watch it with `penstock ui` or `penstock top`, or try --output FILE for a page of what it did so far"
+                    "report: %s is still running and will write its own report; watch it with `penstock ui` or `penstock top`, or use --output FILE for a page of what it has done so far"
                             .formatted(directory.path()));
         }
         if (recorded.hasEnded() && Files.exists(directory.report())) {
             out().printf(
-                            "%s is the run's own, which knows more than its logs; --output FILE makes one from them%n",
+                            "%s was written by the run and has more detail than can be rebuilt from its logs; use --output FILE to write another one from them%n",
                             directory.report());
             return;
         }

@@ -6,6 +6,7 @@ import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.ir.ParsedSchedule;
+import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.ScheduleFormat;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -77,6 +78,11 @@ final class OrderArguments {
         return format == null && input.toString().endsWith(".conf")
                 ? readConfig(input)
                 : readOrder(input);
+    }
+
+    /** How the user calls it: by its file, or by the kind that was generated. */
+    String nameOf(Schedule read) {
+        return input == null ? read.name() : input.toString();
     }
 
     private GivenOrder readConfig(Path file) {

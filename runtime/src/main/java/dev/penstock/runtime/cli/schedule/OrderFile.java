@@ -2,6 +2,7 @@ package dev.penstock.runtime.cli.schedule;
 
 import dev.penstock.runtime.config.order.OrderProblems;
 import dev.penstock.runtime.config.reading.BadInputException;
+import dev.penstock.runtime.config.reading.FileCause;
 import dev.penstock.schedules.ir.ParsedSchedule;
 import dev.penstock.schedules.ir.ScheduleFormat;
 import dev.penstock.schedules.ir.ScheduleTextException;
@@ -34,7 +35,7 @@ final class OrderFile {
                             .collect(
                                     Collectors.joining(
                                             "\n",
-                                            "%s is no order of work (read as %s)\n"
+                                            "%s is not a schedule (read as %s)\n"
                                                     .formatted(file, used.label()),
                                             "")));
         }
@@ -47,8 +48,7 @@ final class OrderFile {
                     : Files.readString(file);
         } catch (IOException e) {
             throw new BadInputException(
-                    "expected a readable text file, got %s (%s); check the path"
-                            .formatted(file, e.getClass().getSimpleName()));
+                    "cannot read %s: %s; check the path".formatted(file, FileCause.of(e)));
         }
     }
 

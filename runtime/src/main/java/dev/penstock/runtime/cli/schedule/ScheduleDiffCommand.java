@@ -19,10 +19,10 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** Says where two orders part and what that costs. */
+/** Says where two orders differ and what that costs. */
 @Command(
         name = "diff",
-        description = "Shows where two orders part, and what the difference costs.",
+        description = "Shows where two orders differ, and what the difference costs.",
         footer = "  penstock schedule diff old.txt new.csv --costs forward=2,backward=5")
 final class ScheduleDiffCommand extends PenstockCommand {
     private static final int SHOWN = 8;
@@ -95,7 +95,7 @@ final class ScheduleDiffCommand extends PenstockCommand {
     private void print(Answer answer) {
         answer.shapes().forEach(out()::println);
         for (ScheduleDiff.RankDiff rank : answer.ranks()) {
-            out().printf("rank %d parts at op %d%n", rank.rank(), rank.position());
+            out().printf("rank %d differs from op %d on%n", rank.rank(), rank.position());
             out().printf("  A  %s%n  B  %s%n", rank.first(), rank.second());
             printOnly("A", rank.onlyFirst());
             printOnly("B", rank.onlySecond());

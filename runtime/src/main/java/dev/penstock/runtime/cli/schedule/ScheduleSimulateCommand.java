@@ -113,7 +113,7 @@ final class ScheduleSimulateCommand extends PenstockCommand {
         String what =
                 switch (leg.activity()) {
                     case RUNS -> ops;
-                    case ON_LINK, UNDER_WAY -> "way of " + ops;
+                    case ON_LINK, UNDER_WAY -> "transfer " + ops;
                     case BACKGROUND -> "beside computations: " + ops;
                 };
         return "%d to %d: rank %d, %s".formatted(leg.fromNanos(), leg.toNanos(), leg.rank(), what);

@@ -97,7 +97,7 @@ final class ScheduleValidateCommand extends PenstockCommand {
         } else if (report.isValid()) {
             printProof(report);
         } else {
-            printViolations(report, positions);
+            printViolations(order.nameOf(given.order()), report, positions);
         }
         return report.isValid() ? ExitCode.OK : ExitCode.BAD_INPUT;
     }
@@ -126,14 +126,12 @@ final class ScheduleValidateCommand extends PenstockCommand {
         out().flush();
     }
 
-    private void printViolations(ValidationReport report, Optional<ParsedSchedule> positions) {
+    private void printViolations(
+            String name, ValidationReport report, Optional<ParsedSchedule> positions) {
         int count = report.violations().size();
         err().println(
-                        "penstock: %s cannot run, %d %s"
-                                .formatted(
-                                        report.schedule().name(),
-                                        count,
-                                        count == 1 ? "fault" : "faults"));
+                        "penstock: %s is invalid: %d %s"
+                                .formatted(name, count, count == 1 ? "error" : "errors"));
         for (Violation violation : report.violations()) {
             String where =
                     positions

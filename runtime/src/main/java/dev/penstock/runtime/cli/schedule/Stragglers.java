@@ -37,7 +37,7 @@ final class Stragglers {
                         "--straggler: expected a rank from 0 to %d, got %d"
                                 .formatted(ranks - 1, rank));
             } else if (!slow.add(rank)) {
-                problems.add("--straggler: rank %d stands a second time".formatted(rank));
+                problems.add("--straggler: rank %d is given twice".formatted(rank));
             } else {
                 slowed = Straggler.ofRank(slowed, rank, factor);
             }

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.cli.schedule;
 
 import dev.penstock.runtime.config.reading.BadInputException;
+import dev.penstock.runtime.config.reading.FileCause;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.ScheduleFormat;
 import dev.penstock.schedules.ir.TorchCsv;
@@ -68,8 +69,7 @@ final class WrittenOrder {
             Files.writeString(file, text);
         } catch (IOException e) {
             throw new BadInputException(
-                    "expected a file that can be written, got %s (%s); check the path"
-                            .formatted(file, e.getClass().getSimpleName()));
+                    "cannot write %s: %s; check the path".formatted(file, FileCause.of(e)));
         }
     }
 }

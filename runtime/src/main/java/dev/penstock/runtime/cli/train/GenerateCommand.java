@@ -33,11 +33,11 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** Lets a trained model continue texts. */
+/** Continues texts with a trained model. */
 @Command(
         name = "generate",
         description = {
-            "Lets a trained model continue a text, or several side by side.",
+            "Continues a text, or several side by side, with a trained model.",
             "Tokens stream through the pipeline's stages, which keep keys and values of earlier"
                     + " ones. A text that outgrows the model's context goes on from the younger"
                     + " half of it. It ends after --tokens, or where the model ends it"
@@ -71,7 +71,7 @@ public final class GenerateCommand extends PenstockCommand {
             names = "--tokens",
             paramLabel = "N",
             defaultValue = "200",
-            description = "Most tokens to generate for each (default: ${DEFAULT-VALUE}).")
+            description = "Maximum tokens to generate per prompt (default: ${DEFAULT-VALUE}).")
     private int count;
 
     @Option(

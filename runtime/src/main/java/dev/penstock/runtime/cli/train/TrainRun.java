@@ -16,7 +16,7 @@ import java.util.Optional;
 /** One training run, from its first line to its report. */
 final class TrainRun {
     private static final String HEARD =
-            "penstock: finishes this step, saves and ends; interrupt it again to end it at once";
+            "penstock: finishing this step and saving; press Ctrl-C again to stop now";
 
     private final RunDirectory directory;
     private final RunAssembly assembly;

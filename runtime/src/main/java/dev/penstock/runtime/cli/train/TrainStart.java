@@ -159,7 +159,7 @@ final class TrainStart {
         try {
             return directory.lock();
         } catch (RunDirectoryException e) {
-            problem("--resume", "a run that has ended", String.valueOf(e.getMessage()), "");
+            problem("--resume", "", String.valueOf(e.getMessage()), "");
             throw refusal();
         }
     }
@@ -215,7 +215,7 @@ final class TrainStart {
             var changes = new LayoutChanges(Files.readString(earlier), now.resolved());
             List<String> layout = changes.layout();
             if (!layout.isEmpty()) {
-                warn("goes on under another layout: " + String.join(", ", layout));
+                warn("resuming with a different layout: " + String.join(", ", layout));
             }
             changes.dataOrder(step).ifPresent(this::warn);
             changes.otherTokenizer()

@@ -4,6 +4,7 @@ import com.typesafe.config.Config;
 import com.typesafe.config.ConfigFactory;
 import com.typesafe.config.ConfigList;
 import com.typesafe.config.ConfigObject;
+import com.typesafe.config.ConfigOrigin;
 import com.typesafe.config.ConfigOriginFactory;
 import com.typesafe.config.ConfigParseOptions;
 import com.typesafe.config.ConfigRenderOptions;
@@ -56,9 +57,9 @@ public final class ConfigText {
         fileWasRead = false;
         problems.inFile(
                 "",
-                "HOCON text",
-                "braces, brackets or dots more than %d deep".formatted(DEEPEST),
-                "correct the text there");
+                "",
+                "syntax error: braces, brackets or dots are more than %d deep".formatted(DEEPEST),
+                "");
         return ConfigFactory.empty().root();
     }
 
@@ -140,7 +141,7 @@ public final class ConfigText {
     /** A {@code ${..}} that names nothing, if it is in no key's value. */
     public void reportUnresolvedElsewhere() {
         if (unresolved != null) {
-            report(unresolved, A_KNOWN_NAME);
+            report(unresolved, A_KNOWN_NAME, "");
         }
     }
 
@@ -179,8 +180,8 @@ public final class ConfigText {
             fileWasRead = false;
             problems.inFile(
                     "",
-                    "a configuration file",
-                    Files.isDirectory(file) ? "a folder" : "nothing that can be read",
+                    "",
+                    whyUnreadable(),
                     "check the path, or try sample-configs/quickstart.conf");
             return ConfigFactory.empty();
         }
@@ -192,9 +193,16 @@ public final class ConfigText {
                             .setIncluder(new StrictIncluder()));
         } catch (com.typesafe.config.ConfigException e) {
             fileWasRead = false;
-            report(e, "HOCON text");
+            report(e, "", "syntax error: ");
             return ConfigFactory.empty();
         }
+    }
+
+    private String whyUnreadable() {
+        if (Files.isDirectory(file)) {
+            return "this is a folder, not a configuration file";
+        }
+        return Files.exists(file) ? "this file cannot be read" : "no such file";
     }
 
     private Config parseOverride(String override) {
@@ -225,12 +233,16 @@ public final class ConfigText {
         }
     }
 
-    private void report(com.typesafe.config.ConfigException e, String expected) {
+    private void report(com.typesafe.config.ConfigException e, String expected, String what) {
         String message = String.valueOf(e.getMessage());
-        if (e.origin() == null) {
-            problems.inFile("", expected, message, "correct the text there");
+        ConfigOrigin origin = e.origin();
+        if (origin == null) {
+            problems.inFile("", expected, what + message, "");
         } else {
-            problems.at(e.origin(), "", expected, message, "correct the text there");
+            // the message begins with its place once more
+            String place = origin.description() + ": ";
+            String bare = message.startsWith(place) ? message.substring(place.length()) : message;
+            problems.at(origin, "", expected, what + bare, "");
         }
     }
 }

@@ -8,7 +8,7 @@ import java.time.Duration;
  * not finite. A run in a single process has no part that could die alone.
  *
  * @param enabled whether it goes on; otherwise a dead stage process ends the run
- * @param maxRestarts so many recoveries within {@code window} are borne
+ * @param maxRestarts the most recoveries within {@code window}
  * @param window see {@code maxRestarts}
  * @param roomPatience so long a run of a cluster waits for room for ranks whose node is gone
  * @param spares processes that wait, warm, to take a dead one's place

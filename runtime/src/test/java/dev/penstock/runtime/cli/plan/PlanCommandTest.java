@@ -217,7 +217,7 @@ class PlanCommandTest {
                 .contains(
                         "2 problems",
                         "NODE=RUN_DIR with one of box, got boxx=",
-                        "cannot read the profile of a run");
+                        "cannot read the profile of a run, ");
     }
 
     private Path box(double rate) throws IOException {

@@ -310,7 +310,7 @@ class ScheduleCommandTest {
         Cli diff = Cli.run("schedule", "diff", first.toString(), second.toString());
 
         assertThat(diff.out())
-                .contains("rank 0 parts at op 4", "... 0F1 0F2 0F3 [0F4]", "[0B0]")
+                .contains("rank 0 differs from op 4 on", "... 0F1 0F2 0F3 [0F4]", "[0B0]")
                 .containsPattern("A +33 +27.3 % +8")
                 .containsPattern("B +33 +27.3 % +4");
     }

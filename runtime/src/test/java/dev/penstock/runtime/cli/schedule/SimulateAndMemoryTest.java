@@ -31,7 +31,7 @@ class SimulateAndMemoryTest {
         assertThat(forPeople.out())
                 .contains(
                         "critical path: backward 53.6 %, forward 32.1 %, transfer 14.3 %",
-                        "  5 to 16: rank 1, 1F0 .. 1B0 (3 ops)", "  3 to 5: rank 0, way of 0F0");
+                        "  5 to 16: rank 1, 1F0 .. 1B0 (3 ops)", "  3 to 5: rank 0, transfer 0F0");
     }
 
     @Test

@@ -146,12 +146,15 @@ report.trace-steps = 5                    | report.trace-steps        | a list  
         assertThat(problems(nowhere))
                 .singleElement()
                 .asString()
-                .contains("nowhere.conf: expected a configuration file, got nothing");
+                .contains("nowhere.conf: no such file");
     }
 
     @Test
     void aFolderIsNoConfiguration() {
-        assertThat(problems(folder)).singleElement().asString().contains("got a folder");
+        assertThat(problems(folder))
+                .singleElement()
+                .asString()
+                .contains("this is a folder, not a configuration file");
     }
 
     @Test
