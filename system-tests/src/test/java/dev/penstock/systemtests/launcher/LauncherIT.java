@@ -120,13 +120,13 @@ class LauncherIT {
         script(folder.resolve("jdk/bin/java"), "echo \"$@\"");
         assertThat(start(launcher).waitFor()).isZero();
 
-        for (String plain : List.of("--version", "schedule show --kind 1f1b", "train --help")) {
+        for (String plain : List.of("--version", "schedule simulate my.conf", "train --help")) {
             assertThat(start(launcher, plain.split(" ")).inputReader().readLine())
                     .as(plain)
                     .startsWith("-Done -Dtwo ")
                     .endsWith(plain);
         }
-        for (String computes : List.of("train my.conf", "schedule simulate my.conf", "doctor")) {
+        for (String computes : List.of("train my.conf", "generate runs/one", "doctor")) {
             assertThat(start(launcher, computes.split(" ")).inputReader().readLine())
                     .as(computes)
                     .startsWith("-Done " + vectors + " -Dtwo ")
