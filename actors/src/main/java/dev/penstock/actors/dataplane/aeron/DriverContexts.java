@@ -15,6 +15,12 @@ import org.slf4j.LoggerFactory;
 final class DriverContexts {
     private static final Logger LOG = LoggerFactory.getLogger(DriverContexts.class);
 
+    /**
+     * For 16,384 counters, of which a publication takes about five; Aeron's own measure is four
+     * times that, of which every start would write 40 MiB of zeros into shared memory.
+     */
+    private static final int COUNTER_BYTES = 2 << 20;
+
     private DriverContexts() {}
 
     /**
@@ -38,6 +44,7 @@ final class DriverContexts {
                 .publicationTermBufferLength(termLengthBytes)
                 .clientLivenessTimeoutNs(AeronDataPlane.DRIVER_TIMEOUT.toNanos())
                 .lowStorageWarningThreshold(0)
+                .counterValuesBufferLength(COUNTER_BYTES)
                 .spiesSimulateConnection(false)
                 .errorHandler(error -> LOG.warn("the media driver reports an error", error));
     }

@@ -11,7 +11,7 @@ import java.nio.file.Path;
  */
 final class SharedMemoryBudget {
     /** Command buffers, counters and logs of the driver itself. */
-    static final long DRIVER_BYTES = 16L << 20;
+    static final long DRIVER_BYTES = 18L << 20;
 
     private static final int SMALLEST_TERM = 64 * 1024;
     private static final int PAGE = 4096;

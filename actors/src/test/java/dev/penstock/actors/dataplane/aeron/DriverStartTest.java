@@ -4,11 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.penstock.actors.dataplane.DataPlaneException;
+import java.io.File;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -19,6 +22,15 @@ class DriverStartTest {
 
     private DriverSettings settings() {
         return new DriverSettings(parent, "run", 64 * 1024, 2);
+    }
+
+    @Test
+    void aDriverTakesNoMoreSharedMemoryThanTheBudgetSays() throws IOException {
+        try (EmbeddedDriver driver = EmbeddedDriver.start(settings());
+                Stream<Path> files = Files.walk(driver.directory())) {
+            long bytes = files.map(Path::toFile).filter(File::isFile).mapToLong(File::length).sum();
+            assertThat(bytes).isBetween(1L << 20, SharedMemoryBudget.DRIVER_BYTES);
+        }
     }
 
     @Test
@@ -69,7 +81,7 @@ class DriverStartTest {
 
         assertThatThrownBy(() -> SharedMemoryBudget.require(parent, 8 << 20, 4, free))
                 .isInstanceOf(DataPlaneException.class)
-                .hasMessageContaining("wants 117456896 bytes")
+                .hasMessageContaining("wants 119554048 bytes")
                 .hasMessageContaining("free are 41943040")
                 .hasMessageContaining("lower data-plane.term-length to 1048576 bytes");
     }
