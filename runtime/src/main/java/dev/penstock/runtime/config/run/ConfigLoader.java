@@ -8,7 +8,6 @@ import com.typesafe.config.ConfigValueType;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.ConfigText;
 import dev.penstock.runtime.config.reading.Conflict;
-import dev.penstock.runtime.config.reading.Mismatch;
 import dev.penstock.runtime.config.reading.Places;
 import dev.penstock.runtime.config.reading.Problems;
 import dev.penstock.schedules.ir.ParsedSchedule;
@@ -39,6 +38,7 @@ public final class ConfigLoader {
 
     private final Places places;
     private final Problems problems;
+    private final SectionReader sections;
     private final ConfigText text;
     private final ConfigObject written;
     private final Set<String> broken;
@@ -49,6 +49,7 @@ public final class ConfigLoader {
                         file.toAbsolutePath().normalize(),
                         Path.of("").toAbsolutePath().normalize());
         this.problems = new Problems(places);
+        this.sections = new SectionReader(problems, places);
         this.text = new ConfigText(places.mainFile(), problems);
         ConfigObject read = text.read(overrides);
         this.broken = new HashSet<>(text.keysWithoutValue());
@@ -98,7 +99,7 @@ public final class ConfigLoader {
             text.reportUnresolved(FaultEntries.NAME, list);
         }
         int before = problems.count();
-        SortedMap<Integer, FaultEntry> sound = new FaultEntries(problems, places).read(written);
+        SortedMap<Integer, FaultEntry> sound = new FaultEntries(problems, sections).read(written);
         if (problems.count() > before) {
             broken.add(FaultEntries.NAME);
         }
@@ -237,18 +238,12 @@ public final class ConfigLoader {
         if (value == null || value.valueType() == ConfigValueType.NULL) {
             return standardOf(key);
         }
-        try {
-            return key.type().read().apply(value, places);
-        } catch (Mismatch mismatch) {
-            broken.add(key.path());
-            problems.at(
-                    value.origin(),
-                    key.path(),
-                    key.takes(),
-                    mismatch.gotOr(shown(value)),
-                    mismatch.adviceOr(usual(key)));
-            return key.standard().isEmpty() ? null : standardOf(key);
+        Object read = sections.value(value, key.path(), key.type(), usual(key));
+        if (read != null) {
+            return read;
         }
+        broken.add(key.path());
+        return key.standard().isEmpty() ? null : standardOf(key);
     }
 
     private @Nullable Object standardOf(Key key) {

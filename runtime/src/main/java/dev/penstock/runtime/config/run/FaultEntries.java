@@ -6,7 +6,6 @@ import com.typesafe.config.ConfigRenderOptions;
 import com.typesafe.config.ConfigValue;
 import com.typesafe.config.ConfigValueType;
 import dev.penstock.runtime.config.reading.ConfigText;
-import dev.penstock.runtime.config.reading.Places;
 import dev.penstock.runtime.config.reading.Problems;
 import dev.penstock.runtime.config.reading.Setting;
 import java.lang.reflect.RecordComponent;
@@ -30,9 +29,9 @@ public final class FaultEntries {
     private final Problems problems;
     private final SectionReader sections;
 
-    FaultEntries(Problems problems, Places places) {
+    FaultEntries(Problems problems, SectionReader sections) {
         this.problems = problems;
-        this.sections = new SectionReader(problems, places);
+        this.sections = sections;
     }
 
     /** The entries that are sound, by their place in the list; the others are problems. */

@@ -2,7 +2,6 @@ package dev.penstock.runtime.config.run;
 
 import dev.penstock.runtime.config.reading.Setting;
 import java.lang.reflect.RecordComponent;
-import java.util.Locale;
 
 /**
  * A key of the configuration, as its {@link Setting} declares it.
@@ -27,8 +26,8 @@ public record Key(
         return new Key(
                 section,
                 component,
-                kebab(section.getName()),
-                setting.name().isEmpty() ? kebab(component.getName()) : setting.name(),
+                SectionReader.kebab(section.getName()),
+                SectionReader.nameOf(component),
                 setting,
                 ValueType.of(component.getGenericType(), setting));
     }
@@ -61,9 +60,5 @@ public record Key(
         } catch (ReflectiveOperationException e) {
             throw new IllegalStateException("cannot read " + path(), e);
         }
-    }
-
-    private static String kebab(String camel) {
-        return camel.replaceAll("([A-Z])", "-$1").toLowerCase(Locale.ROOT);
     }
 }

@@ -49,7 +49,7 @@ public final class Keys {
         List<Object> sections = new ArrayList<>();
         for (RecordComponent section : sections().toList()) {
             sections.add(
-                    construct(
+                    SectionReader.construct(
                             section.getType(),
                             ALL.stream()
                                     .filter(
@@ -61,18 +61,6 @@ public final class Keys {
                                     .toArray()));
         }
         sections.add(List.copyOf(faults));
-        return (RunConfig) construct(RunConfig.class, sections.toArray());
-    }
-
-    private static Object construct(Class<?> type, @Nullable Object[] values) {
-        Class<?>[] types =
-                Arrays.stream(type.getRecordComponents())
-                        .map(RecordComponent::getType)
-                        .toArray(Class<?>[]::new);
-        try {
-            return type.getDeclaredConstructor(types).newInstance(values);
-        } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException("cannot make a " + type.getSimpleName(), e);
-        }
+        return SectionReader.construct(RunConfig.class, sections.toArray());
     }
 }

@@ -46,7 +46,7 @@ public final class SectionReader {
             values[i] = value(components[i], path + "." + name, value, origin);
             complete &= values[i] != null;
         }
-        return complete ? Optional.of(construct(type, components, values)) : Optional.empty();
+        return complete ? Optional.of(construct(type, values)) : Optional.empty();
     }
 
     private void known(String path, List<String> names, String key, ConfigValue value) {
@@ -69,23 +69,31 @@ public final class SectionReader {
             ConfigOrigin origin) {
         Setting setting = component.getAnnotation(Setting.class);
         ValueType<?> type = ValueType.of(component.getGenericType(), setting);
-        if (written.isEmpty() && setting.is().isEmpty()) {
+        if (written.isPresent()) {
+            return value(written.get(), path, type, "it is " + setting.doc());
+        }
+        if (setting.is().isEmpty()) {
             problems.at(origin, path, type.noun(), "nothing", "add it: " + setting.doc());
             return null;
         }
-        if (written.isEmpty()) {
-            return type.parse(setting.is());
-        }
-        ConfigValue value = written.get();
+        return type.parse(setting.is());
+    }
+
+    /**
+     * What is written, or null if it is no such value, which is then among the problems.
+     *
+     * @param advice where the type has none of its own
+     */
+    @Nullable Object value(ConfigValue written, String path, ValueType<?> type, String advice) {
         try {
-            return type.read().apply(value, places);
+            return type.read().apply(written, places);
         } catch (Mismatch mismatch) {
             problems.at(
-                    value.origin(),
+                    written.origin(),
                     path,
                     type.noun(),
-                    mismatch.gotOr(value.render(ConfigRenderOptions.concise())),
-                    mismatch.adviceOr("it is " + setting.doc()));
+                    mismatch.gotOr(written.render(ConfigRenderOptions.concise())),
+                    mismatch.adviceOr(advice));
             return null;
         }
     }
@@ -93,17 +101,20 @@ public final class SectionReader {
     /** The key of a component. */
     public static String nameOf(RecordComponent component) {
         String given = component.getAnnotation(Setting.class).name();
-        return given.isEmpty() ? kebab(component) : given;
+        return given.isEmpty() ? kebab(component.getName()) : given;
     }
 
-    private static String kebab(RecordComponent component) {
-        return component.getName().replaceAll("([A-Z])", "-$1").toLowerCase(Locale.ROOT);
+    /** {@code dataPlane} as it is written: {@code data-plane}. */
+    static String kebab(String camel) {
+        return camel.replaceAll("([A-Z])", "-$1").toLowerCase(Locale.ROOT);
     }
 
-    private static <T extends Record> T construct(
-            Class<T> type, RecordComponent[] components, @Nullable Object[] values) {
+    /** A record of the values of its components, in their order. */
+    static <T> T construct(Class<T> type, @Nullable Object[] values) {
         Class<?>[] types =
-                Arrays.stream(components).map(RecordComponent::getType).toArray(Class<?>[]::new);
+                Arrays.stream(type.getRecordComponents())
+                        .map(RecordComponent::getType)
+                        .toArray(Class<?>[]::new);
         try {
             return type.getDeclaredConstructor(types).newInstance(values);
         } catch (ReflectiveOperationException e) {
