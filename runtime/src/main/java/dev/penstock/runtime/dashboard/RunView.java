@@ -309,7 +309,7 @@ final class RunView {
             happened(
                     begin.time(),
                     "resumed",
-                    "goes on after step %d".formatted(begin.resumedStep()));
+                    "continues after step %d".formatted(begin.resumedStep()));
         }
         cutAfter(begin.resumedStep());
     }

@@ -67,7 +67,7 @@ public final class LayoutChanges {
             return Optional.empty();
         }
         return Optional.of(
-                "the data goes on after %,d sequences (%d steps of batch.sequences = %d), where steps of %d would have come to %,d: what lies between is %s"
+                "the data continues after %,d sequences (%d steps of batch.sequences = %d), where steps of %d would have come to %,d: what lies between is %s"
                         .formatted(
                                 step * sequences,
                                 step,

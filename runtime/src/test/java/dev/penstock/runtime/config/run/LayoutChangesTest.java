@@ -42,12 +42,12 @@ class LayoutChangesTest {
         assertThat(new LayoutChanges(before, "batch { sequences = 12 }").dataOrder(0)).isEmpty();
         assertThat(new LayoutChanges(before, "batch { sequences = 12 }").dataOrder(100))
                 .hasValue(
-                        "the data goes on after 1,200 sequences (100 steps of batch.sequences ="
+                        "the data continues after 1,200 sequences (100 steps of batch.sequences ="
                                 + " 12), where steps of 8 would have come to 800: what lies"
                                 + " between is left out");
         assertThat(new LayoutChanges(before, "batch { sequences = 6 }").dataOrder(100))
                 .hasValue(
-                        "the data goes on after 600 sequences (100 steps of batch.sequences = 6),"
+                        "the data continues after 600 sequences (100 steps of batch.sequences = 6),"
                                 + " where steps of 8 would have come to 800: what lies between is"
                                 + " read a second time");
     }
