@@ -166,8 +166,7 @@ class ProfileCostsTest {
                                                         + " 'overlapped 0.85', got 'overlapped x'",
                                                 "line 8, column 1: expected a fact such as 'latency"
                                                         + " 0 1 20000', got 'latency 1 0'",
-                                                "line 9, column 1: 'gather 0 5' stands a second"
-                                                        + " time"));
+                                                "line 9, column 1: 'gather 0 5' is given twice"));
         assertThatThrownBy(() -> ProfileText.parse("\n"))
                 .hasMessage("line 1, column 1: expected 'penstock profile 1', got nothing");
         assertThatThrownBy(() -> new ProfileLine.Gather(0, -1))

@@ -81,7 +81,7 @@ class ReportFromLogsIT {
         Cli elsewhere = Cli.run("report", run.toString(), "--output", other.toString());
 
         assertThat(kept.exitCode()).as(kept.err()).isZero();
-        assertThat(kept.out()).contains("report.html is the run's own");
+        assertThat(kept.out()).contains("report.html was written by the run");
         assertThat(elsewhere.exitCode()).as(elsewhere.err()).isZero();
         assertThat(other).content().contains("completed");
         assertThat(run.resolve("report.html")).hasBinaryContent(own);
