@@ -80,7 +80,7 @@ class KilledSupervisorIT {
         Cli soFar = Cli.run("report", training.directory().toString(), "--output", page.toString());
 
         assertThat(refused.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
-        assertThat(refused.err()).contains("is under way");
+        assertThat(refused.err()).contains("is still running");
         assertThat(soFar.exitCode()).as(soFar.err()).isZero();
         assertThat(page).content().contains("under way after step", "measured: step");
     }
