@@ -91,8 +91,10 @@ final class SoftmaxKernels {
     float exp(long row, int whole, float scale, float shift) {
         try {
             return (float) exp.invokeExact(row, whole, scale, shift);
+        } catch (RuntimeException | Error e) {
+            throw e;
         } catch (Throwable e) {
-            throw new AssertionError("a kernel throws nothing", e);
+            throw new AssertionError("a kernel declares no exception", e);
         }
     }
 
