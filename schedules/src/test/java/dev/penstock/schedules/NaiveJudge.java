@@ -128,7 +128,7 @@ public final class NaiveJudge {
         return schedule.placement().rankOf(stage) != schedule.placement().rankOf(other);
     }
 
-    /** Every op that is on this rank and needed by another comes before it. */
+    /** Every op of this rank that another needs comes before it. */
     private boolean isOrdered(RankProgram program) {
         Set<Op> here = new HashSet<>();
         program.ops().forEach(op -> here.addAll(parts(op)));

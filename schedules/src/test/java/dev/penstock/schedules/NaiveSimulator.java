@@ -12,8 +12,8 @@ import java.util.List;
 import java.util.OptionalLong;
 
 /**
- * The runtime's semantics once more, slowly: looks at every rank again and again, and searches
- * whole programs for whatever an op waits for.
+ * The runtime's semantics a second time, slowly: it visits every rank repeatedly and searches whole
+ * programs for whatever an op waits for.
  */
 public final class NaiveSimulator {
     private final Schedule schedule;
@@ -23,7 +23,7 @@ public final class NaiveSimulator {
     private final List<List<Long>> starts = new ArrayList<>();
     private final List<List<Long>> ends = new ArrayList<>();
 
-    /** When the rank could go on: before the end of what it does beside its computations. */
+    /** When the rank could continue: before what it does beside its computations has ended. */
     private final List<List<Long>> free = new ArrayList<>();
 
     public NaiveSimulator(Schedule schedule, CostModel costs, InFlight inFlight) {

@@ -18,8 +18,8 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /**
- * Orders that can run, though nobody would design them: again and again some op whose needs are met
- * is appended to its rank.
+ * Orders that can run, though nobody would design them: some op whose inputs are ready is appended
+ * to its rank, again and again.
  */
 public final class RandomOrders {
     private RandomOrders() {}
@@ -71,7 +71,7 @@ public final class RandomOrders {
         return schedule.withPrograms(programs);
     }
 
-    /** The schedule with gathers, releases and reductions among its ops, wherever they fall. */
+    /** The schedule with gathers, releases and reductions among its ops, at random places. */
     public static Schedule withParameterOps(Schedule schedule, int seed) {
         var random = new Random(seed);
         var programs = new ArrayList<RankProgram>();
@@ -177,7 +177,7 @@ public final class RandomOrders {
                 : new Op.Overlapped((Op.Forward) other, (Op.InputGradient) op);
     }
 
-    /** The definition of what a computation needs of what there is, on whichever rank. */
+    /** By definition, what a computation needs, whichever rank has it. */
     static List<Op> needs(Op op, PipelineShape shape) {
         var needs = new ArrayList<Op>();
         switch (op) {

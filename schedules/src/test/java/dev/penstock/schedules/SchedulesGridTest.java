@@ -96,7 +96,7 @@ class SchedulesGridTest {
         }
     }
 
-    /** Names are lost in that format. */
+    /** That format does not keep names. */
     private static void assertSameOrder(Schedule read, Schedule written) {
         assertThat(read.programs()).isEqualTo(written.programs());
         assertThat(read.placement()).isEqualTo(written.placement());
@@ -116,7 +116,7 @@ class SchedulesGridTest {
         }
     }
 
-    /** The buffers are counted for a forward of 1 and a backward of 2, and do for other costs. */
+    /** Buffers are counted for a forward of 1 and a backward of 2, and are enough for other costs. */
     @ParameterizedTest
     @MethodSource("kinds")
     void losesNoTimeToFreeTransfersWithTheBuffersThatARunGetsByItself(String kind) {

@@ -6,7 +6,7 @@ import dev.penstock.schedules.ir.WorkUnit;
 import dev.penstock.schedules.simulate.CostModel;
 import java.util.Random;
 
-/** Everything costs something else, and nothing is free. */
+/** Everything has a different cost, and nothing is free. */
 public record WildCosts(int seed) implements CostModel {
     @Override
     public long nanos(int rank, int position, Op op) {

@@ -112,7 +112,7 @@ public final class BruteForceOrders {
         return finished ? Arrays.stream(clock).max().orElseThrow() : Long.MAX_VALUE;
     }
 
-    /** When what the op needs is there; negative if it is not. */
+    /** When the op's inputs are ready; negative if they never are. */
     private long ready(long[][] ends, int rank, int op) {
         int giver =
                 switch (op % 3) {

@@ -171,7 +171,7 @@ class TorchCsvTest {
         return List.of();
     }
 
-    /** Without what the format has no words for. */
+    /** Without what the format cannot express. */
     private static Schedule sayable(Schedule schedule) {
         List<RankProgram> programs =
                 schedule.programs().stream()

@@ -16,7 +16,7 @@ import dev.penstock.schedules.validate.ScheduleValidator;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
-/** To split, to merge and to recompute. */
+/** Splitting, merging and recomputing. */
 class BackwardPassesTest {
     private static String split(String csv) {
         return TorchCsv.print(SplitBackward.in(TorchCsv.parse(csv))).strip();

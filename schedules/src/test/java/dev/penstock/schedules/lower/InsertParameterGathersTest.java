@@ -159,7 +159,7 @@ class InsertParameterGathersTest {
         }
     }
 
-    /** And gathers nothing twice: by counting, without knowledge of stays. */
+    /** Nothing is gathered twice: by counting, without knowing how long layers stay. */
     private static void endsWithNothingGathered(RankProgram program) {
         Set<Integer> resident = new HashSet<>();
         for (Op op : program.ops()) {

@@ -45,7 +45,7 @@ final class BruteForcePlanner {
     /** What it found: the choice and how long its step takes. */
     record Found(PlanChoice choice, List<Integer> partition, long stepNanos, long peakBytes) {}
 
-    /** All that fit, unordered. */
+    /** All choices that fit, unordered. */
     List<Found> all() {
         var found = new ArrayList<Found>();
         int devices = request.cluster().devices();
@@ -132,7 +132,7 @@ final class BruteForcePlanner {
                                                 .flatMap(p -> ofPartition(choice, schedule, p)));
     }
 
-    /** One slice of these is the order of another kind. */
+    /** With one slice, these are the order of another kind. */
     private static boolean needsSlices(String kind) {
         return kind.startsWith("seq1f1b") || kind.startsWith("terapipe");
     }
@@ -185,7 +185,7 @@ final class BruteForcePlanner {
                 });
     }
 
-    /** What a run adds; the reductions of replicas take their time where they stand. */
+    /** What a run adds; reductions of replicas take their time at their place in the order. */
     private static LoweringOptions added(PlanChoice choice) {
         LoweringOptions options = LoweringOptions.plain();
         if (choice.recompute()) {

@@ -18,7 +18,7 @@ import java.util.List;
 
 /**
  * Hardware whose times are counts: a FLOP takes a nanosecond, and so does a byte of a device's
- * memory and of the links in a node. A byte between nodes takes two, and its first one seven more.
+ * memory and of the links in a node. A byte between nodes takes two, plus seven for the first.
  */
 public final class CountingHardware {
     public static final DeviceSpec DEVICE = new DeviceSpec(1L << 30, 2e9, 0.5, 1e9);

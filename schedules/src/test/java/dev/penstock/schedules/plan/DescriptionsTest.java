@@ -16,7 +16,7 @@ import java.util.List;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 
-/** What describes models, hardware and searches: the least that is allowed, and anything below. */
+/** Descriptions of models, hardware and searches: the smallest allowed values, and anything below. */
 class DescriptionsTest {
     private static void assertLeast(ThrowingCallable least, ThrowingCallable... below) {
         assertThatCode(least).doesNotThrowAnyException();

@@ -52,7 +52,7 @@ class LeastTimeTest {
     }
 
     /**
-     * What the ranks compute of all the time until the last gradient is home, and the longest tail.
+     * The ranks' computing time until the last gradient has arrived, and the longest tail.
      */
     @Test
     void aPlanSaysWhatItsRanksComputeAndWhatIsBubble() {
@@ -87,8 +87,8 @@ class LeastTimeTest {
     }
 
     /**
-     * Rank 1 has two blocks and the head, rank 0 one: rank 1 waits for the first slice and never
-     * again, and rank 0 only has the first slice's gradient left when it comes back, alone.
+     * Rank 1 has two blocks and the head, rank 0 one block: rank 1 waits for the first slice and
+     * never again; at the end rank 0 has only the first slice's gradient left.
      *
      * <pre>
      * rank 0 | F0 F1                              B1     B0

@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
-/** What is said of plans that were made up. */
+/** Explanations of invented plans. */
 class PlanExplanationTest {
     private static final long MS = 1_000_000;
     private static final long MIB = 1L << 20;

@@ -25,7 +25,7 @@ class RefusalsTest {
         return refusals;
     }
 
-    /** As if everything was kept. */
+    /** As if everything were kept. */
     @Test
     void ofEachKindTheFasterOneThatIsMissingLeast() {
         Random random = new Random(7);
@@ -59,7 +59,7 @@ class RefusalsTest {
                 .containsExactly("1f1b", "zbv");
     }
 
-    /** One of every difference, from the simplest on. */
+    /** One of every kind of difference, starting with the simplest. */
     @Test
     void choicesAreOrderedFromTheSimplest() {
         List<Integer> whole = List.of(20);

@@ -62,7 +62,7 @@ class RunCostsTest {
         return bytes * 3 / 4 * BYTE_NANOS + 2 * 7;
     }
 
-    /** All that is beside computations on the second rank, with two blocks. */
+    /** Everything that runs beside computations on the second rank, with two blocks. */
     private static long beside(HardwareCosts costs, Schedule order) {
         RankProgram program = order.program(1);
         return program.ops().stream().mapToLong(op -> costs.backgroundNanos(1, op)).sum();

@@ -56,7 +56,7 @@ class ScheduleFamilyTest {
         assertThat(ScheduleFamily.all(List.of("1f1b", "zb-v"), List.of(3))).isEmpty();
     }
 
-    /** The closed forms are those of the orders themselves, not only below them. */
+    /** The closed forms equal the orders' own times and are not merely lower bounds. */
     @Test
     void whatIsKnownOfMemoryIsWhatTheOrdersHold() {
         for (String kind : List.of("gpipe", "breadth-first", "1f1b", "interleaved-1f1b")) {

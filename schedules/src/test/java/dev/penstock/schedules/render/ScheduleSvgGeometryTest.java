@@ -18,7 +18,7 @@ import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
-/** Every box stands where its times say, on one scale. The times below count from the first op. */
+/** Every box is where its times put it, on one scale. The times below count from the first op. */
 class ScheduleSvgGeometryTest {
     private static final Schedule LOWERED =
             ScheduleText.parse(

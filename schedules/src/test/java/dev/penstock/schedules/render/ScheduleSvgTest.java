@@ -25,7 +25,7 @@ import org.w3c.dom.Document;
 import org.w3c.dom.Element;
 import org.xml.sax.InputSource;
 
-/** What is told of each rank beside its ops, and the legend. */
+/** What the picture shows of each rank beside its ops, and the legend. */
 class ScheduleSvgTest {
     /** Over 9 units: 0F0 0F1 . . 0B0 - . 0B1 - above . 1F0 1B0 - 1F1 1B1 - . . */
     private static final Schedule SMALL = OneForwardOneBackward.schedule(PipelineShape.of(2, 2));

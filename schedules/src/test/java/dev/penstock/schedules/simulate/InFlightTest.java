@@ -22,7 +22,7 @@ class InFlightTest {
     private static final Channel THERE = new Channel(0, 1);
     private static final Channel BACK = new Channel(1, 0);
 
-    /** Transfers next to nothing, as the count assumes. */
+    /** Transfers take almost no time, as the count assumes. */
     private static final CostModel COSTS =
             (_, _, op) ->
                     switch (op) {

@@ -42,7 +42,7 @@ class MemoryCurveTest {
                 .forEach(
                         order -> {
                             agree(order, PassKind.TRAINING, CostModel.of(3, 5, 2));
-                            // where nothing takes time, all happens at once
+                            // if nothing takes time, everything happens at once
                             agree(order, PassKind.TRAINING, CostModel.of(0, 0, 0));
                             agree(ForwardOnly.of(order), PassKind.FORWARD_ONLY, CostModel.unit());
                         });

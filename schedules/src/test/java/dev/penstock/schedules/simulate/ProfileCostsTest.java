@@ -208,7 +208,7 @@ class ProfileCostsTest {
                         pair -> assertThat(pair.factor()).isCloseTo(39.0 / 45, within(1e-12)));
     }
 
-    /** The forward waits 6 of its 10 for the gather before it, and the sum goes on to the end. */
+    /** The forward waits 6 of its 10 for the gather before it, and the sum runs on to the end. */
     @Test
     void gathersAndSumsHaveLinesOfTheirOwn() {
         Schedule schedule =

@@ -18,7 +18,7 @@ class ReferenceResultsTest {
     /** A step's work on one rank, in one micro-batch. */
     private static final long STEP = 96_000_000;
 
-    /** Samples per time: a step is one mini-batch however it is cut. */
+    /** Throughput in samples: a step is one mini-batch, however it is cut. */
     private static double gpipeThroughput(int ranks, int microBatches) {
         Schedule schedule =
                 GPipe.schedule(PipelineShape.of(ranks, microBatches), BackwardOrder.REVERSE);
@@ -38,7 +38,7 @@ class ReferenceResultsTest {
 
     /**
      * TeraPipe (Li et al. 2021), setting 9: GPT-3 175B on 96 stages, 2 sequences of 2048 tokens. A
-     * slice takes 4.96 ms and 0.0477 ms per token, and 9.5 ms at least, forward and backward
+     * slice takes 4.96 ms plus 0.0477 ms per token, and at least 9.5 ms, forward and backward
      * together.
      */
     private static long terapipeNanos(int slices) {

@@ -8,7 +8,7 @@ import dev.penstock.schedules.ir.ScheduleText;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Ranks that stand still: what they lack, which op would help, and where it stands. */
+/** Blocked ranks: what each is missing, which op would provide it, and where that op is. */
 class StuckRanksTest {
     private static List<String> stuck(int capacity, String schedule) {
         Schedule parsed = ScheduleText.parse(schedule);

@@ -18,7 +18,7 @@ import java.util.function.Predicate;
 import org.junit.jupiter.api.Test;
 
 class TrafficTest {
-    /** Slices differ, and so do the two ways. */
+    /** Slices differ in length, and the two directions differ as well. */
     private static long bytes(Channel channel, WorkUnit unit) {
         return 100L * (unit.slice() + 1) + (channel.forward() ? 1 : 2);
     }

@@ -17,8 +17,8 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /**
- * Closed forms where every stage and every way costs something else: n equal jobs through machines
- * in a row take the sum of all machines once, and n - 1 times more the slowest.
+ * Closed forms where every stage and every link has its own cost: n equal jobs through a row of
+ * machines take the sum over all machines plus n - 1 times the slowest.
  */
 class UnequalCostsTest {
     private static final long[] FORWARD = {5, 11, 3, 7, 2, 13};

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Test;
 
 /** Spoils valid programs in every way, and compares the verdict with a naive judge's. */
 class JudgeIsJudgedTest {
-    /** A valid schedule, and what for. */
+    /** A valid schedule and its conditions. */
     private record Case(Schedule schedule, Conditions conditions) {
         ValidationReport judge(Schedule spoilt) {
             return ScheduleValidator.validate(spoilt, conditions);
@@ -142,8 +142,8 @@ class JudgeIsJudgedTest {
     }
 
     /**
-     * To recompute is a choice; replicas may sum less often, the last release may be left to the
-     * end. (Else it was the only op that was no computation.)
+     * Recomputing is optional; replicas may sum less often; the last release may be left to the
+     * end. (Otherwise it was the only op that is no computation.)
      */
     private static boolean canGo(Op op) {
         return op instanceof Op.Recompute
@@ -314,7 +314,7 @@ class JudgeIsJudgedTest {
         assertThat(verdicts[1]).as("swaps that do not").isGreaterThan(1000);
     }
 
-    /** Ranks at fault; of a deadlock all that are in the circle. */
+    /** Ranks that break a rule; of a deadlock all ranks of the cycle. */
     private static List<Integer> ranksNamed(ValidationReport report) {
         return report.violations().stream()
                 .flatMap(

@@ -303,7 +303,7 @@ class ScheduleValidatorTest {
         assertThat(report.memory().peakUnits()).isEqualTo(3);
     }
 
-    /** Else they would be as many as its gathers name. */
+    /** Otherwise there would be as many as its gathers name. */
     @Test
     void whoKnowsHowManyLayersAStageHasMissesThoseThatNobodyGathers() {
         String written =

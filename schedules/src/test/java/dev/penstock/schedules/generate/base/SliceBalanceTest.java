@@ -52,7 +52,7 @@ class SliceBalanceTest {
         }
     }
 
-    /** From the last slice back: of all cuts that keep the dearest slice cheap, the fairest. */
+    /** From the last slice backwards: the fairest of all cuts with the cheapest largest slice. */
     @Test
     void everySliceIsAsNearToItsShareAsTheDearestSliceAllows() {
         for (SliceBalance law : List.of(new SliceBalance(9, 2), new SliceBalance(0, 1))) {

@@ -26,7 +26,7 @@ import java.util.Random;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** What the kinds in V placement have in common, beside what the grid of all kinds checks. */
+/** Properties of the kinds in V placement beyond those that the grid of all kinds checks. */
 class VPlacementTest {
     /** No two kinds of op, ranks or micro-batches cost the same. */
     private record DifferentCosts() implements CostModel {

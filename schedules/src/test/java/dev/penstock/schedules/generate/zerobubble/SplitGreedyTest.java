@@ -11,7 +11,7 @@ import java.util.function.BiConsumer;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** What greedy orders of random problems have in common, as the naive run sees them. */
+/** Properties of greedy orders of random problems, judged by the naive run. */
 class SplitGreedyTest {
     private static final int ROUNDS = 300;
 

@@ -12,7 +12,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 class SplitTimingTest {
-    /** The passes of all micro-batches in any order; many stand still. */
+    /** The passes of all micro-batches in any order; many of these block. */
     private static SplitOrder shuffled(Random random, int ranks, int microBatches) {
         var order = new ArrayList<List<SplitPass>>();
         for (int rank = 0; rank < ranks; rank++) {

@@ -66,7 +66,7 @@ class ZeroBubbleSearchTest {
         return ScheduleSimulator.simulate(schedule, model(costs)).makespanNanos();
     }
 
-    /** How long the slowest rank is at a step: what a step costs if no barrier ends it. */
+    /** How long the slowest rank works on a step: the cost of a step that no barrier ends. */
     private static long longestSpan(Schedule schedule, OpCosts costs) {
         return ScheduleSimulator.simulate(schedule, model(costs)).bubble().ranks().stream()
                 .mapToLong(rank -> rank.busyNanos() + rank.idleInSpanNanos())
@@ -141,7 +141,7 @@ class ZeroBubbleSearchTest {
 
     private static void isTheBest(int microBatches, boolean inOrder, List<OpCosts> costs) {
         var shape = PipelineShape.of(costs.size(), microBatches);
-        // more memory than for all micro-batches is of no use
+        // memory for more than all micro-batches is useless
         for (int limit = 1; limit <= microBatches; limit++) {
             Schedule searched =
                     SearchedZeroBubble.onePerRank(
@@ -270,7 +270,7 @@ class ZeroBubbleSearchTest {
      * 1.00, 1.00; ZB-1p 0.87, 0.90, 0.96; 1F1B 0.76, 0.80, 0.88 with 96, 128 and 256 micro-batches.
      * The paper's profile of that model: forward 10.4 ms, backward for the input 10.2 ms, for the
      * weights 7.7 ms, communication 0.41 ms. Its steps end without a barrier (section 4), so that a
-     * step takes as long as its slowest rank is at it.
+     * step takes as long as its slowest rank works on it.
      */
     @Test
     void throughputIsInProportionToThePaper() {

@@ -24,7 +24,7 @@ class ZeroBubbleTest {
         return ScheduleGrid.time(ScheduleSimulator.simulate(schedule, CostModel.split(1, 1, 1, 0)));
     }
 
-    /** The backwards whole again, where their input's part was. */
+    /** Backwards merged again, at the place of the part for the input. */
     private static List<List<Op>> merged(Schedule schedule) {
         return schedule.programs().stream()
                 .map(program -> program.ops().stream().flatMap(ZeroBubbleTest::merged).toList())

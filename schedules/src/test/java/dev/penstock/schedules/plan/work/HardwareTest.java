@@ -9,7 +9,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /**
- * Devices of unequal nodes, numbered through.
+ * Devices of unequal nodes, numbered consecutively.
  *
  * <pre>
  * big    [0 1 2 3] [4 5 6 7]     small    [8 9] [10 11]     alone    [12]
@@ -97,7 +97,7 @@ class HardwareTest {
                 .isEqualTo(new RankHardware(5e9, 2e9, 40, new Link(5, 4e9), new Link(11, 1e9)));
     }
 
-    /** As a configuration may cut, and no plan does: a node has no more rings than devices. */
+    /** A configuration may cut like this, though no plan does: a node has no more rings than devices. */
     @Test
     void shardsInDifferentNodesShareNoNetworkWithEachOther() {
         Hardware apart = CountingHardware.cluster(4, 1);

@@ -108,7 +108,7 @@ class RankMemoryTest {
         assertThat(again.keptBytes(0, 2, true)).isEqualTo(2 * TENSOR + TENSOR);
     }
 
-    /** Keys and values of the whole sequence have gradients; the longest slice is on its way. */
+    /** Keys and values of the whole sequence have gradients; the longest slice is in transit. */
     @Test
     void slicesAddToTheGradientsOfTheContext() {
         PipelineWork work = work(new Layout(3, 1, 1), List.of(6, 9, 5), true);

@@ -28,7 +28,7 @@ class StageTimesTest {
         assertThat(times.backward(stage, slice)).isEqualTo(input + weight);
     }
 
-    /** A token attends to itself and those before: to 10.5 of 20 on average. */
+    /** A token attends to itself and to those before it: 10.5 of 20 on average. */
     @Test
     void stagesComputeTheirBlocksTheFirstTheEmbeddingTheLastTheHead() {
         StageTimes times =
@@ -59,7 +59,7 @@ class StageTimesTest {
     }
 
     /**
-     * Four replicas at 400 ns a byte: the traffic decides, three quarters of the bytes each way.
+     * Four replicas at 400 ns a byte: traffic dominates, three quarters of the bytes each way.
      */
     @Test
     void overASlowNetworkAnOpTakesAsLongAsItsTraffic() {

@@ -22,7 +22,7 @@ class StepTailTest {
     };
 
     /**
-     * First and last rank add up 310 gradients of 4 bytes: an all-reduce of two, 2 x 1/2 of all.
+     * The first and the last rank sum 310 gradients of 4 bytes: an all-reduce of two, 2 x 1/2 of all.
      */
     private static final long TIED = 2 * (310 * 4 / 2 * 2 + 7);
 
@@ -96,7 +96,7 @@ class StepTailTest {
                         32 * PARAMETERS[2] / 2 + half);
     }
 
-    /** In V shape rank 0 holds the first and the last stage, so that nothing is to be summed. */
+    /** In V shape rank 0 holds the first and the last stage, so there is nothing to sum. */
     @Test
     void aRankStepsAllItsStages() {
         PipelineWork work =
