@@ -82,7 +82,7 @@ class AttentionContractTest extends KernelContract {
         assertClose("y", unsliced.y(), Truth.attention(values(qkv), 2, whole.tokens(), 3));
     }
 
-    /** Keys pass by in blocks, in whichever order: what comes out is attention to all of them. */
+    /** Keys arrive in blocks, in any order: the result is attention to all of them. */
     @Test
     void attentionToEarlierKeysInBlocksMeetsTheWhole() {
         int[][] shapes = {{9, 6, 2, 7}, {150, 80, 2, 16}, {40, 33, 1, 64}, {3, 1, 3, 5}};
@@ -133,7 +133,7 @@ class AttentionContractTest extends KernelContract {
         }
     }
 
-    /** However far apart the scores of two blocks are, and whichever comes first. */
+    /** No matter how far apart the scores of two blocks are, or which block comes first. */
     @Test
     void blocksOfVeryDifferentScoresAreMergedWithoutOverflow() {
         Tensor qkv = normals(12, 3 * 8);

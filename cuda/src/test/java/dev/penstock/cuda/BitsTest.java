@@ -19,7 +19,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 @ParameterizedClass
 @MethodSource("devices")
 class BitsTest {
-    /** Slices of 4 tokens: fewer rows than a library's smallest tile. */
+    /** Slices of 4 tokens have fewer rows than a library's smallest tile. */
     private static final Sizes TINY = new Sizes(1, 12, 40, 2, 50, 4);
 
     private static final Sizes SMALL = new Sizes(2, 24, 40, 2, 50, 8);

@@ -7,7 +7,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What the compiler must not change, and what it must achieve. */
+/** What the compiler must not change, and what it must optimise. */
 class CompilationTest {
     private static final int HOT = 100;
     private static final int FEW_BYTES = 4096;
@@ -26,9 +26,7 @@ class CompilationTest {
         return OtherJvm.run(List.of(flag), KernelBits.class, runs, vectorBits);
     }
 
-    /**
-     * A vector that becomes an object costs 80 bytes each time: whole kernels would be megabytes.
-     */
+    /** A vector that becomes an object costs 80 bytes each time: megabytes for a whole kernel. */
     @Test
     void compiledKernelsAllocateNextToNothing() throws Exception {
         List<String> lines = OtherJvm.run(List.of(), KernelAllocations.class, FEW_BYTES);

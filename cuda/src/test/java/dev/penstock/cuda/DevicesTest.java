@@ -86,7 +86,9 @@ class DevicesTest {
                 .hasMessageContaining("expected threads of 1 or more");
     }
 
-    /** On any machine: GPUs with all they have, or a sentence. */
+    /**
+     * On any machine: GPUs with all their properties, or a sentence that says why there are none.
+     */
     @Test
     void theSurveyNamesGpusOrSaysWhyThereAreNone() {
         DeviceSurvey survey = Devices.survey();

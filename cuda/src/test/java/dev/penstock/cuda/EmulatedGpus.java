@@ -21,13 +21,13 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Assumptions;
 
 /**
- * A libcuda.so.1 in which the CPU plays GPUs, built by g++ from {@code src/test/cpp} and loaded
- * before the first class of JCuda, which cannot tell. The product's kernels run in it, compiled
- * from the same sources; beside it lie an emulated cuBLAS and NCCL. Without g++ tests are skipped;
- * with {@code -Dpenstock.gpu=real} they run on the machine's GPU instead.
+ * A libcuda.so.1 in which the CPU emulates GPUs, built by g++ from {@code src/test/cpp} and loaded
+ * before the first class of JCuda, which cannot tell the difference. The product's kernels run in
+ * it, compiled from the same sources; beside it lie an emulated cuBLAS and NCCL. Without g++ tests
+ * are skipped; with {@code -Dpenstock.gpu=real} they run on the machine's GPU instead.
  */
 public final class EmulatedGpus {
-    /** Threads of a block run in another order on each GPU. */
+    /** Each GPU runs the threads of a block in a different order. */
     private static final List<String> THREAD_ORDERS = List.of("forward", "reverse", "shuffled:20");
 
     private static final boolean REAL = "real".equals(System.getProperty("penstock.gpu"));
@@ -85,13 +85,13 @@ public final class EmulatedGpus {
         Assumptions.assumeTrue(PROBLEM.isEmpty(), PROBLEM);
     }
 
-    /** Skips the test on a real GPU: it would not survive what the test does. */
+    /** Skips the test on a real GPU, which would not survive it. */
     public static void requireEmulated() {
         require();
         Assumptions.assumeFalse(REAL, "not on a real GPU");
     }
 
-    /** Whether tests are meant for the machine's GPU. */
+    /** Whether tests use the machine's own GPU. */
     static boolean areReal() {
         return REAL;
     }

@@ -12,7 +12,7 @@ import java.util.Set;
 
 /**
  * Prints the bits of all kernels, one line per device and kind of product; run in JVMs that compile
- * differently. A line shows every outcome that was seen: more than one is a fault in itself.
+ * differently. A line shows every outcome that occurred: more than one is an error in itself.
  */
 final class KernelBits {
     private static final Sizes SIZES = new Sizes(1, 20, 36, 2, 30, 8);

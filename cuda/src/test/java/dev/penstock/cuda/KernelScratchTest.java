@@ -17,7 +17,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** What kernels hold for themselves after some ops is what was counted for them, to the byte. */
+/**
+ * After some ops, kernels hold exactly the scratch memory that was counted for them, to the byte.
+ */
 @ParameterizedClass
 @MethodSource("allDevices")
 class KernelScratchTest extends KernelContract {

@@ -87,7 +87,7 @@ class ProductContractTest extends KernelContract {
         }
     }
 
-    /** Where a result is not added to, what was there does not matter. */
+    /** Without accumulation, the result's old contents do not matter. */
     @Test
     void productsOverwriteWhatIsNoNumber() {
         Tensor c = zeros(5, 6);

@@ -1,6 +1,6 @@
 package dev.penstock.cuda;
 
-/** The forward ops once more, in double precision and as the formulas read. */
+/** The forward ops again, in double precision, written exactly as the formulas. */
 final class Truth {
     private Truth() {}
 

@@ -116,7 +116,9 @@ class SchedulesGridTest {
         }
     }
 
-    /** Buffers are counted for a forward of 1 and a backward of 2, and are enough for other costs. */
+    /**
+     * Buffers are counted for a forward of 1 and a backward of 2, and are enough for other costs.
+     */
     @ParameterizedTest
     @MethodSource("kinds")
     void losesNoTimeToFreeTransfersWithTheBuffersThatARunGetsByItself(String kind) {

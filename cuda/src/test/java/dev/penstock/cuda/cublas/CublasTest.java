@@ -47,7 +47,7 @@ class CublasTest {
         assertThat(search.candidates()).containsExactly(fresh, real, listed, old, python, system);
     }
 
-    /** Debian's and Ubuntu's python, and a toolkit that lies elsewhere. */
+    /** Debian's and Ubuntu's Python, and a toolkit in another place. */
     @Test
     void whatPipAddsToTheSystemsPythonIsFound() throws IOException {
         Path toolkit = library("opt/cuda/lib64/libcublas.so.13");
@@ -110,7 +110,7 @@ class CublasTest {
                         });
     }
 
-    /** On a thread that no GPU was given to. */
+    /** On a thread without a current GPU. */
     @Test
     void whatCublasRefusesIsSaidByName() throws Exception {
         EmulatedGpus.requireEmulated();
@@ -148,7 +148,7 @@ class CublasTest {
         return new LibrarySearch(Cublas.NAMES, Cublas.PACKAGES, only, root, environment);
     }
 
-    /** No library at all, but a file of its name. */
+    /** A file with the library's name that is no library. */
     private Path library(String place) throws IOException {
         Path file = root.resolve(place);
         Files.createDirectories(file.getParent());

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** That the emulator finds what it is there to find. */
+/** The emulator finds the errors that it exists to find. */
 class EmulatorTest {
 
     @BeforeAll
@@ -58,7 +58,7 @@ class EmulatorTest {
         }
     }
 
-    /** What waits for a stream, or takes or frees memory, ends a capture. */
+    /** Waiting for a stream, allocating and freeing end a capture. */
     @Test
     void captureIsEndedByWhatWaits() {
         try (Device _ = open(3)) {
@@ -83,9 +83,7 @@ class EmulatorTest {
         }
     }
 
-    /**
-     * Another stream joins by an event and has to be waited for; events from outside are refused.
-     */
+    /** Another stream joins by an event and must be waited for; events from outside are refused. */
     @Test
     void eventsCrossStreamsWithinACapture() {
         try (Device _ = open(3)) {

@@ -105,7 +105,7 @@ class GpuDeviceTest {
         return new TokenBlocks(1, rows, 0, 16);
     }
 
-    /** Copies last: who did not wait for one would see what was there before. */
+    /** Copies take long: code that did not wait for one would see the old contents. */
     @Test
     void copiesOfStagedMemoryAreInOrderWithKernels() {
         EmulatedGpus.set("COPY_MILLIS", "50");
@@ -142,7 +142,7 @@ class GpuDeviceTest {
         }
     }
 
-    /** The emulator frees at once: a copy that went on would end the process. */
+    /** The emulator frees at once: a copy still running would crash the process. */
     @Test
     void memoryUnderACopyIsFreedWhenTheCopyIsDone() {
         long before = freeBytes(0);
@@ -202,7 +202,7 @@ class GpuDeviceTest {
         assertThat(freeBytes(0)).isEqualTo(8 * MIB);
     }
 
-    /** Managed memory takes room when kernels first touch it, and they have not come to it here. */
+    /** Managed memory takes room when kernels first touch it, which has not happened yet. */
     @Test
     void memoryThatNoKernelHasTouchedYetIsCountedToo() {
         EmulatedGpus.set("MEMORY_MIB", "64");
@@ -218,7 +218,7 @@ class GpuDeviceTest {
         }
     }
 
-    /** The driver's manual promises no wait; the emulator makes NaN of what is freed. */
+    /** The driver's manual promises no wait; the emulator fills freed memory with NaN. */
     @Test
     void memoryUnderAKernelIsFreedWhenTheKernelIsDone() {
         EmulatedGpus.set("COPY_MILLIS", "200");
@@ -265,7 +265,7 @@ class GpuDeviceTest {
         return answer[0] != 0;
     }
 
-    /** As where the folder may not hold programs: one line, and no stack of JCuda's. */
+    /** As in a folder mounted noexec: one line, and no stack trace of JCuda's. */
     @Test
     void aLibraryThatDoesNotLoadIsSaidInOneLine(@TempDir Path folder) throws IOException {
         String name = "libJCudaDriver-" + JCudaVersion.get() + "-linux-x86_64.so";
@@ -279,14 +279,14 @@ class GpuDeviceTest {
                 .hasMessageNotContaining("\n");
     }
 
-    /** For as long as a copy lasts. */
+    /** For the duration of a copy. */
     private static void letKernelsWait(Device device) {
         DeviceBuffer slot = device.memory().allocateStaged("slot", 4);
         slot.beginToDevice(4);
         slot.kernelsAwaitCopy();
     }
 
-    /** Whoever waits meanwhile, on another thread, waits for itself. */
+    /** A thread that waits meanwhile waits only for its own work. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void whatOneThreadAskedForIsNotTakenForDoneBecauseAnotherWaited(boolean graphs)
@@ -319,7 +319,7 @@ class GpuDeviceTest {
         }
     }
 
-    /** From no memory at all to nearly enough for what it works in. */
+    /** From no memory at all to almost enough for its working memory. */
     @Test
     void aDeviceThatDoesNotOpenLeavesNothingBehind() {
         long before = EmulatedGpus.live();

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What the driver is called for when work comes again, and what becomes of it. */
+/** Driver calls when work repeats, and their results. */
 class GpuGraphsTest {
     private static final DeviceSettings GPU =
             DeviceSettings.DEFAULTS.withKind(Kind.CUDA).withGraphs(true);
@@ -144,7 +144,7 @@ class GpuGraphsTest {
         assertThat(EmulatedGpus.live()).isEqualTo(before);
     }
 
-    /** The emulator's freed memory is gone: what is asked for is done before. */
+    /** The emulator's freed memory is gone: enqueued work is done before. */
     @Test
     void memoryIsFreedWhenWhatUsesItIsDone() {
         try (Device device = GpuDevice.open(GPU)) {
@@ -160,7 +160,7 @@ class GpuGraphsTest {
         }
     }
 
-    /** A copy that did not wait for what was asked for before would take what was there before. */
+    /** A copy that did not wait for earlier work would take the old contents. */
     @Test
     void copiesAreInOrderWithWhatIsCollected() throws InterruptedException {
         EmulatedGpus.set("COPY_MILLIS", "20");
@@ -225,7 +225,7 @@ class GpuGraphsTest {
         assertThat(EmulatedGpus.live()).isEqualTo(before);
     }
 
-    /** Four pieces of work, of which one is a product. */
+    /** Four kernels, one of them a product. */
     private static final class Op {
         static final int WORKS = 4;
         static final int SIZE = 4;
@@ -261,7 +261,7 @@ class GpuGraphsTest {
             kernels.add(product, y);
         }
 
-        /** How often the driver was asked for it. */
+        /** How often the driver was called. */
         long launches() {
             kernels.finish();
             long before = EmulatedGpus.launches();

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Who multiplies on a GPU, and what becomes of it when that goes wrong. */
+/** Which library multiplies on a GPU, and what happens when that fails. */
 class GpuProductsTest {
     private static final DeviceSettings GPU = DeviceSettings.DEFAULTS.withKind(Kind.CUDA);
     private static final String WHERE = "penstock.cublas";
@@ -84,7 +84,7 @@ class GpuProductsTest {
         lost.close();
     }
 
-    /** What no check of ours lets through. */
+    /** Arguments that our own checks would refuse. */
     @Test
     void rowsThatOverlapAreRefusedByCublas() {
         try (Device device = GpuDevice.open(GPU)) {

@@ -28,8 +28,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Copies from GPU to GPU past the host; also beside work that is collected for graphs. GPUs 2 and 3
- * shuffle the threads of their kernels.
+ * Copies from GPU to GPU without the host, also beside work that is captured for graphs. GPUs 2 and
+ * 3 shuffle the threads of their kernels.
  */
 @ParameterizedClass(name = "with graphs: {0}")
 @ValueSource(booleans = {false, true})
@@ -56,7 +56,9 @@ class PeerCopyTest {
         EmulatedGpus.set("LOSE_DEVICE", "");
     }
 
-    /** Copies last: who did not wait for a kernel or a copy would see what was there before. */
+    /**
+     * Copies take long: code that did not wait for a kernel or a copy would see the old contents.
+     */
     @ParameterizedTest
     @CsvSource({"0, 1", "1, 3", "3, 2", "2, 2"})
     void whatKernelsMadeOnOneGpuIsThereOnTheOther(int from, int to) {
@@ -82,7 +84,7 @@ class PeerCopyTest {
         }
     }
 
-    /** They are asked for, they have not run. */
+    /** The copies are enqueued but have not run. */
     @Test
     void aCopyWaitsForKernelsThatUseWhatIsInItsPlace() {
         int times = 200;
@@ -121,7 +123,7 @@ class PeerCopyTest {
         }
     }
 
-    /** So every copy above had access. */
+    /** Therefore every copy above had access. */
     @Test
     void theEmulatorRefusesCopiesWithoutAccess() {
         GpuContext one = context(1);
@@ -159,7 +161,7 @@ class PeerCopyTest {
         JCudaDriver.cuMemcpyPeerAsync(to, two.handle(), from, one.handle(), MIB, one.stream());
     }
 
-    /** The emulator frees at once: a copy that went on would end the process. */
+    /** The emulator frees at once: a copy still running would crash the process. */
     @ParameterizedTest
     @CsvSource({"true", "false"})
     void memoryUnderACopyIsFreedWhenTheCopyIsDone(boolean targetFirst) {
@@ -204,7 +206,7 @@ class PeerCopyTest {
         }
     }
 
-    /** Its own rank's process gives it up; the sender's GPU is well and stays. */
+    /** The process of its own rank gives it up; the sender's GPU is healthy and stays. */
     @Test
     void aCopyToALostGpuNamesThatOne() {
         try (Device receiver = open(1);

@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
-/** Needs no CUDA toolkit: that the bytes are what nvcc makes of the sources is for cuda/ptx.sh. */
+/** Needs no CUDA toolkit; cuda/ptx.sh checks that the bytes are what nvcc makes of the sources. */
 class PtxTest {
     private static final Path SOURCES = Path.of("src/main/cuda");
 

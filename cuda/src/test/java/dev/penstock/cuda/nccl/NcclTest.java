@@ -57,7 +57,7 @@ class NcclTest {
         threads.shutdownNow();
     }
 
-    /** What one member does with its tensor, and what it has then. */
+    /** What one member does with its tensor, and the result. */
     private interface Work {
         void run(Device device, DeviceCollectives collectives, Tensor tensor);
     }
@@ -80,7 +80,7 @@ class NcclTest {
                 .isNotEqualTo(inRankOrder(elements));
     }
 
-    /** Kernels that were asked for and have not run, from the second time on as graphs. */
+    /** Kernels that are enqueued and have not run, as graphs from the second time on. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void whatKernelsMadeIsSummed(boolean graphs) throws Exception {
@@ -150,7 +150,7 @@ class NcclTest {
                 .hasMessageContaining("ncclInvalidUsage");
     }
 
-    /** The others' streams wait for it, which they can be taken from. */
+    /** The others' streams wait for it, and can be released from that. */
     @Test
     void whoLeavesInTheMiddleWaitsForNobody() throws Exception {
         together(
@@ -164,7 +164,7 @@ class NcclTest {
                 });
     }
 
-    /** As one whose process has died: the library would let the others wait for it. */
+    /** Like a member whose process died: the library would let the others wait for it. */
     @Test
     void whoNeverLeavesKeepsNobody() throws Exception {
         var othersLeft = new CountDownLatch(MEMBERS - 1);

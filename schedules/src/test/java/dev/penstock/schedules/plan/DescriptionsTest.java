@@ -16,7 +16,9 @@ import java.util.List;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 
-/** Descriptions of models, hardware and searches: the smallest allowed values, and anything below. */
+/**
+ * Descriptions of models, hardware and searches: the smallest allowed values, and anything below.
+ */
 class DescriptionsTest {
     private static void assertLeast(ThrowingCallable least, ThrowingCallable... below) {
         assertThatCode(least).doesNotThrowAnyException();

@@ -51,9 +51,7 @@ class LeastTimeTest {
         assertReached(CountingHardware.candidate("1f1b", false, 1, WHOLE, List.of(1, 2, 1)), once);
     }
 
-    /**
-     * The ranks' computing time until the last gradient has arrived, and the longest tail.
-     */
+    /** The ranks' computing time until the last gradient has arrived, and the longest tail. */
     @Test
     void aPlanSaysWhatItsRanksComputeAndWhatIsBubble() {
         Candidate candidate = CountingHardware.candidate("1f1b", false, 1, WHOLE, List.of(1, 2, 1));

@@ -97,7 +97,10 @@ class HardwareTest {
                 .isEqualTo(new RankHardware(5e9, 2e9, 40, new Link(5, 4e9), new Link(11, 1e9)));
     }
 
-    /** A configuration may cut like this, though no plan does: a node has no more rings than devices. */
+    /**
+     * A configuration may cut like this, though no plan does: a node has no more rings than
+     * devices.
+     */
     @Test
     void shardsInDifferentNodesShareNoNetworkWithEachOther() {
         Hardware apart = CountingHardware.cluster(4, 1);

@@ -58,9 +58,7 @@ class StageTimesTest {
         assertTimes(times, 1, 1, 2 * blockForward(7, 17), 2 * blockInput(7, 17), 2 * 16_800);
     }
 
-    /**
-     * Four replicas at 400 ns a byte: traffic dominates, three quarters of the bytes each way.
-     */
+    /** Four replicas at 400 ns a byte: traffic dominates, three quarters of the bytes each way. */
     @Test
     void overASlowNetworkAnOpTakesAsLongAsItsTraffic() {
         var slow = new Link(7, 2.5e6);

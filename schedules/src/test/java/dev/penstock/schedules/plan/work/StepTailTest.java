@@ -22,7 +22,8 @@ class StepTailTest {
     };
 
     /**
-     * The first and the last rank sum 310 gradients of 4 bytes: an all-reduce of two, 2 x 1/2 of all.
+     * The first and the last rank sum 310 gradients of 4 bytes: an all-reduce of two, 2 x 1/2 of
+     * all.
      */
     private static final long TIED = 2 * (310 * 4 / 2 * 2 + 7);
 
