@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * How well the profile that a run leaves behind foretells a step of that run: half of the recent
+ * How well the profile that a run leaves behind predicts a step of that run: half of the recent
  * steps make a profile, the program is simulated with it, and the result is held against the other
  * half, which it has not seen.
  *

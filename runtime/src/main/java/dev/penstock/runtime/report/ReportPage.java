@@ -175,7 +175,7 @@ final class ReportPage {
         Prediction.Unseen median = prediction.median();
         page.append("<section>\n<h2>Predicted and measured</h2>\n");
         page.append(
-                "<p>A profile of half of the recent steps, simulated, foretells %s for a step's ops; step %d, the median of the %d that the profile has not seen, took %s: the prediction's error is %s. Transfers take no time in the simulation; gathers and sums over replicas take what they kept their ranks.</p>\n"
+                "<p>A profile of half of the recent steps, simulated, predicts %s for a step's ops; step %d, the median of the %d that the profile has not seen, took %s: the prediction's error is %s. Transfers take no time in the simulation; gathers and sums over replicas take what they kept their ranks.</p>\n"
                         .formatted(
                                 Quantities.nanos(prediction.simulated().makespanNanos()),
                                 median.step(),
@@ -211,7 +211,7 @@ final class ReportPage {
     }
 
     private void appendTraffic(StringBuilder page) {
-        page.append("<section>\n<h2>What ranks send to each other</h2>\n");
+        page.append("<section>\n<h2>Traffic between ranks</h2>\n");
         page.append(
                 "<p class=\"note\">Bytes of tensors per rank and training step: predicted from the program and the model's sizes before the run, and measured in the last step; %d steps up to it sent just as much. Headers of frames, blocks sent once more and what is kept elsewhere for recoveries are not counted.</p>\n"
                         .formatted(curves.stepsOfTraffic()));
@@ -219,7 +219,7 @@ final class ReportPage {
     }
 
     private void appendFaults(StringBuilder page) {
-        page.append("<section>\n<h2>Faults on purpose</h2>\n");
+        page.append("<section>\n<h2>Injected faults</h2>\n");
         page.append(
                 "<p class=\"note\">Detected: from the fault to the start of the recovery. Resumed:"
                         + " from there until every rank was open again.</p>\n");
@@ -228,7 +228,7 @@ final class ReportPage {
 
     private static void appendSample(StringBuilder page, String sample) {
         page.append(
-                "<section>\n<h2>What the model writes</h2>\n<pre>%s</pre>\n</section>\n"
+                "<section>\n<h2>Sample of the model's text</h2>\n<pre>%s</pre>\n</section>\n"
                         .formatted(text(sample)));
     }
 

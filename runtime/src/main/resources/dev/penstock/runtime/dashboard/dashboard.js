@@ -164,7 +164,7 @@ function showRanks() {
   const lanes = (micros.forward ?? []).length;
   const table = byId("ranks");
   const top = element("tr");
-  for (const title of ["rank", "device", "time of the last step", "busy", "waiting", "peak / planned memory"]) {
+  for (const title of ["rank", "device", "last step", "busy", "waiting", "peak / planned memory"]) {
     top.append(element("th", title));
   }
   const rows = [top];
@@ -249,7 +249,7 @@ function showStages() {
     return [String(number), [...stage.ranks].join(", "), share(stage.busy), share(stage.input), share(stage.blocked), share(stage.shared)];
   });
   table("stages", ["stage", "ranks", "busy", "waiting for input", "blocked by the receiver", "gathers and reductions"], rows,
-    "no step was sampled yet");
+    "no step sampled yet");
 }
 
 function showStanding() {
@@ -261,15 +261,15 @@ function showStanding() {
     const age = standing.leaseMillis[i], rank = member.rank;
     return [rank < 0 ? "spare" : "rank " + rank, facts?.stages[rank]?.join(", ") ?? "–", member.node, String(member.pid),
       member.version || "–", rank < 0 || age === undefined ? "–" : (age / 1e3).toFixed(1) + " s", facts?.devices[rank] ?? "–"];
-  }), "nobody was told of yet");
+  }), "no members yet");
   byId("links-as-of").textContent = standing.links.length
-    ? `Since the links were opened, as of step ${standing.linksStep}. A recovery opens them anew.` : "";
+    ? `Since the links opened, as of step ${standing.linksStep}; a recovery reopens them.` : "";
   table("links", ["from", "to", "sent", "received from it", "met a full log", "waited for a slot", "frames sent again", "damaged frames"],
     standing.links.map(link => ["rank " + link[0], "rank " + link[1], bytes(link[2]), bytes(link[3]), ...link.slice(4).map(count)]),
-    "nothing was sent between ranks yet");
+    "nothing sent between ranks yet");
   table("checkpoints", ["step", "written", "size", "took", "verified"], standing.checkpoints.toReversed().map(each =>
     [String(each.step), new Date(each.time).toLocaleTimeString(), bytes(each.bytes), duration(each.micros),
-      each.verified === "" ? "not read back yet" : each.verified === "whole" ? `whole, read back in ${duration(each.verifyMicros)}`
+      each.verified === "" ? "not verified yet" : each.verified === "whole" ? `whole, verified in ${duration(each.verifyMicros)}`
         : element("span", each.verified, "told")]),
     "none yet");
 }
@@ -285,7 +285,7 @@ function showHappenings() {
   });
   if (!rows.length) {
     rows.push(element("tr"));
-    rows[0].append(element("td", "nothing but steps so far"));
+    rows[0].append(element("td", "only steps so far"));
   }
   byId("happenings").replaceChildren(...rows);
 }

@@ -34,7 +34,7 @@ class InjectedFaultsIT {
         assertThat(ended.losses()).hasSize(2);
         assertThat(ended.directory().resolve("report.html"))
                 .content()
-                .contains("Faults on purpose", "NaN into the activation of stage 1");
+                .contains("Injected faults", "NaN into the activation of stage 1");
     }
 
     @Test
