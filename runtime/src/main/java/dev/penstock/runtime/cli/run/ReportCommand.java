@@ -86,8 +86,8 @@ public final class ReportCommand extends PenstockCommand {
             return ExitCode.OK;
         } catch (IOException e) {
             throw new BadInputException(
-                    "report: cannot read the logs or write the page: %s (%s); try another --output"
-                            .formatted(FileCause.of(e), e.getMessage()));
+                    "report: cannot read the logs or write the page: %s; try another --output"
+                            .formatted(FileCause.withFile(e)));
         }
     }
 

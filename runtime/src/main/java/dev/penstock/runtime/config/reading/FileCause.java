@@ -11,6 +11,13 @@ import java.nio.file.NotDirectoryException;
 public final class FileCause {
     private FileCause() {}
 
+    /** Same as {@link #of}, after the file's name where it is known. */
+    public static String withFile(IOException e) {
+        return e instanceof FileSystemException named && named.getFile() != null
+                ? named.getFile() + ": " + of(e)
+                : of(e);
+    }
+
     /** A few words for a user, such as {@code no such file}; without the file's name. */
     public static String of(IOException e) {
         return switch (e) {
