@@ -1,7 +1,15 @@
 package dev.penstock.actors.journal;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
+import static java.nio.file.StandardCopyOption.ATOMIC_MOVE;
+import static java.nio.file.StandardCopyOption.REPLACE_EXISTING;
+import static java.nio.file.StandardOpenOption.APPEND;
+import static java.nio.file.StandardOpenOption.CREATE;
+import static java.nio.file.StandardOpenOption.READ;
+import static java.nio.file.StandardOpenOption.TRUNCATE_EXISTING;
+import static java.nio.file.StandardOpenOption.WRITE;
 
+import dev.penstock.actors.journal.JournalRecord.Published;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
@@ -9,9 +17,11 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
@@ -20,12 +30,17 @@ import org.slf4j.LoggerFactory;
 
 /**
  * A journal as a text file: a record per line behind the CRC32C of its text, on disk before {@link
- * #append} returns. A kill can tear only the last line; what follows the first line that is not
- * whole is ignored, and cut off when the file is opened for writing.
+ * #append} returns. A kill can tear only the last line. What follows the first line that is not
+ * whole is ignored when the journal is read, and moved to {@value #DAMAGED} when it is opened.
  *
  * <pre>
  *   8f3c21d0 committed 2 17 0x1.0p0
  * </pre>
+ *
+ * Opening copies the whole lines into a file that takes the place of the old one. A supervisor that
+ * is believed dead and wakes up has the old file open: what it writes, nobody reads. One that has
+ * grown beyond a limit is opened anew by its own writer with no more in it than what a supervisor
+ * needs, when a checkpoint is complete.
  */
 public final class JournalFile implements RunJournal, AutoCloseable {
     /** Its name in a run's directory. */
@@ -33,6 +48,10 @@ public final class JournalFile implements RunJournal, AutoCloseable {
 
     private static final Logger LOG = LoggerFactory.getLogger(JournalFile.class);
     private static final int SUM_DIGITS = 8;
+    private static final long USUAL_LIMIT_BYTES = 1 << 20;
+
+    /** Its name in a run's directory, behind the journal's own: lines that were cut off. */
+    private static final String DAMAGED = ".damaged";
 
     private final Path file;
 
@@ -42,15 +61,30 @@ public final class JournalFile implements RunJournal, AutoCloseable {
     /** Null after a failure, until the file opens again. */
     private @Nullable FileChannel channel;
 
+    private final long limitBytes;
+
+    /** Of the file system, for the file that this journal is; null where it has none. */
+    private @Nullable Object identity;
+
     /** Up to here, all is on disk. */
     private long wholeBytes;
 
     private boolean failing;
 
-    private JournalFile(Path file, FileChannel channel, long wholeBytes) {
+    private JournalFile(Path file, long limitBytes, FileChannel channel) throws IOException {
         this.file = file;
-        this.channel = channel;
-        this.wholeBytes = wholeBytes;
+        this.limitBytes = limitBytes;
+        use(channel);
+    }
+
+    private void use(FileChannel open) throws IOException {
+        channel = open;
+        identity = identity(file);
+        wholeBytes = open.position();
+    }
+
+    private static @Nullable Object identity(Path file) throws IOException {
+        return Files.readAttributes(file, BasicFileAttributes.class).fileKey();
     }
 
     /**
@@ -59,20 +93,52 @@ public final class JournalFile implements RunJournal, AutoCloseable {
      * @throws UncheckedIOException if that cannot be done
      */
     public static JournalFile open(Path file) {
+        return open(file, USUAL_LIMIT_BYTES);
+    }
+
+    /**
+     * @param limitBytes beyond it, the file is made anew with the next checkpoint
+     */
+    static JournalFile open(Path file, long limitBytes) {
         try {
-            long whole = wholeBytes(file);
-            return new JournalFile(file, openBehind(file, whole), whole);
+            byte[] all = bytesOf(file);
+            int whole = wholeBytes(all);
+            if (whole < all.length) {
+                Files.write(
+                        file.resolveSibling(file.getFileName() + DAMAGED),
+                        Arrays.copyOfRange(all, whole, all.length),
+                        CREATE,
+                        APPEND);
+            }
+            return new JournalFile(file, limitBytes, replace(file, Arrays.copyOf(all, whole)));
         } catch (IOException e) {
             throw new UncheckedIOException("cannot write the journal " + file, e);
         }
     }
 
-    private static FileChannel openBehind(Path file, long whole) throws IOException {
-        FileChannel channel =
-                FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
-        channel.truncate(whole);
-        channel.position(Math.min(whole, channel.size()));
-        return channel;
+    /** A file of these bytes takes its place, durably. */
+    private static FileChannel replace(Path file, byte[] bytes) throws IOException {
+        Path next = file.resolveSibling(file.getFileName() + ".next");
+        FileChannel channel = FileChannel.open(next, CREATE, TRUNCATE_EXISTING, WRITE);
+        try {
+            write(channel, bytes);
+            channel.force(true);
+            Files.move(next, file, ATOMIC_MOVE, REPLACE_EXISTING);
+            try (FileChannel entries = FileChannel.open(file.toAbsolutePath().getParent(), READ)) {
+                entries.force(true);
+            }
+            return channel;
+        } catch (IOException e) {
+            channel.close();
+            throw e;
+        }
+    }
+
+    private static void write(FileChannel channel, byte[] bytes) throws IOException {
+        ByteBuffer left = ByteBuffer.wrap(bytes);
+        while (left.hasRemaining()) {
+            channel.write(left);
+        }
     }
 
     @Override
@@ -108,21 +174,50 @@ public final class JournalFile implements RunJournal, AutoCloseable {
     private void write() throws IOException {
         FileChannel open = channel;
         if (open == null) {
-            open = openBehind(file, wholeBytes);
+            open = reopen();
             channel = open;
         }
+        write(open, text(unwritten));
+        open.force(false);
+        wholeBytes = open.position();
+        boolean checkpoint = unwritten.stream().anyMatch(Published.class::isInstance);
+        unwritten.clear();
+        if (checkpoint && wholeBytes > limitBytes) {
+            shorten(open);
+        }
+    }
+
+    private FileChannel reopen() throws IOException {
+        if (!Objects.equals(identity(file), identity)) {
+            throw new IOException("another supervisor keeps the run and has begun a new journal");
+        }
+        FileChannel open = FileChannel.open(file, WRITE);
+        open.truncate(wholeBytes);
+        open.position(wholeBytes);
+        return open;
+    }
+
+    /** All is on disk, so that a failure costs nothing. */
+    private void shorten(FileChannel former) {
+        try {
+            if (Objects.equals(identity(file), identity)) {
+                List<JournalRecord> needed =
+                        JournalledRun.of(read(file)).map(JournalledRun::records).orElseThrow();
+                use(replace(file, text(needed)));
+                former.close();
+            }
+        } catch (IOException | UncheckedIOException e) {
+            LOG.warn("{}: cannot be shortened, which is tried again later", file, e);
+        }
+    }
+
+    private static byte[] text(List<JournalRecord> records) {
         var text = new StringBuilder();
-        for (JournalRecord record : unwritten) {
+        for (JournalRecord record : records) {
             String line = JournalText.print(record);
             text.append(sum(line)).append(' ').append(line).append('\n');
         }
-        ByteBuffer bytes = ByteBuffer.wrap(text.toString().getBytes(UTF_8));
-        while (bytes.hasRemaining()) {
-            open.write(bytes);
-        }
-        open.force(false);
-        wholeBytes = open.position();
-        unwritten.clear();
+        return text.toString().getBytes(UTF_8);
     }
 
     /**
@@ -131,48 +226,60 @@ public final class JournalFile implements RunJournal, AutoCloseable {
      * @throws UncheckedIOException if the file cannot be read
      */
     public static List<JournalRecord> read(Path file) {
-        List<JournalRecord> records = new ArrayList<>();
         try {
-            for (String line : wholeLines(file)) {
-                records.add(record(line).orElseThrow());
-            }
-            return records;
+            byte[] all = bytesOf(file);
+            return records(all, 0, wholeBytes(all));
         } catch (IOException e) {
             throw new UncheckedIOException("cannot read the journal " + file, e);
         }
     }
 
-    /** Whether something that is no record lies behind the last one that is whole. */
-    public static boolean isTorn(Path file) {
+    /**
+     * Records behind the first line that is not whole. They are no part of what is known, for
+     * something is missing before them; but epochs that they name have been used.
+     *
+     * @return empty if there is nothing behind the last whole line, else what is still readable
+     * @throws UncheckedIOException if the file cannot be read
+     */
+    public static Optional<List<JournalRecord>> behindDamage(Path file) {
         try {
-            return Files.exists(file) && wholeBytes(file) < Files.size(file);
+            byte[] all = bytesOf(file);
+            int whole = wholeBytes(all);
+            return whole == all.length
+                    ? Optional.empty()
+                    : Optional.of(records(all, whole, all.length));
         } catch (IOException e) {
             throw new UncheckedIOException("cannot read the journal " + file, e);
         }
     }
 
-    private static long wholeBytes(Path file) throws IOException {
-        return wholeLines(file).stream().mapToLong(line -> line.getBytes(UTF_8).length + 1L).sum();
-    }
-
-    private static List<String> wholeLines(Path file) throws IOException {
-        List<String> lines = new ArrayList<>();
-        String text;
+    private static byte[] bytesOf(Path file) throws IOException {
         try {
-            text = new String(Files.readAllBytes(file), UTF_8); // torn bytes are no reason to fail
+            return Files.readAllBytes(file);
         } catch (NoSuchFileException e) {
-            return lines;
+            return new byte[0];
         }
+    }
+
+    /** Up to the first line that is no record. */
+    private static int wholeBytes(byte[] all) {
         int from = 0;
-        for (int end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', from)) {
-            String line = text.substring(from, end);
-            if (record(line).isEmpty()) {
-                return lines;
+        for (int end = 0; end < all.length; end++) {
+            if (all[end] == '\n') {
+                if (record(new String(all, from, end - from, UTF_8)).isEmpty()) {
+                    return from;
+                }
+                from = end + 1;
             }
-            lines.add(line);
-            from = end + 1;
         }
-        return lines;
+        return from;
+    }
+
+    private static List<JournalRecord> records(byte[] all, int from, int to) {
+        return new String(all, from, to - from, UTF_8)
+                .lines()
+                .flatMap(line -> record(line).stream())
+                .toList();
     }
 
     private static Optional<JournalRecord> record(String line) {

@@ -2,6 +2,18 @@ package dev.penstock.actors.journal;
 
 /** One durable fact about a run. */
 public sealed interface JournalRecord {
+    /** The epoch that the record says was used; 0 if it names none. */
+    default int epochUsed() {
+        return switch (this) {
+            case Began began -> began.epoch();
+            case EpochRaised raised -> raised.epoch();
+            case Committed committed -> committed.epoch();
+            case RolledBack back -> back.epoch();
+            case Skipped skipped -> skipped.epoch();
+            case Counted _, Published _, Failed _, Ended _ -> 0;
+        };
+    }
+
     /**
      * A supervisor took the run up.
      *

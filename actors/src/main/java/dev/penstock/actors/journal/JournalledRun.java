@@ -44,22 +44,49 @@ public record JournalledRun(
         return reader.result();
     }
 
-    /**
-     * The same run with a checkpoint that became complete when there was nobody left to write that
-     * down.
-     *
-     * @param newest step of the newest complete checkpoint of the run on disk
-     */
-    public JournalledRun withPublished(long newest) {
+    /** The least that has to be written for {@link #of} to answer this. */
+    public List<JournalRecord> records() {
+        List<JournalRecord> records = new ArrayList<>();
+        records.add(began);
+        records.addAll(counted);
+        records.add(new JournalRecord.EpochRaised(epoch, "as known so far"));
+        if (commit.isPresent()) {
+            records.add(commit.get());
+        } else {
+            records.add(new JournalRecord.RolledBack(epoch, applied));
+        }
+        if (completed > applied) {
+            records.add(new JournalRecord.Skipped(epoch, completed));
+        }
+        if (published != NONE) {
+            records.add(new JournalRecord.Published(published));
+        }
+        ending.ifPresent(records::add);
+        return records;
+    }
+
+    /** The same run, in which this epoch was used although its journal does not say so. */
+    public JournalledRun usedEpoch(int used) {
         return new JournalledRun(
                 began,
-                epoch,
+                Math.max(epoch, used),
                 completed,
                 applied,
                 commit,
-                Math.max(published, newest),
+                published,
                 counted,
                 ending);
+    }
+
+    /**
+     * The same run with the newest checkpoint that is there and whole. The journal's word for it is
+     * not taken: a checkpoint may have become complete when there was nobody left to write that
+     * down, and one that was complete may be damaged or gone.
+     *
+     * @param newest its step; {@link #NONE} if there is none
+     */
+    public JournalledRun withPublished(long newest) {
+        return new JournalledRun(began, epoch, completed, applied, commit, newest, counted, ending);
     }
 
     private static final class Reader {

@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -114,5 +115,72 @@ class JournalFileTest {
                 .startsWith(RECORDS.subList(0, RECORDS.size() - 1).toArray(JournalRecord[]::new))
                 .endsWith(new JournalRecord.Ended(7))
                 .hasSize(RECORDS.size());
+    }
+
+    /** As a supervisor that stood still for a while and was replaced. */
+    @Test
+    void whatAReplacedSupervisorWritesNobodyReads() throws IOException {
+        Path file = folder.resolve("journal.txt");
+        try (var replaced = JournalFile.open(file)) {
+            replaced.append(RECORDS.get(0));
+            try (var successor = JournalFile.open(file)) {
+                replaced.append(new JournalRecord.Committed(1, 1, 1, 1, 1));
+                successor.append(new JournalRecord.EpochRaised(2, "the first was silent"));
+                Thread.currentThread().interrupt(); // has it open its file again
+                replaced.append(new JournalRecord.Committed(1, 2, 1, 1, 1));
+                assertThat(Thread.interrupted()).isTrue();
+                replaced.append(new JournalRecord.Ended(2));
+                successor.append(new JournalRecord.Committed(2, 1, 1, 1, 1));
+            }
+        }
+
+        assertThat(JournalFile.read(file))
+                .containsExactly(
+                        RECORDS.get(0),
+                        new JournalRecord.EpochRaised(2, "the first was silent"),
+                        new JournalRecord.Committed(2, 1, 1, 1, 1));
+    }
+
+    @Test
+    void linesBehindADamagedOneArePutAside() throws IOException {
+        Path file = written();
+        String whole = Files.readString(file);
+        Files.writeString(file, whole.replaceFirst("epoch 2", "epoch 3"));
+
+        assertThat(JournalFile.behindDamage(file).orElseThrow())
+                .isEqualTo(RECORDS.subList(4, RECORDS.size()));
+        JournalFile.open(file).close();
+
+        assertThat(JournalFile.read(file)).isEqualTo(RECORDS.subList(0, 3));
+        assertThat(JournalFile.behindDamage(file)).isEmpty();
+        assertThat(Files.readString(file) + Files.readString(folder.resolve("journal.txt.damaged")))
+                .isEqualTo(whole.replaceFirst("epoch 2", "epoch 3"));
+    }
+
+    @Test
+    void aLongJournalIsShortenedWithACheckpointAndSaysTheSame() throws IOException {
+        Path file = folder.resolve("journal.txt");
+        List<JournalRecord> all = new ArrayList<>();
+        try (var journal = JournalFile.open(file, 2_000)) {
+            var began = new JournalRecord.Began("run", "hash", 2, 1, 0);
+            var counted = new JournalRecord.Counted(12, "rank 1 died");
+            for (JournalRecord record : List.of(began, counted)) {
+                journal.append(record);
+                all.add(record);
+            }
+            for (int step = 1; step <= 500; step++) {
+                var committed = new JournalRecord.Committed(1, step, 1, 0.5, 2);
+                journal.append(committed);
+                all.add(committed);
+                if (step % 10 == 0) {
+                    journal.append(new JournalRecord.Published(step));
+                    all.add(new JournalRecord.Published(step));
+                }
+                assertThat(JournalledRun.of(JournalFile.read(file)))
+                        .isEqualTo(JournalledRun.of(all));
+            }
+        }
+
+        assertThat(Files.size(file)).isLessThan(3_000);
     }
 }

@@ -4,11 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.actors.journal.JournalRecord.Began;
 import dev.penstock.actors.journal.JournalRecord.Committed;
+import dev.penstock.actors.journal.JournalRecord.Counted;
 import dev.penstock.actors.journal.JournalRecord.Ended;
 import dev.penstock.actors.journal.JournalRecord.EpochRaised;
 import dev.penstock.actors.journal.JournalRecord.Published;
 import dev.penstock.actors.journal.JournalRecord.RolledBack;
 import dev.penstock.actors.journal.JournalRecord.Skipped;
+import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -82,5 +84,43 @@ class JournalledRunTest {
 
     private static JournalledRun read(JournalRecord... records) {
         return JournalledRun.of(List.of(records)).orElseThrow();
+    }
+
+    /** Every order of up to five records behind the first. */
+    @Test
+    void theLeastThatHasToBeWrittenSaysTheSame() {
+        List<JournalRecord> kinds =
+                List.of(
+                        commit(1, 1),
+                        commit(2, 5),
+                        new EpochRaised(3, "a death"),
+                        new Counted(7, "a death"),
+                        new Published(2),
+                        new RolledBack(3, 2),
+                        new Skipped(2, 6),
+                        new Ended(6));
+        List<List<JournalRecord>> orders = List.of(List.of());
+        for (int length = 0; length <= 5; length++) {
+            for (List<JournalRecord> order : orders) {
+                JournalledRun run = readAll(order);
+                assertThat(JournalledRun.of(run.records())).as("%s", order).contains(run);
+            }
+            orders =
+                    orders.stream()
+                            .flatMap(order -> kinds.stream().map(kind -> with(order, kind)))
+                            .toList();
+        }
+    }
+
+    private static JournalledRun readAll(List<JournalRecord> behindTheFirst) {
+        List<JournalRecord> all = new ArrayList<>(List.of(BEGAN));
+        all.addAll(behindTheFirst);
+        return JournalledRun.of(all).orElseThrow();
+    }
+
+    private static List<JournalRecord> with(List<JournalRecord> order, JournalRecord kind) {
+        List<JournalRecord> longer = new ArrayList<>(order);
+        longer.add(kind);
+        return longer;
     }
 }

@@ -15,24 +15,20 @@ import dev.penstock.runtime.launch.LinuxVitals;
 import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.launch.RunRecord;
 import dev.penstock.runtime.metrics.RunDirectory;
+import dev.penstock.runtime.metrics.RunLock;
 import dev.penstock.runtime.report.MemoryPlan;
-import java.io.IOException;
-import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /** A run as the seed has it: its directory, and everything it is checked and recorded with. */
 final class SubmittedRun implements ClusterRun {
-    private static final Logger LOG = LoggerFactory.getLogger(SubmittedRun.class);
 
     private final RunDirectory directory;
     private final RunAssembly assembly;
-    private final FileChannel lock;
+    private final RunLock lock;
     private final RunRecord record;
     private final RunBeginning beginning;
     private @Nullable JournalFile journal;
@@ -40,7 +36,7 @@ final class SubmittedRun implements ClusterRun {
     /**
      * @param lock of the directory; closed with this run, as is the assembly
      */
-    SubmittedRun(RunDirectory directory, RunAssembly assembly, FileChannel lock) {
+    SubmittedRun(RunDirectory directory, RunAssembly assembly, RunLock lock) {
         this.directory = directory;
         this.assembly = assembly;
         this.lock = lock;
@@ -49,8 +45,7 @@ final class SubmittedRun implements ClusterRun {
     }
 
     /** A run that a seed kept which is gone, as its journal says. */
-    SubmittedRun(
-            RunDirectory directory, RunAssembly assembly, FileChannel lock, JournalledRun known) {
+    SubmittedRun(RunDirectory directory, RunAssembly assembly, RunLock lock, JournalledRun known) {
         this.directory = directory;
         this.assembly = assembly;
         this.lock = lock;
@@ -134,10 +129,6 @@ final class SubmittedRun implements ClusterRun {
             journal.close();
         }
         assembly.close();
-        try {
-            lock.close();
-        } catch (IOException e) {
-            LOG.warn("the lock of {} stays until this process ends", directory.path(), e);
-        }
+        lock.close();
     }
 }

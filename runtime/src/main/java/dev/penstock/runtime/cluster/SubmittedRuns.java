@@ -17,10 +17,10 @@ import dev.penstock.runtime.launch.RunOptions;
 import dev.penstock.runtime.launch.RunStart;
 import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.metrics.RunDirectoryException;
+import dev.penstock.runtime.metrics.RunLock;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.schedules.validate.InvalidScheduleException;
 import java.io.IOException;
-import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -53,7 +53,7 @@ record SubmittedRuns(Path root, boolean secured, String clusterId) implements Ru
         Submission submission = Submission.parse(text);
         boolean fresh = !submission.resume();
         RunDirectory directory = directory(submission);
-        FileChannel lock = null;
+        RunLock lock = null;
         try {
             lock = directory.lock();
             return assemble(submission, directory, lock);
@@ -101,7 +101,7 @@ record SubmittedRuns(Path root, boolean secured, String clusterId) implements Ru
         }
     }
 
-    private SubmittedRun assemble(Submission submission, RunDirectory directory, FileChannel lock)
+    private SubmittedRun assemble(Submission submission, RunDirectory directory, RunLock lock)
             throws IOException {
         Path configuration = directory.path().resolve(RunAssembly.LAUNCH_CONFIG);
         Files.writeString(configuration, submission.configuration());
@@ -140,7 +140,7 @@ record SubmittedRuns(Path root, boolean secured, String clusterId) implements Ru
     }
 
     /** A run that never began leaves nothing. */
-    private static void undo(RunDirectory directory, @Nullable FileChannel lock, boolean fresh) {
+    private static void undo(RunDirectory directory, @Nullable RunLock lock, boolean fresh) {
         try {
             if (lock != null) {
                 lock.close();

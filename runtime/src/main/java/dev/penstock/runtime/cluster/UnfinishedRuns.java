@@ -10,8 +10,8 @@ import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.launch.RunOptions;
 import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.metrics.RunDirectoryException;
+import dev.penstock.runtime.metrics.RunLock;
 import java.io.IOException;
-import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -67,7 +67,7 @@ record UnfinishedRuns(Path root, String clusterId, Duration patience) {
     private static boolean open(Path each, Consumer<ClusterRun> found) {
         try {
             var directory = new RunDirectory(each);
-            FileChannel lock;
+            RunLock lock;
             try {
                 lock = directory.lock();
             } catch (RunDirectoryException e) {
@@ -104,7 +104,7 @@ record UnfinishedRuns(Path root, String clusterId, Duration patience) {
         }
     }
 
-    private static ClusterRun open(RunDirectory directory, FileChannel lock) throws IOException {
+    private static ClusterRun open(RunDirectory directory, RunLock lock) throws IOException {
         try {
             var loaded =
                     ConfigLoader.loadWithOrigins(
@@ -124,9 +124,9 @@ record UnfinishedRuns(Path root, String clusterId, Duration patience) {
                         .unfinished()
                         .orElseThrow(
                                 () -> new IllegalStateException("it has ended in the meantime"));
-        return CheckpointFolders.newestOf(directory.path(), LOG::warn)
-                .map(SavedCheckpoint::step)
-                .map(journalled::withPublished)
-                .orElse(journalled);
+        return journalled.withPublished(
+                CheckpointFolders.newestOf(directory.path(), LOG::warn)
+                        .map(SavedCheckpoint::step)
+                        .orElse(JournalledRun.NONE));
     }
 }

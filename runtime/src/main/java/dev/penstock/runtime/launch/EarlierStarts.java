@@ -1,11 +1,13 @@
 package dev.penstock.runtime.launch;
 
 import dev.penstock.actors.journal.JournalFile;
+import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.actors.supervisor.RunBeginning;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.function.Consumer;
@@ -29,13 +31,19 @@ public final class EarlierStarts {
     public static EarlierStarts in(Path directory) {
         Path file = directory.resolve(JournalFile.NAME);
         try {
-            Optional<String> torn =
-                    JournalFile.isTorn(file)
-                            ? Optional.of(
+            Optional<List<JournalRecord>> damaged = JournalFile.behindDamage(file);
+            int used =
+                    damaged.orElse(List.of()).stream()
+                            .mapToInt(JournalRecord::epochUsed)
+                            .max()
+                            .orElse(0);
+            return new EarlierStarts(
+                    file,
+                    JournalledRun.of(JournalFile.read(file)).map(run -> run.usedEpoch(used)),
+                    damaged.map(
+                            _ ->
                                     file
-                                            + " is damaged: what follows its last whole record is ignored")
-                            : Optional.empty();
-            return new EarlierStarts(file, JournalledRun.of(JournalFile.read(file)), torn);
+                                            + " is damaged: what follows its last whole record is ignored"));
         } catch (UncheckedIOException e) {
             String text = e.getMessage() + ": " + e.getCause();
             return new EarlierStarts(file, Optional.empty(), Optional.of(text));

@@ -2,12 +2,9 @@ package dev.penstock.runtime.metrics;
 
 import dev.penstock.runtime.config.reading.FileCause;
 import java.io.IOException;
-import java.nio.channels.FileChannel;
-import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.Comparator;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -111,42 +108,26 @@ public record RunDirectory(Path path) {
         }
     }
 
-    private Path lockFile() {
-        return path.resolve("run.lock");
-    }
-
     /**
-     * Locks this directory for one run until closed; the system releases it when the process ends,
-     * however it ends.
+     * Takes this directory for one run until closed, or until this process ends, however it ends.
      *
-     * @throws RunDirectoryException if another run has locked it
+     * @throws RunDirectoryException if another run has it
      */
-    public FileChannel lock() {
+    public RunLock lock() {
         try {
-            FileChannel channel =
-                    FileChannel.open(
-                            lockFile(), StandardOpenOption.CREATE, StandardOpenOption.WRITE);
-            if (tryLock(channel)) {
-                return channel;
+            Optional<RunLock> taken = RunLock.take(path);
+            if (taken.isPresent()) {
+                return taken.get();
             }
-            channel.close();
+            throw new RunDirectoryException(
+                    path,
+                    "run directory %s is in use by another run%s; try another --run-dir or wait for it to end"
+                            .formatted(path, RunLock.holderOf(path)));
         } catch (IOException e) {
             throw new RunDirectoryException(
                     path,
                     "cannot lock the run directory %s: %s".formatted(path, FileCause.of(e)),
                     e);
-        }
-        throw new RunDirectoryException(
-                path,
-                "run directory %s is in use by another run; try another --run-dir or wait for it to end"
-                        .formatted(path));
-    }
-
-    private static boolean tryLock(FileChannel channel) throws IOException {
-        try {
-            return channel.tryLock() != null;
-        } catch (OverlappingFileLockException e) {
-            return false; // locked by this very process
         }
     }
 
@@ -154,7 +135,7 @@ public record RunDirectory(Path path) {
     public void removeIfEmpty() {
         try {
             Files.deleteIfExists(checkpoints());
-            Files.deleteIfExists(lockFile());
+            RunLock.deleteFiles(path);
             Files.delete(path);
         } catch (IOException e) {
             // it holds something, or it stays empty: no harm in either

@@ -11,13 +11,13 @@ import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.launch.ConfiguredFaults;
 import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.metrics.RunDirectoryException;
+import dev.penstock.runtime.metrics.RunLock;
 import dev.penstock.runtime.report.FaultOutcome;
 import dev.penstock.runtime.report.RecordedRun;
 import dev.penstock.runtime.report.RunComparison;
 import dev.penstock.runtime.report.RunReport;
 import dev.penstock.schedules.ir.ScheduleTextException;
 import java.io.IOException;
-import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -125,14 +125,14 @@ public final class ReportCommand extends PenstockCommand {
                             directory.report());
             return;
         }
-        try (FileChannel _ = directory.lock()) {
+        try (RunLock _ = directory.lock()) {
             out().print(report(directory, recorded).write(recorded.ending(false)));
         }
     }
 
     /** Not known of a directory whose lock may not be opened: then it is taken to have ended. */
-    private static boolean isUnderWay(RunDirectory directory) throws IOException {
-        try (FileChannel _ = directory.lock()) {
+    private static boolean isUnderWay(RunDirectory directory) {
+        try (RunLock _ = directory.lock()) {
             return false;
         } catch (RunDirectoryException e) {
             return e.getCause() == null;

@@ -21,11 +21,11 @@ import dev.penstock.runtime.launch.RunParts;
 import dev.penstock.runtime.launch.RunStart;
 import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.metrics.RunDirectoryException;
+import dev.penstock.runtime.metrics.RunLock;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.UncheckedIOException;
-import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -85,10 +85,9 @@ final class TrainStart {
                                 () ->
                                         RunDirectory.createUnder(
                                                 section.directory(), section.name()));
-        try (FileChannel _ = directory.lock()) {
+        try (RunLock lock = directory.lock()) {
+            lock.onLost(() -> taken(directory));
             return train(directory, parts, start);
-        } catch (IOException e) {
-            throw lockKept(directory, e);
         }
     }
 
@@ -118,12 +117,11 @@ final class TrainStart {
 
     private int goOn() {
         RunDirectory directory = earlierRun().orElseThrow(this::refusal);
-        try (FileChannel _ = lock(directory)) {
+        try (RunLock lock = lock(directory)) {
+            lock.onLost(() -> taken(directory));
             RunStart start = startIn(directory);
             RunParts parts = RunParts.prepare(request.draft(), start, problems);
             return train(directory, parts, start);
-        } catch (IOException e) {
-            throw lockKept(directory, e);
         }
     }
 
@@ -155,7 +153,7 @@ final class TrainStart {
         return latest;
     }
 
-    private FileChannel lock(RunDirectory directory) {
+    private RunLock lock(RunDirectory directory) {
         try {
             return directory.lock();
         } catch (RunDirectoryException e) {
@@ -268,8 +266,13 @@ final class TrainStart {
         Runtime.getRuntime().exit(ExitCode.INTERRUPTED);
     }
 
-    private static UncheckedIOException lockKept(RunDirectory directory, IOException e) {
-        return new UncheckedIOException("cannot give up the lock of " + directory.path(), e);
+    /** At once: whatever this process still wrote would be among the other's files. */
+    private void taken(RunDirectory directory) {
+        err.printf(
+                "penstock: another process went on with the run in %s while this one stood still; this one ends%n",
+                directory.path());
+        err.flush();
+        Runtime.getRuntime().halt(ExitCode.FAILURE);
     }
 
     private void problem(String option, String expected, String got, String advice) {
