@@ -41,7 +41,11 @@ public sealed interface JournalRecord {
     record Committed(int epoch, long step, double clipFactor, double loss, double gradientNorm)
             implements JournalRecord {}
 
-    /** A checkpoint is complete on disk. */
+    /**
+     * A checkpoint is complete on disk; one after another is the newest that is whole.
+     *
+     * @param step {@link JournalledRun#NONE} if none is
+     */
     record Published(long step) implements JournalRecord {}
 
     /** All ranks went back: later commits are void. */

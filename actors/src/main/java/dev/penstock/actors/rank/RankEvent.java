@@ -75,6 +75,15 @@ public sealed interface RankEvent extends WireMessage {
      */
     record LinkLost(int rank, int epoch, String reason) implements RankEvent {}
 
+    /**
+     * The checkpoint that the rank was to start from is damaged; it holds nothing now, and waits
+     * for {@link RankCommand.Prepare}.
+     *
+     * @param step of the checkpoint
+     * @param reason names the file
+     */
+    record CheckpointDamaged(int rank, int epoch, long step, String reason) implements RankEvent {}
+
     /** A NaN or an infinity appeared; as with a lost link, the rank is stopped. */
     record NonFinite(int rank, int epoch, long step, String reason) implements RankEvent {}
 

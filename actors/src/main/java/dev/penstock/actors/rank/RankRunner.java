@@ -3,6 +3,7 @@ package dev.penstock.actors.rank;
 import com.sun.management.ThreadMXBean;
 import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.actors.dataplane.FrameListener;
+import dev.penstock.actors.spi.DamagedCheckpointException;
 import dev.penstock.actors.spi.DeviceFailureListener;
 import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.NonFiniteException;
@@ -11,6 +12,7 @@ import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceLostException;
+import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.util.Arrays;
 import java.util.List;
@@ -39,6 +41,8 @@ public final class RankRunner implements AutoCloseable {
     }
 
     private static final Logger LOG = LoggerFactory.getLogger(RankRunner.class);
+
+    private static final long NOTHING = -1;
 
     private final int rank;
     private final RankStatus status;
@@ -86,16 +90,54 @@ public final class RankRunner implements AutoCloseable {
         this.listeners = listeners;
         this.losses = resources.losses();
         enter(birth.epoch());
-        this.work = new RankWork(rank, resources, birth.start(), birth.links().mirrors());
-        goOnFromWhatWasRestored();
+        this.work = new RankWork(rank, resources);
         try {
-            work.connect(birth.links(), listeners.apply(epoch), status.waits(epoch));
-            noteThatNothingWasComputed();
+            if (restore(birth.start(), birth.links())) {
+                tell(
+                        new RankEvent.Opened(
+                                rank, epoch, work.device().name(), work.device().fingerprint()));
+            }
         } catch (RuntimeException | Error e) {
-            work.close();
+            close(e);
             throw e;
         }
-        tell(new RankEvent.Opened(rank, epoch, work.device().name(), work.device().fingerprint()));
+    }
+
+    private void close(Throwable cause) {
+        try {
+            work.close();
+        } catch (RuntimeException e) {
+            cause.addSuppressed(e);
+        }
+    }
+
+    /** Brings the state and opens the links; false if there is no such state. */
+    private boolean restore(StateSource start, EpochLinks links) {
+        boolean kept = start instanceof StateSource.Kept;
+        try {
+            work.restore(start, links.mirrors());
+        } catch (DamagedCheckpointException e) {
+            LOG.error("rank {} cannot start from {}", rank, start, e);
+            committedStep = NOTHING;
+            uncommitted = null;
+            long step = start instanceof StateSource.FromCheckpoint(long at) ? at : NOTHING;
+            var _ =
+                    standStill(
+                            new RankEvent.CheckpointDamaged(
+                                    rank,
+                                    epoch,
+                                    step,
+                                    "rank %d: %s".formatted(rank, e.getMessage())));
+            return false;
+        }
+        if (!kept) {
+            goOnFromWhatWasRestored(); // also when no link opens
+        }
+        work.connect(links, listeners.apply(epoch), status.waits(epoch));
+        if (!kept) {
+            noteThatNothingWasComputed();
+        }
+        return true;
     }
 
     /** Reports that a rank did not open. */
@@ -110,9 +152,24 @@ public final class RankRunner implements AutoCloseable {
         if (error instanceof DeviceLostException loss) {
             resources.losses().onLost(rank, loss, reason);
         }
-        boolean repeats = !(error instanceof DataPlaneException); // its driver may just have died
-        events.accept(new RankEvent.Failed(rank, birth.epoch(), reason, repeats));
+        events.accept(new RankEvent.Failed(rank, birth.epoch(), reason, repeats(error)));
         events.accept(new RankEvent.Stopped(rank, birth.epoch()));
+    }
+
+    /**
+     * Whether the same would happen again, wherever the rank went. A driver that just died, a disk
+     * that could not be read and a GPU that went are no such matter: another node may do.
+     */
+    private static boolean repeats(Throwable error) {
+        for (Throwable each = error; each != null; each = each.getCause()) {
+            if (each instanceof DataPlaneException
+                    || each instanceof DeviceLostException
+                    || each instanceof IOException
+                    || each instanceof InternalError) { // a mapped file that cannot be read
+                return false;
+            }
+        }
+        return true;
     }
 
     private void tell(RankEvent event) {
@@ -174,12 +231,12 @@ public final class RankRunner implements AutoCloseable {
             String reason = reason(rank, work.place(), e);
             LOG.error("{}", reason);
             losses.onLost(rank, e, reason);
-            tell(new RankEvent.Failed(rank, epoch, reason, true));
+            tell(new RankEvent.Failed(rank, epoch, reason, false));
             return Next.END;
         } catch (RuntimeException
                 | Error e) { // running out of memory is reported like every other end
             LOG.error("rank {} failed", rank, e);
-            boolean repeats = e instanceof DeviceException || e instanceof Error;
+            boolean repeats = (e instanceof DeviceException || e instanceof Error) && repeats(e);
             String reason = reason(rank, work.place(), e);
             tell(new RankEvent.Failed(rank, epoch, reason, repeats));
             return Next.END;
@@ -234,23 +291,18 @@ public final class RankRunner implements AutoCloseable {
         passUnderWay = null;
         work.disconnect();
         enter(prepare.epoch());
-        long ready = uncommitted == null ? -1 : uncommitted.step();
+        long ready = uncommitted == null ? NOTHING : uncommitted.step();
         var held = new RankEvent.HeldState(rank, committedStep, ready);
         tell(new RankEvent.Prepared(rank, epoch, held, work.heldMirrors()));
         return Next.WAIT;
     }
 
     private Next onResume(RankCommand.Resume resume) {
-        boolean kept = resume.start() instanceof StateSource.Kept;
-        work.restore(resume.start(), resume.links().mirrors());
-        if (!kept) {
-            goOnFromWhatWasRestored(); // also when no link opens
+        if (restore(resume.start(), resume.links())) {
+            tell(
+                    new RankEvent.Resumed(
+                            rank, epoch, work.device().name(), work.device().fingerprint()));
         }
-        work.connect(resume.links(), listeners.apply(epoch), status.waits(epoch));
-        if (!kept) {
-            noteThatNothingWasComputed();
-        }
-        tell(new RankEvent.Resumed(rank, epoch, work.device().name(), work.device().fingerprint()));
         return Next.WAIT;
     }
 
@@ -389,7 +441,7 @@ public final class RankRunner implements AutoCloseable {
     private Next onSave(RankCommand.Save save) {
         status.set(RankActivity.State.SAVING, StepKind.TRAIN, save.step(), 0);
         try {
-            tell(new RankEvent.Saved(rank, epoch, save.step(), work.save(save.step())));
+            tell(new RankEvent.Saved(rank, epoch, save.step(), work.save(save.step(), epoch)));
         } catch (RuntimeException e) {
             LOG.warn("rank {} could not save step {}", rank, save.step(), e);
             String reason = String.valueOf(e.getMessage());

@@ -57,8 +57,8 @@ public final class RankWork implements AutoCloseable {
 
     private boolean mirrored;
 
-    /** Opens the device and builds the stages; there are no links until {@link #connect}. */
-    RankWork(int rank, RankResources resources, StateSource start, MirrorLayout layout) {
+    /** Opens the device; there are no stages until {@link #restore}, and no links until then. */
+    RankWork(int rank, RankResources resources) {
         this.rank = rank;
         this.resources = resources;
         this.faults =
@@ -67,29 +67,18 @@ public final class RankWork implements AutoCloseable {
                         .forRank(rank, resources.plan().grid().placeOf(rank), ownStages());
         this.device = resources.devices().open(rank);
         this.mirrors = new RankMirrors(rank, resources.plan(), device, resources.mirrors());
-        try {
-            restore(start, layout);
-        } catch (RuntimeException | Error e) {
-            closeAfter(e);
-            throw e;
-        }
     }
 
     private List<Integer> ownStages() {
         return resources.plan().stagesOf(rank);
     }
 
-    private void closeAfter(Throwable e) {
-        try {
-            close();
-        } catch (RuntimeException second) {
-            e.addSuppressed(second);
-        }
-    }
-
     /**
      * Brings stages and mirrors to the point from which the run continues; new stages are built in
      * the memory of the previous ones. Call it only without links.
+     *
+     * @throws dev.penstock.actors.spi.DamagedCheckpointException if there is no such point; there
+     *     are no stages then
      */
     void restore(StateSource start, MirrorLayout layout) {
         StageProgramFactory programs = resources.programs();
@@ -288,7 +277,7 @@ public final class RankWork implements AutoCloseable {
         faults.at(StepMoment.UPDATED, committedStep);
     }
 
-    List<CheckpointStore.ShardFile> save(long savedStep) {
+    List<CheckpointStore.ShardFile> save(long savedStep, int epoch) {
         faults.at(StepMoment.CHECKPOINT, savedStep);
         RankPlace place = resources.plan().grid().placeOf(rank);
         List<CheckpointStore.ShardFile> files = new ArrayList<>();
@@ -297,7 +286,9 @@ public final class RankWork implements AutoCloseable {
                     stage.state().stream().filter(held -> held.piece().elements() > 0).toList();
             if (!state.isEmpty()) {
                 files.add(
-                        resources.checkpoints().writeShard(savedStep, stage.stage(), place, state));
+                        resources
+                                .checkpoints()
+                                .writeShard(savedStep, epoch, stage.stage(), place, state));
             }
         }
         faults.at(StepMoment.SAVED, savedStep);

@@ -1,6 +1,7 @@
 package dev.penstock.actors.spi;
 
 import java.util.List;
+import java.util.OptionalLong;
 
 /**
  * Durable storage of checkpoints. Shards are written first, each complete on disk when {@link
@@ -11,21 +12,36 @@ public interface CheckpointStore {
     /**
      * Writes what a rank holds of a stage's state. Called on the shard's thread.
      *
+     * @param epoch of the order to write it: a rank that was replaced and still writes must not
+     *     meet its successor in one file
      * @param place of the rank: several may hold pieces of one stage
      * @param state at least one tensor
      * @return what the manifest needs to know about the file
      */
-    ShardFile writeShard(long step, int stage, RankPlace place, List<NamedTensor> state);
+    ShardFile writeShard(long step, int epoch, int stage, RankPlace place, List<NamedTensor> state);
 
-    /** Publishes the checkpoint of a step and drops those beyond the retained number. */
-    void publish(long step, List<ShardFile> shards);
+    /**
+     * Publishes the checkpoint of a step, as written in an epoch, and drops those beyond the
+     * retained number.
+     */
+    void publish(long step, int epoch, List<ShardFile> shards);
 
     /**
      * Removes what was written of a step's checkpoint after one of its shards failed. Called when
      * every rank has answered, so that nobody writes to it any more.
      */
-    default void abandon(long step) {
+    default void abandon(long step, int epoch) {
         // a store may as well let it lie: it was not published
+    }
+
+    /**
+     * Finds the newest published checkpoint of an earlier step than this one, which is damaged.
+     * Whoever reads it finds out whether it is whole.
+     *
+     * @return its step; empty if there is none
+     */
+    default OptionalLong newestBefore(long step) {
+        return OptionalLong.empty();
     }
 
     /**

@@ -37,9 +37,10 @@ public sealed interface Effect {
     /**
      * Publish a checkpoint beside everything else; the answer is {@code onPublished}.
      *
+     * @param epoch in which its shards were written
      * @param startNanos when its first shard was asked for
      */
-    record Publish(long step, List<ShardFile> files, long bytes, long startNanos)
+    record Publish(long step, int epoch, List<ShardFile> files, long bytes, long startNanos)
             implements Effect {
         public Publish {
             files = List.copyOf(files);
@@ -47,7 +48,10 @@ public sealed interface Effect {
     }
 
     /** Remove what was written of a checkpoint that failed. */
-    record Abandon(long step) implements Effect {}
+    record Abandon(long step, int epoch) implements Effect {}
+
+    /** Look for a checkpoint older than this damaged one; the answer is {@code onOlder}. */
+    record FindOlder(long damaged) implements Effect {}
 
     /**
      * Start a process, if the run's processes are this supervisor's to start; its node introduces

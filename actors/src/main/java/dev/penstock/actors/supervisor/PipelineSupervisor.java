@@ -33,6 +33,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -104,6 +105,8 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     private record Reported(RankEvent event) implements Command {}
 
     private record Published(Publication publication) implements Command {}
+
+    private record OlderFound(OptionalLong step) implements Command {}
 
     private record RoomAnswered(Map<Integer, NodeInfo> asked, boolean granted) implements Command {}
 
@@ -246,6 +249,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
                     coordinator.onHostRefused(rank, epoch, reason, now);
             case Reported(RankEvent event) -> coordinator.onRankEvent(event, now);
             case Published(Publication publication) -> coordinator.onPublished(publication, now);
+            case OlderFound(OptionalLong step) -> coordinator.onOlder(step, now);
             case Interrupt _ -> coordinator.onInterrupt(now);
             case ProcessDied(long pid, var startedFor, String how) -> {
                 leaveCluster(pid);
@@ -358,7 +362,9 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
                     getContext().getSelf().tell(vitals(looked));
             case Effect.RestartLink _ -> services.processes().restartLink();
             case Effect.Publish publish -> publish(publish);
-            case Effect.Abandon(long step) -> services.checkpoints().abandon(step);
+            case Effect.Abandon(long step, int epoch) ->
+                    services.checkpoints().abandon(step, epoch);
+            case Effect.FindOlder(long damaged) -> findOlder(damaged);
             case Effect.Notify(var call) -> call.accept(listener);
             case Effect.Finish(RunOutcome end) -> outcome.complete(end);
         }
@@ -380,11 +386,30 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
         return processes;
     }
 
+    private void findOlder(long damaged) {
+        var blocking = getContext().getSystem().dispatchers().lookup(DispatcherSelector.blocking());
+        getContext()
+                .pipeToSelf(
+                        CompletableFuture.supplyAsync(
+                                () -> services.checkpoints().newestBefore(damaged), blocking),
+                        (found, error) -> {
+                            if (error != null) {
+                                LOG.error(
+                                        "run {}: checkpoints cannot be listed",
+                                        plan.runId(),
+                                        error);
+                            }
+                            return new OlderFound(found == null ? OptionalLong.empty() : found);
+                        });
+    }
+
     private void publish(Effect.Publish publish) {
         var blocking = getContext().getSystem().dispatchers().lookup(DispatcherSelector.blocking());
         CompletionStage<Void> published =
                 CompletableFuture.runAsync(
-                        () -> services.checkpoints().publish(publish.step(), publish.files()),
+                        () ->
+                                services.checkpoints()
+                                        .publish(publish.step(), publish.epoch(), publish.files()),
                         blocking);
         getContext()
                 .pipeToSelf(

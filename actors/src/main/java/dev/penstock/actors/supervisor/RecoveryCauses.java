@@ -5,6 +5,7 @@ import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.rank.RankCommand;
+import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.supervisor.RecoveryAttempt.Reason;
 import java.util.List;
@@ -126,6 +127,23 @@ final class RecoveryCauses {
             out.add(new Effect.RestartLink());
         }
         return turn;
+    }
+
+    /**
+     * A rank was to start from a checkpoint that is damaged; it lives. All go back to one before
+     * it.
+     */
+    NextAction onCheckpointDamaged(RankEvent.CheckpointDamaged damaged, long now) {
+        String cause = damaged.reason();
+        if (!driver.findOlderThan(damaged.step())) {
+            return new NextAction.Broken(
+                    cause
+                            + "; the run began with this checkpoint and has no other; try --resume, which takes the newest that is whole");
+        }
+        Optional<String> refused = budget.spendOnLiving(cause, now);
+        return refused.isPresent()
+                ? new NextAction.Broken(refused.get())
+                : recovery.raise(recovery.after(cause, now), cause, now);
     }
 
     /** Nothing of a step may be applied; all ranks live. */

@@ -194,7 +194,7 @@ final class RecoveryDriver {
                 return under; // its answer, its death or its silence comes
             }
         }
-        if (links.areDown() || driver.publishing()) {
+        if (links.areDown() || driver.publishing() || driver.looksForOlder()) {
             return under;
         }
         boolean majority = 2 * under.prepared().size() > ranks.size();
@@ -298,7 +298,8 @@ final class RecoveryDriver {
             under = decideIfReady(preparing, now);
         }
         phase = under;
-        boolean waitsForFiles = under instanceof Preparing && driver.publishing();
+        boolean waitsForFiles =
+                under instanceof Preparing && (driver.publishing() || driver.looksForOlder());
         return waitsForFiles
                 ? NextAction.GO_ON
                 : patience.exhausted(under, now)

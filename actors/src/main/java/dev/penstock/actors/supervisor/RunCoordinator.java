@@ -13,6 +13,7 @@ import dev.penstock.actors.supervisor.RunCourse.Phase;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.function.Supplier;
 
@@ -231,6 +232,12 @@ public final class RunCoordinator {
             }
             case RankEvent.Prepared prepared ->
                     ifRecovering(event, () -> recovery.onPrepared(prepared, now), now);
+            case RankEvent.CheckpointDamaged damaged -> {
+                boolean starts = course.is(Phase.PLACING) || course.is(Phase.RECOVERING);
+                if (starts && damaged.epoch() == ranks.epoch()) {
+                    course.follow(causes.onCheckpointDamaged(damaged, now), now);
+                }
+            }
             case RankEvent.LinkLost lost -> losses.onLinkLost(lost, now);
             case RankEvent.NonFinite bad ->
                     ifRunning(event, () -> new NextAction.NotFinite(bad.step(), bad.reason()), now);
@@ -271,6 +278,15 @@ public final class RunCoordinator {
         if (course.is(Phase.RUNNING) && idle) {
             course.follow(driver.proceed(now), now);
         } else if (course.is(Phase.RECOVERING)) {
+            course.follow(recovery.retry(now), now);
+        }
+        return out.drain();
+    }
+
+    /** The answer to {@link Effect.FindOlder}: the step of a checkpoint, if there is one. */
+    public List<Effect> onOlder(OptionalLong step, long now) {
+        driver.foundOlder(step);
+        if (course.is(Phase.RECOVERING)) {
             course.follow(recovery.retry(now), now);
         }
         return out.drain();

@@ -13,19 +13,25 @@ import java.util.concurrent.CompletionException;
 final class SaveRound {
     private final int ranks;
     private final long step;
+    private final int epoch;
     private final long startNanos;
     private final BitSet answered = new BitSet();
     private final List<ShardFile> files = new ArrayList<>();
     private final List<String> failures = new ArrayList<>();
 
-    SaveRound(int ranks, long step, long startNanos) {
+    SaveRound(int ranks, long step, int epoch, long startNanos) {
         this.ranks = ranks;
         this.step = step;
+        this.epoch = epoch;
         this.startNanos = startNanos;
     }
 
     long step() {
         return step;
+    }
+
+    int epoch() {
+        return epoch;
     }
 
     long startNanos() {

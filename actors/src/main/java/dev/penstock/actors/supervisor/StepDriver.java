@@ -38,7 +38,11 @@ final class StepDriver {
     private long evaluatedAfter = -1;
     private long savedAfter = -1;
     private long lastCommit;
-    private long published = -1;
+    private long published = JournalledRun.NONE;
+
+    /** Whether an older checkpoint is looked for, because the published one is damaged. */
+    private boolean looksForOlder;
+
     private long stepStartNanos;
 
     /** When the ranks were told last what to do. */
@@ -84,6 +88,10 @@ final class StepDriver {
 
     boolean publishing() {
         return publishing;
+    }
+
+    boolean looksForOlder() {
+        return looksForOlder;
     }
 
     boolean interrupted() {
@@ -231,7 +239,7 @@ final class StepDriver {
         }
         savedAfter = completed;
         roundStartNanos = now;
-        save = new SaveRound(plan.ranks(), completed, now);
+        save = new SaveRound(plan.ranks(), completed, ranks.epoch(), now);
         out.tellAll(new RankCommand.Save(ranks.epoch(), completed));
     }
 
@@ -251,11 +259,13 @@ final class StepDriver {
         save = null;
         Optional<String> failure = round.failure();
         if (failure.isPresent()) {
-            out.add(new Effect.Abandon(step));
+            out.add(new Effect.Abandon(step, round.epoch()));
             out.notify(listener -> listener.onCheckpointFailed(step, failure.get()));
         } else {
             publishing = true; // verifying and renaming goes on beside the next steps
-            out.add(new Effect.Publish(step, round.files(), round.bytes(), round.startNanos()));
+            out.add(
+                    new Effect.Publish(
+                            step, round.epoch(), round.files(), round.bytes(), round.startNanos()));
         }
         return proceed(now);
     }
@@ -308,7 +318,7 @@ final class StepDriver {
         pass = null;
         evaluation = null;
         if (save != null) {
-            out.add(new Effect.Abandon(save.step()));
+            out.add(new Effect.Abandon(save.step(), save.epoch()));
             save = null;
             savedAfter = -1;
         }
@@ -329,6 +339,27 @@ final class StepDriver {
     void skip(long step) {
         completed = step;
         out.add(new Effect.Journal(new JournalRecord.Skipped(ranks.epoch(), step)));
+    }
+
+    /**
+     * A checkpoint is damaged: one before it is looked for.
+     *
+     * @return whether there may be one; false for the checkpoint that the run itself began with
+     */
+    boolean findOlderThan(long damaged) {
+        if (damaged < 0 || damaged != published) {
+            return false;
+        }
+        looksForOlder = true;
+        out.add(new Effect.FindOlder(damaged));
+        return true;
+    }
+
+    /** The answer: what the ranks go back to from now on; if there is none, to the beginning. */
+    void foundOlder(OptionalLong step) {
+        looksForOlder = false;
+        published = step.orElse(JournalledRun.NONE);
+        out.add(new Effect.Journal(new JournalRecord.Published(published)));
     }
 
     /** The ranks go back to the last checkpoint, or to where the run began. */

@@ -43,6 +43,7 @@ final class Harms {
             }
             case DISK_FULL -> simulation.disk.fillUp();
             case TORN_CHECKPOINT -> simulation.disk.tear();
+            case DAMAGED_CHECKPOINT -> simulation.disk.damage();
             case STUCK -> victim.ranks.forEach(SimRank::getStuck);
             case OLD_ORDERS -> {
                 for (int i = 0; i < 20; i++) {

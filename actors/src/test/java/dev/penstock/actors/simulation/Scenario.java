@@ -59,6 +59,7 @@ record Scenario(
         SUPERVISOR_AND_RANK_DEATH,
         DISK_FULL,
         TORN_CHECKPOINT,
+        DAMAGED_CHECKPOINT,
         STUCK,
         OLD_ORDERS,
         MOVE,

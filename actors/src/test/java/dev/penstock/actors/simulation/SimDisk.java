@@ -1,18 +1,29 @@
 package dev.penstock.actors.simulation;
 
 import dev.penstock.actors.spi.CheckpointStore;
+import dev.penstock.actors.spi.DamagedCheckpointException;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.RankPlace;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.OptionalLong;
+import java.util.TreeMap;
 
-/** Checkpoints of all processes, as bits by stage. A set that was not published is none. */
+/**
+ * Checkpoints of all processes, as bits by stage. A set that was not published is none; one that
+ * was may be damaged later, which whoever reads it sees.
+ */
 final class SimDisk implements CheckpointStore {
+    /** What is written of a checkpoint, apart for each epoch. */
+    private record Part(long step, int epoch) {}
+
     private final World world;
     private final int stages;
-    private final Map<Long, Map<Integer, Long>> written = new HashMap<>();
-    private final Map<Long, Map<Integer, Long>> published = new HashMap<>();
+    private final Map<Part, Map<Integer, Long>> written = new HashMap<>();
+    private final TreeMap<Long, Map<Integer, Long>> published = new TreeMap<>();
+    private final Map<Long, Integer> damagedStages = new HashMap<>();
     private int writesThatFail;
     private int publicationsThatFail;
 
@@ -29,32 +40,48 @@ final class SimDisk implements CheckpointStore {
         publicationsThatFail++;
     }
 
+    /** A bit of the newest checkpoint flips, in one of its files. */
+    void damage() {
+        if (!published.isEmpty()) {
+            damagedStages.put(published.lastKey(), world.random.nextInt(stages));
+        }
+    }
+
     @Override
-    public ShardFile writeShard(long step, int stage, RankPlace place, List<NamedTensor> state) {
+    public ShardFile writeShard(
+            long step, int epoch, int stage, RankPlace place, List<NamedTensor> state) {
         if (writesThatFail > 0) {
             writesThatFail--;
             throw new IllegalStateException("No space left on device");
         }
-        written.computeIfAbsent(step, _ -> new HashMap<>()).put(stage, SimStage.bits(state));
+        written.computeIfAbsent(new Part(step, epoch), _ -> new HashMap<>())
+                .put(stage, SimStage.bits(state));
         return new ShardFile(stage, "stage-" + stage, 8, "00");
     }
 
     @Override
-    public void publish(long step, List<ShardFile> shards) {
+    public void publish(long step, int epoch, List<ShardFile> shards) {
         if (publicationsThatFail > 0) {
             publicationsThatFail--;
             throw new IllegalStateException("torn");
         }
-        Map<Integer, Long> set = written.getOrDefault(step, Map.of());
+        Map<Integer, Long> set = written.getOrDefault(new Part(step, epoch), Map.of());
         if (shards.size() != stages || set.size() != stages) {
             world.violated("checkpoint %d published with %s of %s", step, set.keySet(), shards);
         }
         published.put(step, Map.copyOf(set));
+        damagedStages.remove(step);
     }
 
     @Override
-    public void abandon(long step) {
-        written.remove(step);
+    public void abandon(long step, int epoch) {
+        written.remove(new Part(step, epoch));
+    }
+
+    @Override
+    public OptionalLong newestBefore(long step) {
+        Long older = published.lowerKey(step);
+        return older == null ? OptionalLong.empty() : OptionalLong.of(older);
     }
 
     long bits(long step, int stage) {
@@ -63,12 +90,17 @@ final class SimDisk implements CheckpointStore {
             world.violated("a rank starts from checkpoint %d, which was never published", step);
             throw new IllegalStateException("no checkpoint after step " + step);
         }
+        if (Objects.equals(damagedStages.get(step), stage)) {
+            throw new DamagedCheckpointException(
+                    "step-%06d/stage-%d.safetensors: damaged".formatted(step, stage),
+                    new IllegalStateException("damaged"));
+        }
         return set.getOrDefault(stage, 0L);
     }
 
     /** The newest complete set; -1 if there is none. */
     long newest() {
-        return published.keySet().stream().mapToLong(Long::longValue).max().orElse(-1);
+        return published.isEmpty() ? -1 : published.lastKey();
     }
 
     Map<Long, Map<Integer, Long>> published() {

@@ -137,6 +137,7 @@ final class SimRank {
                     RankEvent.SaveFailed _,
                     RankEvent.Resumed _,
                     RankEvent.Lease _,
+                    RankEvent.CheckpointDamaged _,
                     RankEvent.LinkLost _,
                     RankEvent.NonFinite _,
                     RankEvent.Failed _,

@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.Function;
@@ -151,7 +152,14 @@ final class SimSupervisor {
             case Effect.RestartLink _ ->
                     world.after(world.between(0, World.SECOND), simulation::restartDriver);
             case Effect.Publish publish -> publish(publish);
-            case Effect.Abandon(long step) -> simulation.disk.abandon(step);
+            case Effect.Abandon(long step, int epoch) -> simulation.disk.abandon(step, epoch);
+            case Effect.FindOlder(long damaged) ->
+                    process.after(
+                            world.between(0, 20 * World.MILLISECOND),
+                            () -> {
+                                OptionalLong older = simulation.disk.newestBefore(damaged);
+                                hear(it -> it.onOlder(older, world.now()));
+                            });
             case Effect.Notify(var call) -> call.accept(simulation.checks);
             case Effect.Finish(RunOutcome end) -> simulation.end(end);
         }

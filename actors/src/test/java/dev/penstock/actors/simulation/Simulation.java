@@ -195,7 +195,7 @@ final class Simulation {
     /** Why it could not be published, if it could not. */
     Optional<String> publish(Effect.Publish publish) {
         try {
-            disk.publish(publish.step(), publish.files());
+            disk.publish(publish.step(), publish.epoch(), publish.files());
             checks.published(publish.step());
             return Optional.empty();
         } catch (IllegalStateException e) {

@@ -203,7 +203,8 @@ final class ChainPipeline implements RunListener, CheckpointStore {
     }
 
     @Override
-    public ShardFile writeShard(long step, int stage, RankPlace place, List<NamedTensor> state) {
+    public ShardFile writeShard(
+            long step, int epoch, int stage, RankPlace place, List<NamedTensor> state) {
         if (step == failSaveOfStep) {
             throw new IllegalStateException("disk full");
         }
@@ -211,14 +212,14 @@ final class ChainPipeline implements RunListener, CheckpointStore {
     }
 
     @Override
-    public void publish(long step, List<ShardFile> shards) {
+    public void publish(long step, int epoch, List<ShardFile> shards) {
         if (shards.size() != settings.stages()) {
             throw new IllegalStateException("expected a shard of each stage, got " + shards);
         }
     }
 
     @Override
-    public void abandon(long step) {
+    public void abandon(long step, int epoch) {
         abandoned.add(step);
     }
 }

@@ -126,6 +126,7 @@ final class CoordinatedRun implements RunListener {
                 case Effect.Journal _,
                         Effect.Publish _,
                         Effect.Abandon _,
+                        Effect.FindOlder _,
                         Effect.Dismiss _,
                         Effect.Leave _,
                         Effect.StartProcess _,
@@ -270,6 +271,10 @@ final class CoordinatedRun implements RunListener {
             take(coordinator.onTick(now));
         }
         return this;
+    }
+
+    CoordinatedRun findsDamaged(int rank, long step) {
+        return says(new RankEvent.CheckpointDamaged(rank, epoch, step, "a file is damaged"));
     }
 
     CoordinatedRun prepared(int... some) {

@@ -13,6 +13,7 @@ import dev.penstock.actors.spi.RunOutcome;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalLong;
 import org.assertj.core.api.InstanceOfAssertFactories;
 import org.junit.jupiter.api.Test;
 
@@ -107,6 +108,42 @@ class RunCoordinatorTest {
         assertThat(run.recovery().fromStep()).isEqualTo(2);
         assertThat(run.recovery().stepsLost()).isEqualTo(1);
         assertThat(run.passUnderWay().step()).isEqualTo(3);
+    }
+
+    @Test
+    void aDamagedCheckpointIsNamedAndTheOneBeforeIsTaken() {
+        run.saveEvery(1).open().step().saves().published(1).step().saves().published(2);
+        run.step().dies(1).prepared(0, 2, 3).joins(1);
+        run.findsDamaged(2, 2);
+
+        assertThat(run.lastEffects()).contains(new Effect.FindOlder(2));
+        run.prepared(0, 1, 2, 3);
+        assertThat(run.lastEffects()).noneMatch(Effect.TellRank.class::isInstance);
+        run.take(run.coordinator.onOlder(OptionalLong.of(1), run.now));
+
+        assertThat(run.lastEffects())
+                .contains(new Effect.Journal(new JournalRecord.Published(1)))
+                .contains(
+                        new Effect.Journal(
+                                new JournalRecord.RolledBack(run.coordinator.epoch(), 1)));
+        run.resumed(0, 1, 2, 3);
+        assertThat(run.recovery().fromStep()).isEqualTo(1);
+        assertThat(run.recovery().stepsLost()).isEqualTo(2);
+        assertThat(run.passUnderWay().step()).isEqualTo(2);
+    }
+
+    @Test
+    void whereNoOlderCheckpointIsThereTheRunStartsFromItsBeginning() {
+        run.saveEvery(2).open().step().step().saves().published(2).dies(1).prepared(0, 2, 3);
+        run.joins(1);
+        run.findsDamaged(0, 2);
+        run.preparedAt(0, -1, -1).prepared(1, 2, 3);
+        run.take(run.coordinator.onOlder(OptionalLong.empty(), run.now));
+
+        run.resumed(0, 1, 2, 3);
+
+        assertThat(run.recovery().fromStep()).isZero();
+        assertThat(run.passUnderWay().step()).isEqualTo(1);
     }
 
     @Test

@@ -56,7 +56,7 @@ public final class CheckpointConversion {
             for (int stage = 0; stage < stages; stage++) {
                 writeStage(directory, stage, stageOf).ifPresent(files::add);
             }
-            directory.publish(step, files);
+            directory.publish(step, 1, files);
         } catch (StoredFileException e) {
             removeIfEmpty(made, root, run);
             throw e;
@@ -90,6 +90,7 @@ public final class CheckpointConversion {
                     : Optional.of(
                             directory.writeShard(
                                     step,
+                                    1,
                                     stage,
                                     StageFile.name(stage, RankPlace.single(stage)),
                                     new StageFile(metadata, tensors)));

@@ -15,6 +15,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -24,10 +25,10 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Writes the checkpoints of a run so that a kill or a full disk at any moment leaves the existing
- * ones as they are. Shards are collected in {@code step-000100.incomplete}; the manifest comes
- * last, each file flushed; one rename turns it into {@code step-000100}. Then, on a thread of its
- * own (hashing is slow), the new set is read back, and only if it is whole are the older ones
- * beyond the retained number removed.
+ * ones as they are. Shards are collected in {@code step-000100.epoch-3.incomplete}, so that ranks
+ * of two epochs never meet in one file; the manifest comes last, each file flushed; one rename
+ * turns it into {@code step-000100}. Then, on a thread of its own (hashing is slow), the new set is
+ * read back, and only if it is whole are the older ones beyond the retained number removed.
  *
  * <p>{@link #writeShard} is called by the shards' threads, in their processes; {@link #publish} by
  * the one supervisor. A shard's hash is taken on another thread while it is written. Failures are
@@ -41,6 +42,10 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
     private final int retained;
     private final SaveFaults faults;
     private volatile VerificationListener listener = (_, _, _) -> {};
+
+    /** Steps whose published set did not read back: none of those that are to be kept. */
+    private final Set<Long> damaged = new HashSet<>();
+
     private final ExecutorService housekeeper =
             Executors.newSingleThreadExecutor(
                     Thread.ofPlatform().name("checkpoint-housekeeper").daemon().factory());
@@ -89,6 +94,7 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
      */
     public void sweep() {
         HeldCheckpoint.sweep(root);
+        CheckpointFolders.restoreReplaced(root);
         for (CheckpointFolders.Folder folder : CheckpointFolders.newestFirst(root)) {
             switch (folder.state()) {
                 case CheckpointFolders.INCOMPLETE, CheckpointFolders.REMOVED ->
@@ -107,10 +113,12 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
     }
 
     @Override
-    public ShardFile writeShard(long step, int stage, RankPlace place, List<NamedTensor> state) {
+    public ShardFile writeShard(
+            long step, int epoch, int stage, RankPlace place, List<NamedTensor> state) {
         Map<String, String> metadata =
                 Map.of("format", "pt", "penstock", "step %d, stage %d".formatted(step, stage));
-        return writeShard(step, stage, StageFile.name(stage, place), StageFile.of(metadata, state));
+        return writeShard(
+                step, epoch, stage, StageFile.name(stage, place), StageFile.of(metadata, state));
     }
 
     /**
@@ -118,8 +126,8 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
      *
      * @param name of the file, without an ending
      */
-    ShardFile writeShard(long step, int stage, String name, StageFile content) {
-        Path folder = CheckpointFolders.of(root, step, CheckpointFolders.INCOMPLETE);
+    ShardFile writeShard(long step, int epoch, int stage, String name, StageFile content) {
+        Path folder = CheckpointFolders.incomplete(root, step, epoch);
         Path file = folder.resolve(name + ".safetensors");
         long bytes = SafetensorsWriter.bytes(content.metadata(), content.tensors());
         try {
@@ -151,16 +159,21 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
 
     /** Removes what a rank wrote after another had failed: on a full disk its space is needed. */
     @Override
-    public void abandon(long step) {
-        Path partial = CheckpointFolders.of(root, step, CheckpointFolders.INCOMPLETE);
+    public void abandon(long step, int epoch) {
+        Path partial = CheckpointFolders.incomplete(root, step, epoch);
         if (Files.exists(partial)) {
             remove(partial);
         }
     }
 
     @Override
-    public void publish(long step, List<ShardFile> shards) {
-        Path partial = CheckpointFolders.of(root, step, CheckpointFolders.INCOMPLETE);
+    public OptionalLong newestBefore(long step) {
+        return CheckpointFolders.newestBefore(root, step);
+    }
+
+    @Override
+    public void publish(long step, int epoch, List<ShardFile> shards) {
+        Path partial = CheckpointFolders.incomplete(root, step, epoch);
         Path whole = CheckpointFolders.of(root, step);
         try {
             complete(partial, step, shards);
@@ -216,14 +229,16 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
         listener.onVerified(step, System.nanoTime() - start, problem.orElse(""));
         if (problem.isPresent()) {
             LOG.warn("{}: keeping older checkpoints", CheckpointFolders.of(root, step));
+            damaged.add(step);
             return;
         }
+        damaged.remove(step);
         int kept = 1;
         for (CheckpointFolders.Folder folder : CheckpointFolders.newestFirst(root)) {
             boolean older = folder.step() < step;
             boolean useless =
                     switch (folder.state()) {
-                        case "" -> older && ++kept > retained;
+                        case "" -> older && !damaged.contains(folder.step()) && ++kept > retained;
                         case CheckpointFolders.REPLACED -> folder.step() <= step;
                         default -> older;
                     };

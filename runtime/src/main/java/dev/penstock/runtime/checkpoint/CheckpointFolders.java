@@ -17,8 +17,9 @@ import java.util.stream.Stream;
 
 /**
  * The checkpoints of a run, read-only: folders named {@code step-000100}. Next to them there may be
- * sets that a crash left behind: never finished ({@code .incomplete}), half removed ({@code
- * .removed}), or about to be replaced by a newer set of the same step ({@code .replaced}).
+ * sets that a crash left behind: never finished ({@code step-000100.epoch-3.incomplete}: ranks that
+ * were replaced and still write are in an epoch of their own), half removed ({@code .removed}), or
+ * about to be replaced by a newer set of the same step ({@code .replaced}).
  */
 public final class CheckpointFolders {
     /** The name of the folder of checkpoints in a run's folder. */
@@ -28,7 +29,8 @@ public final class CheckpointFolders {
     static final String REMOVED = ".removed";
     static final String REPLACED = ".replaced";
     private static final Pattern NAME =
-            Pattern.compile("step-(\\d{6,18})(\\.incomplete|\\.removed|\\.replaced)?");
+            Pattern.compile(
+                    "step-(\\d{6,18})(?:\\.epoch-\\d+)?(\\.incomplete|\\.removed|\\.replaced)?");
 
     private CheckpointFolders() {}
 
@@ -53,6 +55,11 @@ public final class CheckpointFolders {
         return name.matches()
                 ? OptionalLong.of(Long.parseLong(name.group(1)))
                 : OptionalLong.empty();
+    }
+
+    /** What is written of a step's checkpoint in an epoch, until it is complete. */
+    static Path incomplete(Path root, long step, int epoch) {
+        return root.resolve("step-%06d.epoch-%d%s".formatted(step, epoch, INCOMPLETE));
     }
 
     static Path of(Path root, long step, String state) {
@@ -87,6 +94,54 @@ public final class CheckpointFolders {
             }
         }
         return Optional.empty();
+    }
+
+    /**
+     * Finds the newest checkpoint of an earlier step that has a manifest and all files which that
+     * names, of the right size. Their hashes are looked at by whoever reads them.
+     *
+     * @return its step; empty if there is none
+     */
+    static OptionalLong newestBefore(Path root, long step) {
+        return newestFirst(root).stream()
+                .filter(folder -> folder.state().isEmpty() && folder.step() < step)
+                .filter(folder -> isComplete(folder.path()))
+                .mapToLong(Folder::step)
+                .findFirst();
+    }
+
+    private static boolean isComplete(Path folder) {
+        try {
+            return SavedCheckpoint.open(folder).hasAllFiles();
+        } catch (StoredFileException e) {
+            return false;
+        }
+    }
+
+    /**
+     * Finds the checkpoint to which a run's ranks may go back, as {@link #newestBefore} does, after
+     * a crash that may have come between the two renames that replace one.
+     *
+     * @param run folder of the run, to which nobody publishes
+     */
+    public static OptionalLong newestComplete(Path run) {
+        Path root = run.resolve(FOLDER);
+        restoreReplaced(root);
+        return newestBefore(root, Long.MAX_VALUE);
+    }
+
+    /** The old set gets its name back where the new one did not get it. */
+    static void restoreReplaced(Path root) {
+        for (Folder folder : newestFirst(root)) {
+            Path name = of(root, folder.step());
+            if (folder.state().equals(REPLACED) && !Files.exists(name)) {
+                try {
+                    DurableFiles.move(folder.path(), name);
+                } catch (IOException e) {
+                    throw StoredFileException.of(folder.path(), "rename the checkpoint", e);
+                }
+            }
+        }
     }
 
     /**

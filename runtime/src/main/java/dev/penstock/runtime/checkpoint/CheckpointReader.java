@@ -13,10 +13,13 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 
 /**
@@ -30,9 +33,15 @@ public final class CheckpointReader implements ModelTensors {
     private final Path path;
     private final List<SafetensorsFile> files;
     private final Map<String, SavedTensor> tensors;
+    private final Consumer<Path> check;
+    private final Set<Path> checked = new HashSet<>();
 
     private CheckpointReader(
-            Path path, List<SafetensorsFile> files, Map<String, SavedTensor> tensors) {
+            Path path,
+            List<SafetensorsFile> files,
+            Map<String, SavedTensor> tensors,
+            Consumer<Path> check) {
+        this.check = check;
         this.path = path;
         this.files = files;
         this.tensors = Collections.unmodifiableMap(tensors);
@@ -58,10 +67,29 @@ public final class CheckpointReader implements ModelTensors {
                 }
             }
             requireCoverage(path, tensors.values());
-            return new CheckpointReader(path, open, tensors);
+            return new CheckpointReader(path, open, tensors, _ -> {});
         } catch (StoredFileException e) {
             open.forEach(SafetensorsFile::close);
             throw e;
+        }
+    }
+
+    /**
+     * The same, which has each file checked before anything is copied from it; this one is not to
+     * be used any more.
+     *
+     * @param check throws what is wrong with a file
+     */
+    CheckpointReader checking(Consumer<Path> check) {
+        return new CheckpointReader(path, files, tensors, check);
+    }
+
+    private void check(Path file) {
+        synchronized (checked) {
+            if (!checked.contains(file)) {
+                check.accept(file);
+                checked.add(file);
+            }
         }
     }
 
@@ -159,6 +187,7 @@ public final class CheckpointReader implements ModelTensors {
         if (tensor == null) {
             throw new StoredFileException(path, "no tensor '" + name + "'");
         }
+        tensor.filesOf(piece).forEach(this::check);
         tensor.copyTo(piece, destination);
     }
 

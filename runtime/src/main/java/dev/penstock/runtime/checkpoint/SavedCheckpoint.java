@@ -7,7 +7,10 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 
 /** A checkpoint on disk whose manifest could be read; {@link #verify} checks its shards. */
@@ -53,6 +56,21 @@ public record SavedCheckpoint(Path path, Manifest manifest) {
         return problems;
     }
 
+    /** Whether all files that the manifest names are there, of the right size. */
+    boolean hasAllFiles() {
+        try {
+            for (ShardFile shard : manifest.shards()) {
+                Path file = path.resolve(shard.file());
+                if (!Files.exists(file) || Files.size(file) != shard.bytes()) {
+                    return false;
+                }
+            }
+            return true;
+        } catch (IOException e) {
+            throw StoredFileException.of(path, "look at the checkpoint", e);
+        }
+    }
+
     private Optional<StoredFileException> check(String name, long bytes, String sha256) {
         Path file = path.resolve(name);
         try {
@@ -75,6 +93,26 @@ public record SavedCheckpoint(Path path, Manifest manifest) {
         } catch (StoredFileException e) {
             return Optional.of(e);
         }
+    }
+
+    /**
+     * Opens the tensors of all shards; the first that is copied from a shard has all of it read and
+     * compared with its hash, which fails as {@link #verify} says.
+     *
+     * @throws StoredFileException as {@link #read}
+     */
+    public CheckpointReader readVerified() {
+        Map<Path, ShardFile> shards = new HashMap<>();
+        manifest.shards().forEach(shard -> shards.put(path.resolve(shard.file()), shard));
+        return read().checking(
+                        file -> {
+                            ShardFile shard = Objects.requireNonNull(shards.get(file));
+                            check(shard.file(), shard.bytes(), shard.sha256())
+                                    .ifPresent(
+                                            problem -> {
+                                                throw problem;
+                                            });
+                        });
     }
 
     /**

@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /** A tensor of a checkpoint: whole in one file, or in pieces written by several ranks. */
 final class SavedTensor implements TensorFacts {
@@ -49,6 +50,18 @@ final class SavedTensor implements TensorFacts {
     @Override
     public int parts() {
         return pieces.size();
+    }
+
+    /** The files that {@link #copyTo} reads. */
+    List<Path> filesOf(TensorPiece wanted) {
+        return piecesOf(wanted).map(Piece::file).toList();
+    }
+
+    /** The one that is wanted if there is one, else all. */
+    private Stream<Piece> piecesOf(TensorPiece wanted) {
+        Optional<Piece> same =
+                pieces.stream().filter(piece -> piece.place().equals(wanted)).findFirst();
+        return same.map(Stream::of).orElseGet(pieces::stream);
     }
 
     /** Copies elements as F32 in the byte order of this machine; all pieces are present. */

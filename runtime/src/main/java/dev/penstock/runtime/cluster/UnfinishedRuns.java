@@ -3,7 +3,6 @@ package dev.penstock.runtime.cluster;
 import dev.penstock.actors.cluster.ClusterRun;
 import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
-import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.launch.EarlierStarts;
 import dev.penstock.runtime.launch.RunAssembly;
@@ -125,8 +124,6 @@ record UnfinishedRuns(Path root, String clusterId, Duration patience) {
                         .orElseThrow(
                                 () -> new IllegalStateException("it has ended in the meantime"));
         return journalled.withPublished(
-                CheckpointFolders.newestOf(directory.path(), LOG::warn)
-                        .map(SavedCheckpoint::step)
-                        .orElse(JournalledRun.NONE));
+                CheckpointFolders.newestComplete(directory.path()).orElse(JournalledRun.NONE));
     }
 }

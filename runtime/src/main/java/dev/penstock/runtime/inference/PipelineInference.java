@@ -71,12 +71,12 @@ public record PipelineInference(
             new CheckpointStore() {
                 @Override
                 public ShardFile writeShard(
-                        long step, int stage, RankPlace place, List<NamedTensor> state) {
+                        long step, int epoch, int stage, RankPlace place, List<NamedTensor> state) {
                     throw new UnsupportedOperationException("inference saves nothing");
                 }
 
                 @Override
-                public void publish(long step, List<ShardFile> shards) {
+                public void publish(long step, int epoch, List<ShardFile> shards) {
                     throw new UnsupportedOperationException("inference saves nothing");
                 }
             };

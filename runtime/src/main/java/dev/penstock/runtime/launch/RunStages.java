@@ -1,5 +1,6 @@
 package dev.penstock.runtime.launch;
 
+import dev.penstock.actors.spi.DamagedCheckpointException;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.StageBuilder;
 import dev.penstock.actors.spi.StageMirror;
@@ -11,8 +12,10 @@ import dev.penstock.runtime.checkpoint.CheckpointReader;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.model.stage.GptStage;
 import dev.penstock.runtime.model.stage.GptStageFactory;
+import dev.penstock.runtime.safetensors.StoredFileException;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.function.Function;
 
 /**
  * The stages of a run, as it begins or as one of its own checkpoints has them.
@@ -49,22 +52,24 @@ record RunStages(GptStageFactory stages, Path checkpoints) implements StageProgr
     private record Restored(GptStageFactory stages, Path checkpoint) implements StageBuilder {
         @Override
         public StageProgram create(int stage, RankPlace place, Device device) {
-            try (CheckpointReader reader = SavedCheckpoint.open(checkpoint).read()) {
-                return stages.startingFrom(reader::fill).create(stage, place, device);
-            }
+            return reading(from -> from.create(stage, place, device));
         }
 
         @Override
         public List<GptStage> createAll(List<Integer> built, RankPlace place, Device device) {
-            try (CheckpointReader reader = SavedCheckpoint.open(checkpoint).read()) {
-                return stages.startingFrom(reader::fill).createAll(built, place, device);
-            }
+            return reading(from -> from.createAll(built, place, device));
         }
 
         @Override
         public StageMirror mirror(int stage, RankPlace place, Device device) {
-            try (CheckpointReader reader = SavedCheckpoint.open(checkpoint).read()) {
-                return stages.startingFrom(reader::fill).mirror(stage, place, device);
+            return reading(from -> from.mirror(stage, place, device));
+        }
+
+        private <T> T reading(Function<GptStageFactory, T> build) {
+            try (CheckpointReader reader = SavedCheckpoint.open(checkpoint).readVerified()) {
+                return build.apply(stages.startingFrom(reader::fill));
+            } catch (StoredFileException e) {
+                throw e.isDamage() ? new DamagedCheckpointException(e.getMessage(), e) : e;
             }
         }
     }

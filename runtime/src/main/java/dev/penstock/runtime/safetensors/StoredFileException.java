@@ -1,5 +1,6 @@
 package dev.penstock.runtime.safetensors;
 
+import java.io.IOException;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
@@ -38,6 +39,14 @@ public final class StoredFileException extends RuntimeException {
                     default -> cause.getMessage() == null ? cause.toString() : cause.getMessage();
                 };
         return new StoredFileException(path, "cannot " + doing + ": " + reason, cause);
+    }
+
+    /**
+     * Returns whether the file is damaged or missing, which stays so. Else it could not be read or
+     * written now and here.
+     */
+    public boolean isDamage() {
+        return !(getCause() instanceof IOException) || getCause() instanceof NoSuchFileException;
     }
 
     /** Returns the file or directory at fault. */

@@ -68,10 +68,10 @@ class CheckpointDirectoryTest {
         try (TinyRun run = new TinyRun(1);
                 CheckpointDirectory directory = TinyRun.directory(root, 2)) {
             run.save(directory, 7);
-            directory.writeShard(8, 1, RankPlace.single(1), List.of());
+            directory.writeShard(8, 1, 1, RankPlace.single(1), List.of());
 
-            directory.abandon(8);
-            directory.abandon(9);
+            directory.abandon(8, 1);
+            directory.abandon(9, 1);
         }
 
         assertThat(root.toFile().list()).containsExactly("step-000007");
@@ -101,7 +101,7 @@ class CheckpointDirectoryTest {
                 String other = "0".repeat(64);
 
                 directory.publish(
-                        200, List.of(new ShardFile(0, written.file(), written.bytes(), other)));
+                        200, 1, List.of(new ShardFile(0, written.file(), written.bytes(), other)));
             }
         }
 
@@ -178,9 +178,9 @@ class CheckpointDirectoryTest {
                 CheckpointDirectory directory = TinyRun.directory(root, 2)) {
             run.save(directory, 100);
             List<ShardFile> shards = run.writeShards(directory, 200);
-            Files.delete(root.resolve("step-000200.incomplete/stage-1.safetensors"));
+            Files.delete(root.resolve("step-000200.epoch-1.incomplete/stage-1.safetensors"));
 
-            assertThatThrownBy(() -> directory.publish(200, shards))
+            assertThatThrownBy(() -> directory.publish(200, 1, shards))
                     .isInstanceOf(StoredFileException.class)
                     .hasMessageContaining("stage-1.safetensors");
         }

@@ -97,7 +97,7 @@ class CheckpointPiecesTest {
                 CheckpointDirectory directory = TinyRun.directory(root, 1)) {
             List<ShardFile> files = run.writeShards(directory, 7);
 
-            directory.publish(7, files.subList(0, 1));
+            directory.publish(7, 1, files.subList(0, 1));
         }
 
         assertThat(CheckpointFolders.latest(root, _ -> {})).isEmpty();
@@ -116,9 +116,10 @@ class CheckpointPiecesTest {
                 CheckpointDirectory directory = TinyRun.directory(root, 1)) {
             List<ShardFile> files = new ArrayList<>(run.writeShards(directory, 7));
             var other = new RankPlace(0, 0, 0, 2);
-            files.add(directory.writeShard(7, 0, other, run.state(7, new RankPlace(0, 0, 0, 1))));
+            files.add(
+                    directory.writeShard(7, 1, 0, other, run.state(7, new RankPlace(0, 0, 0, 1))));
 
-            directory.publish(7, files);
+            directory.publish(7, 1, files);
         }
 
         assertThat(SavedCheckpoint.open(CheckpointFolders.of(root, 7)).verify())
@@ -133,7 +134,7 @@ class CheckpointPiecesTest {
     void aTensorThatNobodyWroteIsNamed() {
         try (TinyRun run = new TinyRun(2);
                 CheckpointDirectory directory = TinyRun.directory(root, 1)) {
-            directory.publish(7, run.writeShards(directory, 7).subList(0, 1));
+            directory.publish(7, 1, run.writeShards(directory, 7).subList(0, 1));
         }
 
         assertThat(SavedCheckpoint.open(CheckpointFolders.of(root, 7)).verify())

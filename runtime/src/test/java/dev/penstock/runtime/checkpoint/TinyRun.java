@@ -51,7 +51,7 @@ final class TinyRun implements AutoCloseable {
             for (int shard = 0; shard < this.shards; shard++) {
                 for (int replica = 0; replica < replicas; replica++) {
                     var place = new RankPlace(stage, shard, 0, replica);
-                    shards.add(directory.writeShard(step, stage, place, state(step, place)));
+                    shards.add(directory.writeShard(step, 1, stage, place, state(step, place)));
                 }
             }
         }
@@ -59,7 +59,7 @@ final class TinyRun implements AutoCloseable {
     }
 
     void save(CheckpointDirectory directory, long step) {
-        directory.publish(step, writeShards(directory, step));
+        directory.publish(step, 1, writeShards(directory, step));
     }
 
     /** Parameters and moments dealt out to the stages in turn. */

@@ -1,16 +1,22 @@
 package dev.penstock.runtime.checkpoint;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
 import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.runtime.safetensors.StoredFileException;
+import dev.penstock.runtime.safetensors.TensorFacts;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -40,18 +46,18 @@ class TornCheckpointTest {
     @Test
     void aSetWithoutAllItsShardsIsIgnored() {
         try (CheckpointDirectory directory = TinyRun.directory(root, 5)) {
-            directory.writeShard(200, 0, RankPlace.single(0), run.state(200, 0));
+            directory.writeShard(200, 1, 0, RankPlace.single(0), run.state(200, 0));
         }
 
-        expectStep100("step-000200.incomplete: ignored, because it was never finished");
+        expectStep100("step-000200.epoch-1.incomplete: ignored, because it was never finished");
     }
 
     @Test
     void aSetThatWasNotRenamedIsIgnored() throws Exception {
         save(200);
-        Files.move(root.resolve("step-000200"), root.resolve("step-000200.incomplete"));
+        Files.move(root.resolve("step-000200"), root.resolve("step-000200.epoch-1.incomplete"));
 
-        expectStep100("step-000200.incomplete: ignored, because it was never finished");
+        expectStep100("step-000200.epoch-1.incomplete: ignored, because it was never finished");
     }
 
     @Test
@@ -91,7 +97,41 @@ class TornCheckpointTest {
         }
 
         assertThat(root.toFile().list())
-                .containsExactlyInAnyOrder("step-000100", "step-000200.replaced", "notes");
+                .as("the set that was being replaced has its name back")
+                .containsExactlyInAnyOrder("step-000100", "step-000200", "notes");
+    }
+
+    @Test
+    void whoeverReadsADamagedShardIsToldAndTheOthersAreNot() throws Exception {
+        save(200);
+        Path damaged = root.resolve("step-000200/stage-1.safetensors");
+        byte[] bytes = Files.readAllBytes(damaged);
+        bytes[bytes.length - 2] ^= 1;
+        Files.write(damaged, bytes);
+
+        try (CheckpointReader reader =
+                SavedCheckpoint.open(root.resolve("step-000200")).readVerified()) {
+            for (TensorFacts tensor : reader.tensors()) {
+                boolean inDamaged =
+                        reader.find(tensor.name()).orElseThrow() instanceof SavedTensor saved
+                                && saved.pieces().getFirst().file().equals(damaged);
+                ThrowingCallable copy =
+                        () -> reader.fill(tensor.name(), TensorPiece.all(tensor.shape()), room());
+                if (inDamaged) {
+                    assertThatThrownBy(copy)
+                            .isInstanceOf(StoredFileException.class)
+                            .hasMessageContaining(damaged + ": damaged: expected SHA-256");
+                } else {
+                    assertThatCode(copy).doesNotThrowAnyException();
+                }
+            }
+        }
+        assertThat(CheckpointFolders.newestBefore(root, 200)).hasValue(100);
+        assertThat(CheckpointFolders.newestBefore(root, 100)).isEmpty();
+    }
+
+    private static MemorySegment room() {
+        return MemorySegment.ofArray(new float[1_000]);
     }
 
     @Test

@@ -31,9 +31,14 @@ public final class SavedRun {
                                 root, new CheckpointIdentity(MODEL, "0123abcd", 42), 5)) {
             directory.publish(
                     step,
+                    1,
                     List.of(
                             directory.writeShard(
-                                    step, 0, RankPlace.single(0), state(memory, new Random(7)))));
+                                    step,
+                                    1,
+                                    0,
+                                    RankPlace.single(0),
+                                    state(memory, new Random(7)))));
         }
         return CheckpointFolders.of(root, step);
     }

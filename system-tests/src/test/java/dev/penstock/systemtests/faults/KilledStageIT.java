@@ -10,6 +10,8 @@ import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.systemtests.support.CalmRuns;
 import dev.penstock.systemtests.support.ForkedTraining;
 import dev.penstock.systemtests.support.SteadyTraining;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -155,6 +157,35 @@ class KilledStageIT {
 
         assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.INTERRUPTED);
         assertThat(ended.lossBits()).isEqualTo(SteadyTraining.calmBits(ended));
+    }
+
+    /** As a disk does: nobody notices before the file is read. */
+    @Test
+    void aDeathAfterTheNewestCheckpointWasDamagedTakesTheRunToTheOneBefore() throws Exception {
+        Training training =
+                SteadyTraining.on(folder.resolve("harmed")).set("pipeline.processes=per-stage");
+        Trained ended;
+        Path damaged = training.directory().resolve("checkpoints/step-000040/stage-0.safetensors");
+
+        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(45)) {
+            await().atMost(LIMIT).until(() -> Files.exists(damaged));
+            flipABitOfTheLastTensor(damaged);
+            ForkedTraining.signal("KILL", run.ofRank(1));
+            await().atMost(LIMIT).until(() -> !Trained.recoveries(training.directory()).isEmpty());
+            run.signal("INT");
+            ended = run.awaitEnd(LIMIT);
+        }
+
+        assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.INTERRUPTED);
+        assertThat(ended.out())
+                .contains(damaged + ": damaged: expected SHA-256", "the checkpoint of step 20");
+        assertThat(ended.lossBits()).isEqualTo(SteadyTraining.calmBits(ended));
+    }
+
+    private static void flipABitOfTheLastTensor(Path file) throws IOException {
+        byte[] bytes = Files.readAllBytes(file);
+        bytes[bytes.length - 2] ^= 1;
+        Files.write(file, bytes);
     }
 
     private Training perStage() {

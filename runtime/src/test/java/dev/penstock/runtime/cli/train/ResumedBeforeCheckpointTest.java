@@ -44,11 +44,13 @@ class ResumedBeforeCheckpointTest {
     void aCheckpointThatWasNeverFinishedIsNone() throws IOException {
         Training training = Training.onText(folder);
         breakOff(training);
-        Files.createDirectory(training.directory().resolve("checkpoints/step-000004.incomplete"));
+        Files.createDirectory(
+                training.directory().resolve("checkpoints/step-000004.epoch-1.incomplete"));
 
         Trained resumed = Training.onText(folder).resume().complete();
 
-        assertThat(resumed.err()).contains("step-000004.incomplete: ignored", FROM_THE_START);
+        assertThat(resumed.err())
+                .contains("step-000004.epoch-1.incomplete: ignored", FROM_THE_START);
         assertThat(resumed.lossBits()).hasSize(12);
     }
 
