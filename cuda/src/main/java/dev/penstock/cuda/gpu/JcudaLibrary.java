@@ -1,18 +1,19 @@
 package dev.penstock.cuda.gpu;
 
+import dev.penstock.cuda.libraries.NativeFiles;
 import java.io.IOException;
-import java.io.InputStream;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import jcuda.JCudaVersion;
 
 /**
- * JCuda unpacks its library to a fixed name in the temporary folder, not atomically, and takes the
- * file if it is there: two JVMs that start together can load half a file. So the whole file is put
- * there first, under another name and then renamed.
+ * JCuda's native library. JCuda itself would unpack it to a fixed name in the temporary folder, and
+ * load whatever is there already: half a file where two JVMs start together, and on a machine with
+ * other users whatever one of them has put there. So it is unpacked to a private folder, and JCuda
+ * is shown that one.
  */
 final class JcudaLibrary {
+    private static final String FOLDER = "java.io.tmpdir";
+
     private JcudaLibrary() {}
 
     /**
@@ -21,31 +22,30 @@ final class JcudaLibrary {
      * @throws UnsatisfiedLinkError if the library does not load: in one line, not in JCuda's many
      */
     static void load() throws IOException {
-        load(Path.of(System.getProperty("java.io.tmpdir", "/tmp")));
+        load(Path.of(System.getProperty(FOLDER, "/tmp")));
     }
 
     static void load(Path folder) throws IOException {
-        System.load(place(folder).toAbsolutePath().toString());
+        Path library = place(folder).toAbsolutePath();
+        System.load(library.toString());
+        String before = System.getProperty(FOLDER);
+        System.setProperty(FOLDER, String.valueOf(library.getParent()));
+        try {
+            Class.forName("jcuda.driver.JCudaDriver"); // looks for the library there
+        } catch (ClassNotFoundException e) {
+            throw new NoClassDefFoundError(e.getMessage());
+        } finally {
+            if (before == null) {
+                System.clearProperty(FOLDER);
+            } else {
+                System.setProperty(FOLDER, before);
+            }
+        }
     }
 
-    private static Path place(Path folder) throws IOException {
-        String name = "libJCudaDriver-" + JCudaVersion.get() + "-linux-x86_64.so";
-        try (InputStream in = JcudaLibrary.class.getResourceAsStream("/lib/" + name)) {
-            if (in == null) {
-                throw new IOException("there is no /lib/" + name + " on the class path");
-            }
-            byte[] library = in.readAllBytes();
-            Path file = folder.resolve(name);
-            if (!Files.isRegularFile(file) || Files.size(file) != library.length) {
-                Path whole = Files.createTempFile(folder, name, ".part");
-                try {
-                    Files.write(whole, library);
-                    Files.move(whole, file, StandardCopyOption.ATOMIC_MOVE);
-                } finally {
-                    Files.deleteIfExists(whole);
-                }
-            }
-            return file;
-        }
+    /** Unpacks the library to a folder in this one that only this user can write to. */
+    static Path place(Path folder) throws IOException {
+        return new NativeFiles(folder)
+                .unpack("/lib/libJCudaDriver-" + JCudaVersion.get() + "-linux-x86_64.so");
     }
 }

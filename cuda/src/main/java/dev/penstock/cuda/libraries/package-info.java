@@ -1,4 +1,7 @@
-/** Finding NVIDIA's libraries, which are used where a machine has them. */
+/**
+ * Native libraries: finding NVIDIA's, which are used where a machine has them, and unpacking those
+ * that jars carry.
+ */
 @NullMarked
 package dev.penstock.cuda.libraries;
 

@@ -1,6 +1,7 @@
 package dev.penstock.cuda.onednn;
 
 import dev.penstock.cuda.device.DeviceException;
+import dev.penstock.cuda.libraries.NativeFiles;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

@@ -19,7 +19,6 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
 import java.io.IOException;
-import java.io.InputStream;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
@@ -35,7 +34,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
 import jcuda.CudaException;
-import jcuda.JCudaVersion;
 import jcuda.Pointer;
 import jcuda.driver.CUcontext;
 import jcuda.driver.CUdevice;
@@ -268,10 +266,8 @@ class GpuDeviceTest {
     /** As in a folder mounted noexec: one line, and no stack trace of JCuda's. */
     @Test
     void aLibraryThatDoesNotLoadIsSaidInOneLine(@TempDir Path folder) throws IOException {
-        String name = "libJCudaDriver-" + JCudaVersion.get() + "-linux-x86_64.so";
-        try (InputStream good = JCudaVersion.class.getResourceAsStream("/lib/" + name)) {
-            Files.write(folder.resolve(name), new byte[good.readAllBytes().length]);
-        }
+        Path library = JcudaLibrary.place(folder);
+        Files.write(library, new byte[(int) Files.size(library)]);
 
         assertThatThrownBy(() -> JcudaLibrary.load(folder))
                 .isInstanceOf(UnsatisfiedLinkError.class)

@@ -1,4 +1,4 @@
-package dev.penstock.cuda.onednn;
+package dev.penstock.cuda.libraries;
 
 import java.io.IOException;
 import java.io.InputStream;
@@ -21,13 +21,13 @@ import java.util.zip.CheckedInputStream;
  * Unpacks libraries from the class path into a private directory that later runs use again. Several
  * processes may do so at a time: a file appears under its name only when it is whole.
  */
-final class NativeFiles {
+public final class NativeFiles {
     private final Path base;
 
     /**
      * @param base where directories are made, such as {@code java.io.tmpdir}
      */
-    NativeFiles(Path base) {
+    public NativeFiles(Path base) {
         this.base = base;
     }
 
@@ -40,7 +40,7 @@ final class NativeFiles {
      * @param resource absolute name on the class path
      * @throws IOException if there is no such resource or no place to write it to
      */
-    Path unpack(String resource) throws IOException {
+    public Path unpack(String resource) throws IOException {
         URL url = NativeFiles.class.getResource(resource);
         if (url == null) {
             throw new IOException("there is no " + resource + " on the class path");

@@ -1,4 +1,4 @@
-package dev.penstock.cuda.onednn;
+package dev.penstock.cuda.libraries;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
