@@ -9,8 +9,10 @@ import java.io.File;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -83,19 +85,34 @@ final class DriverDirectory {
     /**
      * A killed process cannot clean up after itself; the next one does. A directory counts as dead
      * only if its process is gone and its driver shows no heartbeat, since processes of another
-     * container may share the memory but not the process numbers.
+     * container may share the memory but not the process numbers. What another user made, or could
+     * change while it is removed, stays: its entries may lead to this user's files.
      */
     private static void sweep(Path parent) {
         try (DirectoryStream<Path> found = Files.newDirectoryStream(parent, "penstock-*")) {
             for (Path directory : found) {
                 Matcher name = NAME.matcher(directory.getFileName().toString());
-                if (name.matches() && Files.isReadable(directory) && isDead(directory, name)) {
+                if (name.matches() && isPrivate(directory) && isDead(directory, name)) {
                     LOG.info("removing {}, left by a process that was killed", directory);
                     deleteTree(directory);
                 }
             }
         } catch (IOException e) {
             LOG.warn("cannot look for old driver directories in {}", parent, e);
+        }
+    }
+
+    /** Whether nobody else can write to it, now or since it was made. */
+    private static boolean isPrivate(Path directory) {
+        try {
+            return Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS)
+                    && Files.getAttribute(directory, "unix:uid", LinkOption.NOFOLLOW_LINKS)
+                            .equals(Files.getAttribute(Path.of("/proc/self"), "unix:uid"))
+                    && PosixFilePermissions.toString(Files.getPosixFilePermissions(directory))
+                            .equals("rwx------");
+        } catch (IOException | UnsupportedOperationException e) {
+            LOG.debug("{}: whose it is cannot be seen", directory, e);
+            return false;
         }
     }
 
