@@ -1,6 +1,7 @@
 package dev.penstock.runtime.cluster;
 
 import dev.penstock.actors.cluster.RunRefusedException;
+import dev.penstock.runtime.config.reading.ConfigText;
 import dev.penstock.runtime.config.run.RunConfig;
 import java.io.IOException;
 import java.io.StringReader;
@@ -85,6 +86,10 @@ public record Submission(
         if (name.isBlank() || configuration.isBlank()) {
             throw new RunRefusedException(
                     "expected a submission with a name and a configuration, got neither");
+        }
+        if (!ConfigText.isSelfContained(configuration)) {
+            throw new RunRefusedException(
+                    "expected a configuration that is complete, got one with include or ${..}: these would be read from the seed's own files and environment");
         }
         return new Submission(
                 name,

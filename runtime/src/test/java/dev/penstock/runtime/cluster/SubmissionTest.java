@@ -39,6 +39,27 @@ class SubmissionTest {
                 .isInstanceOf(RunRefusedException.class);
     }
 
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "include \"other.conf\"",
+                "include file(\"/etc/passwd\")",
+                "include url(\"http://127.0.0.1:1/\")",
+                "include classpath(\"reference.conf\")",
+                "include required(file(\"/etc/passwd\"))",
+                "run { name = ${HOME} }",
+                "run.name = ${?HOME}",
+                "run.name = a, run.directory = ${run.name}"
+            })
+    void aConfigurationThatWouldReadTheSeedsFilesOrEnvironmentIsRefused(String configuration) {
+        var submission =
+                new Submission("n", configuration, Optional.empty(), "o", Optional.empty(), false);
+
+        assertThatThrownBy(() -> Submission.parse(submission.text()))
+                .isInstanceOf(RunRefusedException.class)
+                .hasMessageContaining("include or ${..}");
+    }
+
     /** It becomes part of a path on the seed. */
     @Test
     void anOrdersFileNameIsOnlyAName() {

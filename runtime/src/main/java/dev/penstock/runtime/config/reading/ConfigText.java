@@ -102,6 +102,23 @@ public final class ConfigText {
         }
     }
 
+    /**
+     * Whether a text says everything itself: it includes no file and refers to nothing of the
+     * machine where it is read. One that cannot be parsed does neither.
+     */
+    public static boolean isSelfContained(String text) {
+        try {
+            return ConfigFactory.parseString(
+                            text,
+                            ConfigParseOptions.defaults().setIncluder(new StrictIncluder(false)))
+                    .isResolved();
+        } catch (com.typesafe.config.ConfigException.IO e) {
+            return false; // an include
+        } catch (com.typesafe.config.ConfigException | StackOverflowError e) {
+            return true;
+        }
+    }
+
     /** Whether what is not written was left out by the user. */
     public boolean fileWasRead() {
         return fileWasRead;
@@ -190,7 +207,7 @@ public final class ConfigText {
                     file.toFile(),
                     ConfigParseOptions.defaults()
                             .setAllowMissing(false)
-                            .setIncluder(new StrictIncluder()));
+                            .setIncluder(new StrictIncluder(true)));
         } catch (com.typesafe.config.ConfigException e) {
             fileWasRead = false;
             report(e, "", "syntax error: ");

@@ -1,15 +1,32 @@
 package dev.penstock.runtime.config.reading;
 
+import com.typesafe.config.ConfigException;
 import com.typesafe.config.ConfigIncludeContext;
 import com.typesafe.config.ConfigIncluder;
+import com.typesafe.config.ConfigIncluderClasspath;
+import com.typesafe.config.ConfigIncluderFile;
+import com.typesafe.config.ConfigIncluderURL;
 import com.typesafe.config.ConfigObject;
+import com.typesafe.config.ConfigOriginFactory;
 import com.typesafe.config.ConfigParseable;
+import java.io.File;
+import java.net.URL;
 
 /**
- * Includes files beside the including one; unlike the library's own, misses those that are not
- * there.
+ * Includes files beside the including one, or with an absolute path; unlike the library's own,
+ * misses those that are not there, and gets nothing from networks or from the program itself.
  */
-final class StrictIncluder implements ConfigIncluder {
+final class StrictIncluder
+        implements ConfigIncluder, ConfigIncluderFile, ConfigIncluderURL, ConfigIncluderClasspath {
+    private final boolean filesToo;
+
+    /**
+     * @param filesToo whether anything may be included at all
+     */
+    StrictIncluder(boolean filesToo) {
+        this.filesToo = filesToo;
+    }
+
     @Override
     public ConfigIncluder withFallback(ConfigIncluder fallback) {
         return this;
@@ -18,11 +35,33 @@ final class StrictIncluder implements ConfigIncluder {
     @Override
     public ConfigObject include(ConfigIncludeContext context, String what) {
         ConfigParseable file = context.relativeTo(what);
-        if (file == null) {
-            throw new com.typesafe.config.ConfigException.IO(
-                    com.typesafe.config.ConfigOriginFactory.newSimple("include \"" + what + "\""),
-                    "only a file can include another");
+        if (file == null || !filesToo) {
+            throw refused("include \"" + what + "\"", "only a file can include another");
+        }
+        if (file.origin().filename() == null) { // else it would be looked for on the class path
+            throw refused("include \"" + what + "\"", "no such file");
         }
         return file.parse(context.parseOptions().setAllowMissing(false).setIncluder(this));
+    }
+
+    @Override
+    public ConfigObject includeFile(ConfigIncludeContext context, File what) {
+        return include(context, what.getPath());
+    }
+
+    @Override
+    public ConfigObject includeURL(ConfigIncludeContext context, URL what) {
+        throw refused(
+                "include url(\"" + what + "\")",
+                "a configuration includes files only; fetch it and include the file");
+    }
+
+    @Override
+    public ConfigObject includeResources(ConfigIncludeContext context, String what) {
+        throw refused("include classpath(\"" + what + "\")", "a configuration includes files only");
+    }
+
+    private static ConfigException refused(String include, String why) {
+        return new ConfigException.IO(ConfigOriginFactory.newSimple(include), why);
     }
 }

@@ -14,6 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class BadConfigTest {
     @TempDir Path folder;
@@ -170,6 +171,20 @@ report.trace-steps = 5                    | report.trace-steps        | a list  
                 .singleElement()
                 .asString()
                 .contains("quickstrat.conf");
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "include file(\"commn.conf\")",
+                "include required(file(\"commn.conf\"))",
+                "include \"reference.conf\"",
+                "include classpath(\"reference.conf\")",
+                "include url(\"http://127.0.0.1:1/commn.conf\")",
+                "include \"http://127.0.0.1:1/commn.conf\""
+            })
+    void nothingIsIncludedButFilesAndNoneIsMissedSilently(String include) throws IOException {
+        assertThat(problemsOf(include)).singleElement().asString().contains("include ");
     }
 
     @Test
