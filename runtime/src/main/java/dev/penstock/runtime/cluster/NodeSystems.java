@@ -17,7 +17,9 @@ import dev.penstock.runtime.config.node.TlsSection;
 import java.net.BindException;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
 import java.util.Optional;
+import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /** Akka's settings for nodes of a cluster and for clients, which are no members. */
@@ -40,6 +42,8 @@ final class NodeSystems {
               log-dead-letters-during-shutdown = off
               jvm-exit-on-fatal-error = on
               actor.allow-java-serialization = off
+              # no peer has actors made here by the name of a class
+              remote.deployment { enable-allow-list = on, allowed-actor-classes = [] }
               coordinated-shutdown.run-by-jvm-shutdown-hook = off
               # nodes wait most of the time: few wake-ups, and few threads that wake each other.
               # Beyond 33 ms the cluster would start a second scheduler.
@@ -59,8 +63,9 @@ final class NodeSystems {
             """;
 
     /**
-     * A killed node is unreachable after about 3 s and removed after 7; runs do not wait for that,
-     * they have leases of their own.
+     * A killed node is unreachable after about 3 s, and removed when membership has been stable for
+     * as long as the size of the cluster needs; runs do not wait for that, they have leases of
+     * their own.
      */
     private static final String MEMBER =
             """
@@ -85,7 +90,9 @@ final class NodeSystems {
                 downing-provider-class = "akka.cluster.sbr.SplitBrainResolverProvider"
                 split-brain-resolver {
                   active-strategy = keep-majority
-                  stable-after = 3 s
+                  # reachability that changes for a while, as on a switch that starts again, is no
+                  # reason to give up all runs of all nodes
+                  down-all-when-unstable = 5 minutes
                   keep-majority.role = "node"
                 }
                 typed.receptionist.distributed-data {
@@ -97,6 +104,9 @@ final class NodeSystems {
             }
             """
                     .formatted(IdentityCheck.class.getName());
+
+    private static final NavigableMap<Integer, Integer> ADVISED =
+            new TreeMap<>(Map.of(5, 7, 10, 10, 20, 13, 50, 17, 100, 20, 1_000, 30));
 
     private NodeSystems() {}
 
@@ -128,17 +138,28 @@ final class NodeSystems {
                 ConfigFactory.parseMap(
                         Map.of(
                                 "akka.remote.artery.canonical.hostname",
-                                        AddressText.host(node.host()),
-                                "akka.remote.artery.canonical.port", port,
-                                "akka.remote.artery.bind.hostname", cluster.bind(),
-                                "akka.remote.artery.bind.port", port,
-                                "akka.cluster.roles", roles));
+                                AddressText.host(node.host()),
+                                "akka.remote.artery.canonical.port",
+                                port,
+                                "akka.remote.artery.bind.hostname",
+                                cluster.bind(),
+                                "akka.remote.artery.bind.port",
+                                port,
+                                "akka.cluster.roles",
+                                roles,
+                                "akka.cluster.split-brain-resolver.stable-after",
+                                stableAfter(cluster.size()) + " s"));
         Config config =
                 own.withFallback(NodeManagement.settings(node))
                         .withFallback(tls(files(node.tls())))
                         .withFallback(identityConfig(identity))
                         .withFallback(ConfigFactory.parseString(MEMBER));
         return start(guardian, config, cluster.bind(), port);
+    }
+
+    /** Seconds, as Akka advises them: news takes longer to reach all of a larger cluster. */
+    static int stableAfter(int nodes) {
+        return ADVISED.ceilingEntry(Math.min(nodes, ADVISED.lastKey())).getValue();
     }
 
     /**

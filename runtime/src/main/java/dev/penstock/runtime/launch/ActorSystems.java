@@ -23,6 +23,8 @@ final class ActorSystems {
               coordinated-shutdown.run-by-actor-system-terminate = off
               coordinated-shutdown.run-by-jvm-shutdown-hook = off
               actor.allow-java-serialization = off
+              # no peer has actors made here by the name of a class
+              remote.deployment { enable-allow-list = on, allowed-actor-classes = [] }
             }
             """;
 

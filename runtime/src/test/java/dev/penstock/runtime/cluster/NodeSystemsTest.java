@@ -33,13 +33,30 @@ class NodeSystemsTest {
     }
 
     @Test
-    void aSilentNodeIsOutWithinTenSecondsAndAPauseOfTwoIsNoSilence() {
+    void aSilentNodeOfASmallClusterIsOutWithinTwelveSecondsAndAPauseOfTwoIsNoSilence() {
         Duration beat = settings.getDuration("akka.cluster.failure-detector.heartbeat-interval");
         Duration pause =
                 settings.getDuration("akka.cluster.failure-detector.acceptable-heartbeat-pause");
         Duration settling = settings.getDuration("akka.cluster.split-brain-resolver.stable-after");
-        assertThat(beat.plus(pause).plus(settling)).isLessThan(Duration.ofSeconds(10));
+        assertThat(beat.plus(pause).plus(settling)).isLessThan(Duration.ofSeconds(12));
         assertThat(pause).isGreaterThanOrEqualTo(Duration.ofSeconds(2));
+    }
+
+    /** Akka's table; a larger cluster than it names takes the most. */
+    @Test
+    void aLargerClusterSettlesForLonger() {
+        assertThat(List.of(1, 5, 6, 20, 21, 1_000).stream().map(NodeSystems::stableAfter))
+                .containsExactly(7, 7, 10, 13, 17, 30);
+    }
+
+    /** With Akka's own answer, seven seconds of changes would end all nodes and all runs. */
+    @Test
+    void reachabilityThatChangesForAWhileEndsNobody() {
+        assertThat(settings.getDuration("akka.cluster.split-brain-resolver.down-all-when-unstable"))
+                .isEqualTo(Duration.ofMinutes(5));
+        assertThat(settings.getBoolean("akka.remote.deployment.enable-allow-list")).isTrue();
+        assertThat(settings.getStringList("akka.remote.deployment.allowed-actor-classes"))
+                .isEmpty();
     }
 
     /** In a partition, a side must see all of the other as unreachable: few observers miss some. */

@@ -17,6 +17,7 @@ import java.util.Optional;
  * @param dataHost where tensors of other hosts come in; empty: {@code bind}
  * @param hostId of the memory that this node shares with others; empty: found out
  * @param seeds of the cluster, as {@code host:port}
+ * @param size nodes that it has about
  * @param insecure allows an address that others reach without TLS
  * @param memory that ranks may hold here together; empty: most of what is free at the start
  * @param runs where a seed makes run directories
@@ -46,6 +47,12 @@ public record ClusterSection(
                                 "nodes of equal ids exchange tensors through shared memory, others over UDP; auto: found out")
                 Optional<String> hostId,
         @Setting(is = "[]", doc = "seeds of the cluster, each as host:port") List<String> seeds,
+        @Setting(
+                        is = "5",
+                        range = "[1, 1000]",
+                        doc =
+                                "how many nodes the cluster has about: the more, the longer a silent one stays a member")
+                int size,
         @Setting(is = "false", doc = "listen without TLS where other machines can reach it")
                 boolean insecure,
         @Setting(

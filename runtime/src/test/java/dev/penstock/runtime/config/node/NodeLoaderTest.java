@@ -61,6 +61,7 @@ class NodeLoaderTest {
                                         Optional.empty(),
                                         Optional.empty(),
                                         List.of("a:1"),
+                                        5,
                                         false,
                                         Optional.empty(),
                                         Path.of("runs")),
@@ -93,6 +94,7 @@ class NodeLoaderTest {
                           discovery = listed
                         }
                         cluster.seeds = []
+                        cluster.size = 40
                         """);
 
         assertThat(config)
@@ -108,6 +110,7 @@ class NodeLoaderTest {
                                         Optional.of("0.0.0.0"),
                                         Optional.of("rack-1"),
                                         List.of(),
+                                        40,
                                         true,
                                         Optional.of(new Bytes(3L << 30)),
                                         Path.of("/shared")),
