@@ -125,8 +125,14 @@ final class NodeInventory {
         seats.remove(run);
     }
 
-    /** A rank went somewhere by itself: to the holder of its mirror. */
+    /**
+     * A rank went somewhere by itself: to the holder of its mirror. Ignored if that node is gone by
+     * now, which whoever says so does not know yet.
+     */
     void seat(String run, Wish wish, int rank, String address) {
+        if (at(address).isEmpty()) {
+            return;
+        }
         Map<Integer, String> all = addresses(run);
         all.put(rank, address);
         seats.put(run, seated(all, wish.bytesAt(all)));

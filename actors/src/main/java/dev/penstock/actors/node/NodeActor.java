@@ -17,6 +17,7 @@ import dev.penstock.actors.rank.StageActor;
 import dev.penstock.actors.serialization.WireMessage;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -49,9 +50,12 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
     /**
      * The answer to {@link Introduce}.
      *
+     * @param epoch the highest in which a supervisor asked; if it is higher than the one that asks
+     *     now, the node does not follow it
      * @param ranks that live here
      */
-    public record Introduction(NodeInfo info, ActorRef<Command> node, List<Hosting> ranks)
+    public record Introduction(
+            NodeInfo info, ActorRef<Command> node, int epoch, List<Hosting> ranks)
             implements WireMessage {
         public Introduction {
             ranks = List.copyOf(ranks);
@@ -123,8 +127,8 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
                 if (of >= epoch) {
                     epoch = of;
                     supervisor = replyTo;
-                    introduce(replyTo);
                 }
+                introduce(replyTo);
             }
             case HostRank host -> onHostRank(host);
             case Dismiss(HostedRank stray, RankCommand.Stop order) -> dismiss(stray, order);
@@ -145,7 +149,7 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
     }
 
     private void introduce(ActorRef<Introduction> to) {
-        to.tell(new Introduction(info, getContext().getSelf(), hosted));
+        to.tell(new Introduction(info, getContext().getSelf(), epoch, hosted));
     }
 
     /** A new supervisor may have counted on a rank whose end was told to the old one. */
@@ -168,6 +172,15 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
         RankAssignment birth = host.birth();
         if (birth.epoch() < epoch) {
             return; // asked by a supervisor that another has followed
+        }
+        Optional<Hosting> already =
+                hosted.stream()
+                        .filter(each -> each.rank() == birth.rank())
+                        .filter(each -> each.epoch() == birth.epoch())
+                        .findFirst();
+        if (already.isPresent()) { // the answer was lost
+            host.replyTo().tell(already.get());
+            return;
         }
         String own = resources.plan().hash();
         if (!own.equals(host.planHash())) {

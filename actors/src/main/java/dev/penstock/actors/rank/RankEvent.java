@@ -88,6 +88,14 @@ public sealed interface RankEvent extends WireMessage {
     record NonFinite(int rank, int epoch, long step, String reason) implements RankEvent {}
 
     /**
+     * The rank does not take an order: it is in a higher epoch, or another supervisor raised this
+     * one. Told to whoever gave the order, whom the rank does not obey.
+     *
+     * @param epoch that the rank is in
+     */
+    record Refused(int rank, int epoch) implements RankEvent {}
+
+    /**
      * The rank cannot continue and ends.
      *
      * @param repeats whether another try would fail the same way

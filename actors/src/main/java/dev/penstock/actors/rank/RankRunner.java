@@ -57,6 +57,14 @@ public final class RankRunner implements AutoCloseable {
     private RankCommand.@Nullable BeginPass passUnderWay;
     private RankCommand.@Nullable BeginPass uncommitted;
 
+    /** Answers to orders of this epoch, in case one was lost and its order is given again. */
+    private RankEvent.@Nullable PassDone passDone;
+
+    private RankEvent.@Nullable Saved saved;
+
+    /** Whether state and links of this epoch are in place. */
+    private boolean back;
+
     /** Whether the op at the program counter was tried and is waiting. */
     private boolean waits;
 
@@ -137,6 +145,7 @@ public final class RankRunner implements AutoCloseable {
         if (!kept) {
             noteThatNothingWasComputed();
         }
+        back = true;
         return true;
     }
 
@@ -182,13 +191,23 @@ public final class RankRunner implements AutoCloseable {
      * Handles a command.
      *
      * @param from receives all further events if the command leads to a higher epoch: whoever
-     *     raised it supervises the run
+     *     raised it supervises the run. Equal if, and only if, the supervisor is the same
      */
     public Next onOrder(RankCommand order, Consumer<RankEvent> from) {
         if (order.epoch() > epoch) {
             events = from;
+        } else if (order.epoch() < epoch || isAnothers(order, from)) {
+            LOG.warn("rank {} in epoch {} refuses {}", rank, epoch, order);
+            from.accept(new RankEvent.Refused(rank, epoch));
+            return Next.WAIT;
         }
         return guarded(() -> take(order));
+    }
+
+    /** Two supervisors used one epoch. Anyone who knows it may end the rank. */
+    private boolean isAnothers(RankCommand order, Consumer<RankEvent> from) {
+        boolean ends = order instanceof RankCommand.Stop || order instanceof RankCommand.Fence;
+        return !ends && !from.equals(events);
     }
 
     /** Runs the next op, if a pass is running. */
@@ -257,9 +276,6 @@ public final class RankRunner implements AutoCloseable {
     }
 
     private Next take(RankCommand order) {
-        if (order.epoch() < epoch) {
-            return refuse(order);
-        }
         return switch (order) {
             case RankCommand.Prepare prepare -> onPrepare(prepare);
             case RankCommand.Fence fence -> onFence(fence);
@@ -276,7 +292,7 @@ public final class RankRunner implements AutoCloseable {
     }
 
     private Next refuse(RankCommand order) {
-        LOG.warn("rank {} in epoch {} refuses {}", rank, epoch, order);
+        LOG.warn("rank {} in epoch {} cannot follow {}", rank, epoch, order);
         return Next.WAIT;
     }
 
@@ -284,6 +300,9 @@ public final class RankRunner implements AutoCloseable {
 
     private void enter(int newEpoch) {
         epoch = newEpoch;
+        passDone = null;
+        saved = null;
+        back = false;
         status.enter(newEpoch);
     }
 
@@ -298,7 +317,7 @@ public final class RankRunner implements AutoCloseable {
     }
 
     private Next onResume(RankCommand.Resume resume) {
-        if (restore(resume.start(), resume.links())) {
+        if (back || restore(resume.start(), resume.links())) {
             tell(
                     new RankEvent.Resumed(
                             rank, epoch, work.device().name(), work.device().fingerprint()));
@@ -344,6 +363,14 @@ public final class RankRunner implements AutoCloseable {
     // ---- steps ----------------------------------------------------------------------------------
 
     private Next onBeginPass(RankCommand.BeginPass begin) {
+        RankEvent.PassDone done = passDone;
+        if (done != null && done.pass() == begin.pass()) {
+            tell(done);
+            return Next.WAIT;
+        }
+        if (begin.equals(passUnderWay)) {
+            return Next.RUN_OP;
+        }
         passUnderWay = begin;
         waits = false;
         uncommitted = null; // left over from a pass that is run again, if any
@@ -399,7 +426,8 @@ public final class RankRunner implements AutoCloseable {
             sent = work.sent();
         }
         note(begin, RankActivity.State.IDLE);
-        tell(new RankEvent.PassDone(rank, epoch, begin.pass(), result));
+        passDone = new RankEvent.PassDone(rank, epoch, begin.pass(), result);
+        tell(passDone);
         return Next.WAIT;
     }
 
@@ -439,9 +467,15 @@ public final class RankRunner implements AutoCloseable {
     }
 
     private Next onSave(RankCommand.Save save) {
+        RankEvent.Saved before = saved;
+        if (before != null && before.step() == save.step()) {
+            tell(before);
+            return Next.WAIT;
+        }
         status.set(RankActivity.State.SAVING, StepKind.TRAIN, save.step(), 0);
         try {
-            tell(new RankEvent.Saved(rank, epoch, save.step(), work.save(save.step(), epoch)));
+            saved = new RankEvent.Saved(rank, epoch, save.step(), work.save(save.step(), epoch));
+            tell(saved);
         } catch (RuntimeException e) {
             LOG.warn("rank {} could not save step {}", rank, save.step(), e);
             String reason = String.valueOf(e.getMessage());

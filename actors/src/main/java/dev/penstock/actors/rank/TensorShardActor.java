@@ -12,6 +12,7 @@ import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.actors.dataplane.FrameKey;
 import dev.penstock.actors.dataplane.FrameListener;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
 
 /**
  * Owns one device and runs a rank's program on it, on a pinned thread of its own: a {@link
@@ -26,6 +27,14 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
     public record Order(RankCommand order, ActorRef<RankEvent> events) implements Command {}
 
     private record RunOp() implements Command {}
+
+    /** By which a rank knows whom it obeys. */
+    private record Supervisor(ActorRef<RankEvent> events) implements Consumer<RankEvent> {
+        @Override
+        public void accept(RankEvent event) {
+            events.tell(event);
+        }
+    }
 
     private record LinkMoved() implements Command {}
 
@@ -57,7 +66,11 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
         ActorRef<Command> self = context.getSelf();
         this.runner =
                 new RankRunner(
-                        birth, resources, status, events::tell, epoch -> new ToSelf(self, epoch));
+                        birth,
+                        resources,
+                        status,
+                        new Supervisor(events),
+                        epoch -> new ToSelf(self, epoch));
     }
 
     /** Opens the device and everything on it, on the actor's own thread. */
@@ -93,7 +106,7 @@ public final class TensorShardActor extends AbstractBehavior<TensorShardActor.Co
             case LinkMoved _ -> follow(runner.onLinkMoved());
             case LinkFailed(int of, String reason) -> follow(runner.onLinkFailed(of, reason));
             case Order(RankCommand order, var events) ->
-                    follow(runner.onOrder(order, events::tell));
+                    follow(runner.onOrder(order, new Supervisor(events)));
         };
     }
 

@@ -42,6 +42,10 @@ final class CommitRound {
         return --missing == 0;
     }
 
+    boolean lacks(int rank) {
+        return timings[rank] == null;
+    }
+
     StepReport report(long startNanos, long endNanos) {
         return new StepReport(
                 step,

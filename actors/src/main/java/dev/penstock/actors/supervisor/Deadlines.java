@@ -107,6 +107,8 @@ final class Deadlines {
         OptionalLong since = driver.waitsForRanksSince();
         stalls.report(rows, since, now)
                 .ifPresent(text -> out.notify(listener -> listener.onStall(text)));
-        stalls.hopeless(rows, since, now).ifPresent(reason -> course.fail(reason, now));
+        driver.repeatOrders(now);
+        stalls.hopeless(rows, since, now)
+                .ifPresent(reason -> course.follow(new NextAction.Stalled(reason), now));
     }
 }

@@ -13,6 +13,12 @@ sealed interface NextAction {
     /** Nothing is left to do. */
     record Finished() implements NextAction {}
 
+    /** Nothing moves any more, although all live: as after a message that was lost. */
+    record Stalled(String reason) implements NextAction {}
+
+    /** Another supervisor has the run. */
+    record Superseded(int epoch) implements NextAction {}
+
     /** It cannot go on. */
     record Broken(String reason) implements NextAction {}
 

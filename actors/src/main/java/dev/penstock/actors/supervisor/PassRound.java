@@ -41,6 +41,14 @@ final class PassRound {
         return --missing == 0;
     }
 
+    boolean lacks(int rank) {
+        return results[rank] == null;
+    }
+
+    long pass() {
+        return pass;
+    }
+
     /** The mean of what the last stages of all replicas reported, added in rank order. */
     double loss() {
         double sum = 0;

@@ -120,6 +120,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
 
     private static final Logger LOG = LoggerFactory.getLogger(PipelineSupervisor.class);
     private static final Duration TICK = Duration.ofMillis(200);
+    private static final Duration ASK_AGAIN = Duration.ofSeconds(2);
 
     /**
      * Name of the supervisor's child that hears what nodes say of themselves. One that was started
@@ -137,6 +138,8 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     private final ActorRef<NodeActor.Introduction> introductions;
     private final Map<NodeInfo, ActorRef<NodeActor.Command>> nodes = new HashMap<>();
     private final Set<ActorRef<NodeActor.Command>> left = new HashSet<>();
+    private Set<ActorRef<NodeActor.Command>> listed = Set.of();
+    private long askedNanos;
     private final Map<Integer, Stage> stages = new HashMap<>();
     private final RunCoordinator coordinator;
 
@@ -266,7 +269,10 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
             case LinkRestarted(String former, String directory) ->
                     coordinator.onLinkRestarted(former, directory, now);
             case Move(Set<Integer> ranks) -> coordinator.onMove(ranks, now);
-            case Tick _ -> coordinator.onTick(now);
+            case Tick _ -> {
+                askAgain(now);
+                yield coordinator.onTick(now);
+            }
         };
     }
 
@@ -279,13 +285,23 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     }
 
     private List<Effect> onNodesListed(Receptionist.Listing listing) {
-        listing.getServiceInstances(key)
-                .forEach(
-                        node ->
-                                node.tell(
-                                        new NodeActor.Introduce(
-                                                coordinator.epoch(), introductions)));
+        listed = Set.copyOf(listing.getServiceInstances(key));
+        listed.forEach(this::ask);
         return List.of();
+    }
+
+    private void ask(ActorRef<NodeActor.Command> node) {
+        node.tell(new NodeActor.Introduce(coordinator.epoch(), introductions));
+    }
+
+    /** Those that have not said who they are: question or answer may have been lost. */
+    private void askAgain(long now) {
+        if (now - askedNanos > ASK_AGAIN.toNanos()) {
+            askedNanos = now;
+            listed.stream()
+                    .filter(node -> !nodes.containsValue(node) && !left.contains(node))
+                    .forEach(this::ask);
+        }
     }
 
     private List<Effect> onNode(NodeActor.Introduction introduction, long now) {
@@ -297,6 +313,11 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
             return List.of(); // its last words: they may come after the news of its death
         }
         nodes.put(node, introduction.node());
+        if (introduction.epoch() > coordinator.epoch()) {
+            List<Effect> raised = coordinator.onHigherEpoch(node, introduction.epoch(), now);
+            ask(introduction.node());
+            return raised;
+        }
         List<Effect> effects =
                 coordinator.onNode(
                         node,

@@ -56,6 +56,20 @@ final class RankTable {
             return activity;
         }
 
+        /** Whether the rank was inside an op when it last spoke. */
+        boolean works() {
+            return activity != null
+                    && switch (activity.state()) {
+                        case COMPUTING, UPDATING, SAVING -> true;
+                        case IDLE,
+                                WAITING_FOR_FRAME,
+                                WAITING_FOR_CREDIT,
+                                WAITING_FOR_LINK,
+                                WAITING_FOR_MEMBERS ->
+                                false;
+                    };
+        }
+
         /** For how long the rank has been at its activity, as far as is known. */
         long sinceNanos(RankActivity at, long now) {
             return at.sinceNanos() + Math.max(0, now - activityNanos);
@@ -186,6 +200,16 @@ final class RankTable {
                                                 each ->
                                                         isTheOne(each, node)
                                                                 && each.rank() == row.rank));
+    }
+
+    /** Whether the rank was placed in this epoch. */
+    boolean isBornNow(int rank) {
+        return rows[rank].birth == epoch;
+    }
+
+    /** Whether the rank was inside an op when it last spoke. */
+    boolean works(int rank) {
+        return rows[rank].works();
     }
 
     /** Whether an order would reach this rank. */

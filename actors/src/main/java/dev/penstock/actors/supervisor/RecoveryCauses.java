@@ -146,6 +146,29 @@ final class RecoveryCauses {
                 : recovery.raise(recovery.after(cause, now), cause, now);
     }
 
+    /** Nothing moves, although all ranks live. A new epoch asks all again, or shows who hangs. */
+    NextAction onStalled(String reason, long now) {
+        return budget.spend(reason, now)
+                .<NextAction>map(NextAction.Broken::new)
+                .orElseGet(() -> recovery.raise(recovery.after(reason, now), reason, now));
+    }
+
+    /**
+     * Somebody is in an epoch that this supervisor did not raise. One that has just taken the run
+     * up does not know of it because its journal lost its end: it goes beyond. For any other it is
+     * the proof that it was replaced.
+     *
+     * @param heard higher than the run's, or used by another
+     */
+    NextAction onHigherEpoch(String who, int heard, long now) {
+        if (!recovery.gathers()) {
+            return new NextAction.Superseded(heard);
+        }
+        String cause = "%s is in epoch %d, of which the journal says nothing".formatted(who, heard);
+        ranks.enter(heard);
+        return recovery.raise(recovery.after(cause, now), cause, now);
+    }
+
     /** Nothing of a step may be applied; all ranks live. */
     NextAction onNotFinite(long step, String cause, RecoveryPolicy.NonFinite policy, long now) {
         Optional<String> refused =

@@ -5,6 +5,7 @@ import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.rank.EpochLinks;
 import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankCommand;
+import dev.penstock.actors.rank.StateSource;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.supervisor.RecoveryPhase.Preparing;
 import dev.penstock.actors.supervisor.RecoveryPhase.Resuming;
@@ -109,11 +110,28 @@ final class RecoveryDecision {
     }
 
     private void resume(Preparing under, RestartSource source, MirrorLayout mirrors) {
-        for (int rank : under.prepared().keySet()) {
-            out.tell(
-                    rank,
-                    new RankCommand.Resume(
-                            source.ofLiving(), links(mirrors, ranks.node(rank).orElseThrow())));
+        under.prepared().keySet().forEach(rank -> resume(rank, source.ofLiving(), mirrors));
+    }
+
+    private void resume(int rank, StateSource start, MirrorLayout mirrors) {
+        out.tell(
+                rank,
+                new RankCommand.Resume(start, links(mirrors, ranks.node(rank).orElseThrow())));
+    }
+
+    /** Says again what ranks were told that are not back: it, or their answer, may be lost. */
+    void repeat(Resuming under) {
+        for (int rank = 0; rank < ranks.size(); rank++) {
+            if (under.back().contains(rank) || !ranks.hasNode(rank)) {
+                continue;
+            }
+            if (!ranks.isBornNow(rank)) {
+                resume(rank, under.source().ofLiving(), under.mirrors());
+            } else if (ranks.listens(rank)) {
+                resume(rank, under.source().ofMissing(rank), under.mirrors());
+            } else {
+                host(under.source(), under.mirrors(), rank);
+            }
         }
     }
 

@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.UnaryOperator;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -45,6 +46,9 @@ final class RecoveryDriver {
 
     /** The recovery under way; null between two. */
     private @Nullable RecoveryPhase phase;
+
+    /** The beginning of the phase in which orders were given a second time. */
+    private long repeatedSinceNanos = -1;
 
     RecoveryDriver(
             RunPlan plan,
@@ -298,12 +302,64 @@ final class RecoveryDriver {
             under = decideIfReady(preparing, now);
         }
         phase = under;
+        repeatOrders(under, now);
         boolean waitsForFiles =
                 under instanceof Preparing && (driver.publishing() || driver.looksForOlder());
-        return waitsForFiles
-                ? NextAction.GO_ON
-                : patience.exhausted(under, now)
-                        .<NextAction>map(NextAction.Broken::new)
-                        .orElse(NextAction.GO_ON);
+        Optional<String> exhausted =
+                waitsForFiles ? Optional.empty() : patience.exhausted(under, now);
+        return exhausted.isEmpty() ? NextAction.GO_ON : onExhausted(under, exhausted.get(), now);
+    }
+
+    /** Once in a phase, when half its time has passed. */
+    private void repeatOrders(RecoveryPhase under, long now) {
+        if (!patience.isHalfExhausted(under, now) || repeatedSinceNanos == under.sinceNanos()) {
+            return;
+        }
+        repeatedSinceNanos = under.sinceNanos();
+        switch (under) {
+            case Preparing _ ->
+                    unanswered(under)
+                            .forEach(
+                                    rank -> out.tell(rank, new RankCommand.Prepare(ranks.epoch())));
+            case Resuming resuming -> decision.repeat(resuming);
+        }
+    }
+
+    /** Ranks that are spoken to and heard, and have not done what they were asked. */
+    private List<Integer> unanswered(RecoveryPhase under) {
+        return IntStream.range(0, ranks.size())
+                .filter(rank -> ranks.hasNode(rank) && !ranks.isSilent(rank))
+                .filter(rank -> !under.hasAnswered(rank))
+                .boxed()
+                .toList();
+    }
+
+    /**
+     * A rank that says it lives and does nothing for so long hangs: it is left behind if a majority
+     * does not. One inside an op is waited for.
+     */
+    private NextAction onExhausted(RecoveryPhase under, String reason, long now) {
+        List<Integer> unanswered = unanswered(under);
+        if (unanswered.isEmpty() || links.areDown()) {
+            return new NextAction.Broken(reason);
+        }
+        return switch (under) {
+            case Resuming _ ->
+                    IntStream.range(0, ranks.size()).allMatch(ranks::hasNode)
+                            ? new NextAction.Stalled(reason)
+                            : new NextAction.Broken(reason);
+            case Preparing preparing -> {
+                if (unanswered.stream().anyMatch(ranks::works)) {
+                    yield NextAction.GO_ON;
+                }
+                if (2 * preparing.prepared().size() <= ranks.size()) {
+                    yield new NextAction.Broken(reason);
+                }
+                LOG.warn("run {}: {}; they are left behind", plan.runId(), reason);
+                unanswered.forEach(ranks::silent);
+                phase = decideIfReady(preparing.since(now), now);
+                yield NextAction.GO_ON;
+            }
+        };
     }
 }

@@ -81,6 +81,13 @@ final class RecoveryPatience {
                 : NextAction.GO_ON;
     }
 
+    /** Whether half the time has passed within which ranks are to answer. */
+    boolean isHalfExhausted(RecoveryPhase under, long now) {
+        Duration limit =
+                under instanceof Preparing ? plan.timeouts().stallLimit() : plan.timeouts().start();
+        return now - under.sinceNanos() > limit.toNanos() / 2;
+    }
+
     /** Why it is no use to wait any longer; a rank may renew its lease and yet hang. */
     Optional<String> exhausted(RecoveryPhase under, long now) {
         long waiting = now - under.sinceNanos();

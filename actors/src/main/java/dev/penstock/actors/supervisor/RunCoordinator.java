@@ -167,6 +167,17 @@ public final class RunCoordinator {
         return out.drain();
     }
 
+    /**
+     * A node follows a supervisor of a higher epoch than the run's; it is to be asked again when
+     * this has raised it.
+     */
+    public List<Effect> onHigherEpoch(NodeInfo node, int heard, long now) {
+        if (heard > ranks.epoch()) {
+            course.follow(causes.onHigherEpoch("node " + node.name(), heard, now), now);
+        }
+        return out.drain();
+    }
+
     /** Whether this one, of all that there may be of a rank, is the run's. */
     public boolean has(HostedRank hosted, NodeInfo node) {
         return ranks.isTheOne(hosted, node);
@@ -236,6 +247,11 @@ public final class RunCoordinator {
                 boolean starts = course.is(Phase.PLACING) || course.is(Phase.RECOVERING);
                 if (starts && damaged.epoch() == ranks.epoch()) {
                     course.follow(causes.onCheckpointDamaged(damaged, now), now);
+                }
+            }
+            case RankEvent.Refused(int refuser, int heard) -> {
+                if (heard >= ranks.epoch()) {
+                    course.follow(causes.onHigherEpoch(ranks.name(refuser), heard, now), now);
                 }
             }
             case RankEvent.LinkLost lost -> losses.onLinkLost(lost, now);

@@ -99,6 +99,8 @@ final class RunCourse {
             case NextAction.GoOn _ -> {}
             case NextAction.Finished _ -> stop(now);
             case NextAction.Broken(String reason) -> fail(reason, now);
+            case NextAction.Stalled(String reason) -> follow(causes.onStalled(reason, now), now);
+            case NextAction.Superseded(int epoch) -> giveWay(epoch);
             case NextAction.NotFinite(long step, String reason) -> onNotFinite(step, reason, now);
             case NextAction.Move(Set<Integer> moving) -> follow(causes.onMove(moving, now), now);
         }
@@ -122,6 +124,16 @@ final class RunCourse {
             LOG.error("run {} failed: {}", plan.runId(), reason);
         }
         stop(now);
+    }
+
+    /** Ranks and files are another's; nothing is written or told any more. */
+    private void giveWay(int epoch) {
+        String reason =
+                "another supervisor has taken the run up, in epoch %d; this one ends"
+                        .formatted(epoch);
+        LOG.error("run {}: {}", plan.runId(), reason);
+        phase = Phase.STOPPING;
+        out.add(new Effect.Finish(new RunOutcome.Failed(driver.completed(), reason)));
     }
 
     /** The ranks are to stop. */

@@ -57,6 +57,10 @@ final class SaveRound {
         return answered.cardinality() == ranks;
     }
 
+    boolean lacks(int rank) {
+        return !answered.get(rank);
+    }
+
     /** All failures in one sentence. */
     Optional<String> failure() {
         return failures.isEmpty() ? Optional.empty() : Optional.of(String.join("; ", failures));

@@ -66,8 +66,11 @@ final class StallWatch {
         return Optional.of(text(rows, still.getAsLong(), now));
     }
 
-    /** The reason to give up, if nothing has moved for the stall limit. */
+    /** The reason to give up, if all have waited, and none worked, for the stall limit. */
     Optional<String> hopeless(List<RankTable.Row> rows, OptionalLong roundSince, long now) {
+        if (rows.stream().anyMatch(RankTable.Row::works)) {
+            return Optional.empty(); // a long op of a rank that lives is told, and waited for
+        }
         OptionalLong still = stillNanos(rows, roundSince, now);
         if (still.isEmpty() || still.getAsLong() < plan.timeouts().stallLimit().toNanos()) {
             return Optional.empty();

@@ -48,6 +48,9 @@ final class StepDriver {
     /** When the ranks were told last what to do. */
     private long roundStartNanos;
 
+    /** The start of the round whose orders were given a second time. */
+    private long repeatedRoundNanos = -1;
+
     StepDriver(RunPlan plan, RankTable ranks, Outbox out, StallWatch stalls) {
         this.plan = plan;
         this.ranks = ranks;
@@ -107,6 +110,37 @@ final class StepDriver {
     OptionalLong waitsForRanksSince() {
         boolean waits = pass != null || commit != null || save != null;
         return waits ? OptionalLong.of(roundStartNanos) : OptionalLong.empty();
+    }
+
+    /**
+     * Says the order of the round again to ranks that have not answered for half as long as it may
+     * take: a connection that broke takes messages with it. Once per round; to answer an order
+     * twice changes nothing.
+     */
+    void repeatOrders(long now) {
+        boolean late = now - roundStartNanos > plan.timeouts().stallLimit().toNanos() / 2;
+        if (!late || repeatedRoundNanos == roundStartNanos) {
+            return;
+        }
+        repeatedRoundNanos = roundStartNanos;
+        PassRound passes = pass;
+        CommitRound commits = commit;
+        SaveRound saves = save;
+        for (int rank = 0; rank < ranks.size(); rank++) {
+            if (passes != null && passes.lacks(rank)) {
+                out.tell(
+                        rank,
+                        new RankCommand.BeginPass(
+                                ranks.epoch(), passes.pass(), passes.kind(), passes.step()));
+            } else if (commits != null && commits.lacks(rank)) {
+                out.tell(
+                        rank,
+                        new RankCommand.Commit(
+                                ranks.epoch(), commits.step(), commits.clipFactor()));
+            } else if (saves != null && saves.lacks(rank)) {
+                out.tell(rank, new RankCommand.Save(ranks.epoch(), saves.step()));
+            }
+        }
     }
 
     /** These ranks leave their nodes between two steps. */

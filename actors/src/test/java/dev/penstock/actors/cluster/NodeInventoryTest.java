@@ -76,6 +76,18 @@ class NodeInventoryTest {
         assertThat(book.crowded("run", wish)).isEmpty();
     }
 
+    /** Who places ranks hears of a node's end after the inventory does. */
+    @Test
+    void aSeatAtANodeThatIsGoneIsNone() {
+        add("a", 10);
+        NodeInventory.Wish wish = wishFor(2, Optional.empty());
+        book.seat("run", wish, 0, address("gone"));
+
+        assertThat(book.take("run", wish.of(Set.of(1), Set.of())))
+                .isInstanceOf(NodeInventory.Answer.Granted.class);
+        assertThat(book.crowded("run", wish)).isEmpty();
+    }
+
     @Test
     void aRankGoesToItsMirrorIfItsMemoryFitsWhateverTheLimitOfRanks() {
         add("a", 3);

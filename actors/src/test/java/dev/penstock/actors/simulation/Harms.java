@@ -29,6 +29,7 @@ final class Harms {
                 long nanos = world.between(3, 20) * World.SECOND;
                 alive.stream().filter(p -> p != victim).forEach(p -> p.cutOffFor(nanos));
             }
+            case LOST_MESSAGES -> victim.loseMessagesFor(world.between(0, 50 * World.MILLISECOND));
             case LINK_LOST -> simulation.wire.breakLinksOf(victim);
             case DRIVER_DEATH -> {
                 simulation.wire.driverDies();
@@ -43,6 +44,7 @@ final class Harms {
             }
             case DISK_FULL -> simulation.disk.fillUp();
             case TORN_CHECKPOINT -> simulation.disk.tear();
+            case LOST_JOURNAL_END -> simulation.killSupervisor();
             case DAMAGED_CHECKPOINT -> simulation.disk.damage();
             case STUCK -> victim.ranks.forEach(SimRank::getStuck);
             case OLD_ORDERS -> {

@@ -2,6 +2,7 @@ package dev.penstock.actors.simulation;
 
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.journal.JournalRecord;
+import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
@@ -41,6 +42,7 @@ final class RunChecks implements RunListener, SimStage.Watch {
     private int recoveries;
     private int stalls;
     private long parkedAt = -1;
+    private long stallAt = -1;
     private boolean opened;
     private boolean takenUp;
     private boolean roomDenied;
@@ -114,6 +116,7 @@ final class RunChecks implements RunListener, SimStage.Watch {
 
     @Override
     public void onStall(String report) {
+        stallAt = world.now();
         if (report.startsWith("parked")) {
             parkedAt = world.now();
         }
@@ -127,7 +130,10 @@ final class RunChecks implements RunListener, SimStage.Watch {
     @Override
     public void updated(int stage, long step, long bits) {
         seen.state(stage, step, bits);
-        if (step != journalled) {
+        boolean wasOrdered = // by a supervisor whose journal has forgotten it since
+                simulation.scenario.has(Scenario.Kind.LOST_JOURNAL_END)
+                        && commits.containsKey(step);
+        if (step != journalled && !wasOrdered) {
             world.violated("stage %d applies step %d, journalled is %d", stage, step, journalled);
         }
         if (truth != null && bits != truth.state(stage, step)) {
@@ -228,8 +234,12 @@ final class RunChecks implements RunListener, SimStage.Watch {
     }
 
     /** A new supervisor does not know whether the old one reported the last commit's step. */
-    void takenUp() {
+    void takenUp(JournalledRun run) {
         takenUp = true;
+        if (simulation.scenario.has(Scenario.Kind.LOST_JOURNAL_END)) {
+            epoch = run.epoch();
+            journalled = run.completed();
+        }
     }
 
     // ---- orders ---------------------------------------------------------------------------------
@@ -293,7 +303,7 @@ final class RunChecks implements RunListener, SimStage.Watch {
     void atTheEnd(@Nullable RunOutcome outcome) {
         world.note("ends with %s", outcome);
         if (outcome == null) {
-            if (world.violations().isEmpty() && !mayBeParked()) {
+            if (world.violations().isEmpty() && !mayBeParked() && !isReportedToHang()) {
                 world.violated("the run hangs");
             }
             return;
@@ -334,6 +344,15 @@ final class RunChecks implements RunListener, SimStage.Watch {
                         .count();
         boolean saysSo = parkedAt > world.now() - 10 * World.SECOND;
         return saysSo && 2 * well <= simulation.plan.ranks();
+    }
+
+    /** An op of a rank that lives may take any time; that it does is told all the while. */
+    private boolean isReportedToHang() {
+        return stallAt > world.now() - 10 * World.SECOND
+                && simulation.processes.stream()
+                        .filter(SimProcess::isWell)
+                        .flatMap(process -> process.ranks.stream())
+                        .anyMatch(SimRank::hangsInAnOp);
     }
 
     private boolean isAReason(String reason) {

@@ -27,6 +27,7 @@ final class SimProcess {
     private boolean alive = true;
     private boolean stopped;
     private boolean cutOff;
+    private boolean losing;
     private boolean lastWordsAreLost;
     private boolean starved;
     private boolean otherwiseHarmed;
@@ -86,6 +87,9 @@ final class SimProcess {
     }
 
     private void arriveFromHere(Runnable arrival) {
+        if (losing) {
+            return;
+        }
         if (cutOff) {
             heldBack.add(() -> arriveFromHere(arrival));
         } else if (alive || !lastWordsAreLost) {
@@ -99,6 +103,9 @@ final class SimProcess {
     }
 
     private void arriveHere(Runnable arrival) {
+        if (losing) {
+            return;
+        }
         if (cutOff) {
             heldBack.add(() -> arriveHere(arrival));
         } else {
@@ -176,6 +183,13 @@ final class SimProcess {
             cutOff = true;
             world.after(nanos, this::reconnect);
         }
+    }
+
+    /** A connection is reset: what is on its way is gone, and the sender does not know. */
+    void loseMessagesFor(long nanos) {
+        otherwiseHarmed = true;
+        losing = true;
+        world.after(nanos, () -> losing = false);
     }
 
     private void reconnect() {

@@ -73,8 +73,7 @@ final class SimRank {
     private void open() {
         try {
             var first = supervisor;
-            runner =
-                    new RankRunner(birth, resources, status, event -> say(event, first), Ears::new);
+            runner = new RankRunner(birth, resources, status, new Answers(this, first), Ears::new);
             ifWaiting();
         } catch (RuntimeException e) {
             var first = supervisor;
@@ -99,6 +98,20 @@ final class SimRank {
 
     boolean isStuck() {
         return stuck;
+    }
+
+    boolean hangsInAnOp() {
+        return stuck
+                && !ended
+                && switch (status.now().state()) {
+                    case COMPUTING, UPDATING, SAVING -> true;
+                    case IDLE,
+                            WAITING_FOR_FRAME,
+                            WAITING_FOR_CREDIT,
+                            WAITING_FOR_LINK,
+                            WAITING_FOR_MEMBERS ->
+                            false;
+                };
     }
 
     private void renewLease() {
@@ -138,6 +151,7 @@ final class SimRank {
                     RankEvent.Resumed _,
                     RankEvent.Lease _,
                     RankEvent.CheckpointDamaged _,
+                    RankEvent.Refused _,
                     RankEvent.LinkLost _,
                     RankEvent.NonFinite _,
                     RankEvent.Failed _,
@@ -161,13 +175,28 @@ final class SimRank {
             supervisedSince = order.epoch();
             supervisor = from;
         }
-        put(() -> running().onOrder(order, event -> say(event, from)));
+        put(() -> running().onOrder(order, new Answers(this, from)));
+    }
+
+    /** By which a rank knows whom it obeys. */
+    private record Answers(SimRank rank, Consumer<RankEvent> supervisor)
+            implements Consumer<RankEvent> {
+        @Override
+        public void accept(RankEvent event) {
+            rank.say(event, supervisor);
+        }
     }
 
     /** An order of an epoch that this rank has left. */
     void hearOld(RankCommand order) {
         if (!ended && runner != null && order.epoch() < epoch()) {
-            order(order, _ -> world.violated("an old order is answered: %s", order));
+            order(
+                    order,
+                    answer -> {
+                        if (!(answer instanceof RankEvent.Refused)) {
+                            world.violated("an old order is answered: %s", answer);
+                        }
+                    });
         }
     }
 

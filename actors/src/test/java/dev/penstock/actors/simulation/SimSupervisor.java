@@ -30,6 +30,7 @@ import java.util.function.Function;
  */
 final class SimSupervisor {
     private static final long TICK = 200 * World.MILLISECOND;
+    private static final int TICKS_TO_ASK_AGAIN = 10;
 
     /** A rank where it was hosted last, and in which epoch. */
     private record Stage(int epoch, SimRank rank) {}
@@ -48,6 +49,8 @@ final class SimSupervisor {
     private final Consumer<RankEvent> ears = this::hear;
 
     private final Set<SimProcess> left = new HashSet<>();
+    private final Set<SimProcess> known = new HashSet<>();
+    private int ticks;
 
     private int effectsToLive = Integer.MAX_VALUE;
 
@@ -65,6 +68,11 @@ final class SimSupervisor {
 
     private void tick() {
         hear(it -> it.onTick(world.now()));
+        if (++ticks % TICKS_TO_ASK_AGAIN == 0) {
+            simulation.processes.stream()
+                    .filter(node -> node.isAlive() && !known.contains(node))
+                    .forEach(this::ask);
+        }
         process.after(TICK, this::tick);
     }
 
@@ -214,31 +222,40 @@ final class SimSupervisor {
 
     /** Whoever joins changes the listing, and all that are listed are asked who they are. */
     void introduceAll() {
+        simulation.processes.stream().filter(SimProcess::isAlive).forEach(this::ask);
+    }
+
+    private void ask(SimProcess node) {
         int epoch = coordinator.epoch();
-        for (SimProcess each : simulation.processes) {
-            if (each.isAlive()) {
-                each.receive(new Line(this, "node"), () -> introduce(each, epoch));
-            }
-        }
+        node.receive(new Line(this, "node"), () -> introduce(node, epoch));
     }
 
     private void introduce(SimProcess node, int epoch) {
         if (epoch >= node.epoch) {
             node.epoch = epoch;
             node.supervisor = this;
-            introduced(node);
         }
+        introduced(node);
     }
 
     /** A node says who it is and what it hosts. */
     void introduced(SimProcess node) {
         List<SimRank> living = node.ranks.stream().filter(each -> !each.hasEnded()).toList();
+        int epoch = node.epoch;
         if (!left.contains(node)) {
-            node.send(new Line(this, "node"), () -> hear(it -> introduced(it, node, living)));
+            node.send(
+                    new Line(this, "node"), () -> hear(it -> introduced(it, node, epoch, living)));
         }
     }
 
-    private List<Effect> introduced(RunCoordinator it, SimProcess node, List<SimRank> living) {
+    private List<Effect> introduced(
+            RunCoordinator it, SimProcess node, int epoch, List<SimRank> living) {
+        known.add(node);
+        if (epoch > it.epoch()) {
+            List<Effect> raised = it.onHigherEpoch(node.info, epoch, world.now());
+            ask(node);
+            return raised;
+        }
         List<Effect> effects =
                 it.onNode(
                         node.info,
@@ -265,7 +282,13 @@ final class SimSupervisor {
         if (birth.epoch() < on.epoch) {
             return;
         }
-        SimRank hosted = simulation.open(on, birth, ears);
+        SimRank hosted =
+                on.ranks.stream()
+                        .filter(each -> !each.hasEnded())
+                        .filter(each -> each.birth.rank() == birth.rank())
+                        .filter(each -> each.birth.epoch() == birth.epoch())
+                        .findFirst()
+                        .orElseGet(() -> simulation.open(on, birth, ears));
         on.send(new Line(this, "node"), () -> hear(it -> hosted(it, hosted)));
     }
 

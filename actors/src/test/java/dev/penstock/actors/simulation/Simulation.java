@@ -149,6 +149,7 @@ final class Simulation {
     }
 
     private void takeUp() {
+        loseTheJournalsEnd();
         JournalledRun run =
                 JournalledRun.of(journal)
                         .map(known -> known.withPublished(disk.newest()))
@@ -158,7 +159,7 @@ final class Simulation {
             outcome = outcomeOf(run.ending().get());
             return;
         }
-        checks.takenUp();
+        checks.takenUp(run);
         supervisor =
                 new SimSupervisor(
                         this,
@@ -170,6 +171,16 @@ final class Simulation {
         } else {
             String directory = wire.driver();
             supervisor.hear(it -> it.onLinkRestarted("", directory, world.now()));
+        }
+    }
+
+    /** As on a disk that said too early that it had written. */
+    private void loseTheJournalsEnd() {
+        if (scenario.has(Scenario.Kind.LOST_JOURNAL_END)) {
+            int lost = world.random.nextInt(4);
+            for (int i = 0; i < lost && journal.size() > 1; i++) {
+                world.note("the journal loses %s", journal.removeLast());
+            }
         }
     }
 

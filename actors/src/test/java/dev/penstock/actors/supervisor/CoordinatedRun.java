@@ -47,6 +47,7 @@ final class CoordinatedRun implements RunListener {
     private final List<Effect> last = new ArrayList<>();
     private final List<Effect> all = new ArrayList<>();
     private final List<RankCommand> told = new ArrayList<>();
+    private final List<Integer> toldRanks = new ArrayList<>();
     private final List<Long> committed = new ArrayList<>();
     private final List<String> stalls = new ArrayList<>();
     private List<RunMember> members = List.of();
@@ -110,8 +111,9 @@ final class CoordinatedRun implements RunListener {
         all.addAll(effects);
         for (Effect effect : effects) {
             switch (effect) {
-                case Effect.TellRank(_, RankCommand order) -> {
+                case Effect.TellRank(int rank, RankCommand order) -> {
                     told.add(order);
+                    toldRanks.add(rank);
                     epoch = Math.max(epoch, order.epoch());
                     if (order instanceof RankCommand.BeginPass begin) {
                         pass = begin;
@@ -208,6 +210,32 @@ final class CoordinatedRun implements RunListener {
                             rank, epoch, begin.pass(), new StepResult(loss, List.of())));
         }
         return this;
+    }
+
+    /** These ranks answer the pass under way. */
+    CoordinatedRun computed(int... some) {
+        for (int rank : some) {
+            var result = new StepResult(OptionalDouble.empty(), List.of());
+            says(new RankEvent.PassDone(rank, epoch, passUnderWay().pass(), result));
+        }
+        return this;
+    }
+
+    /** So much time passes, in which all ranks renew their leases and do nothing. */
+    CoordinatedRun waits(Duration span) {
+        long end = now + span.toNanos();
+        while (now < end) {
+            now += Math.min(Duration.ofMillis(500).toNanos(), end - now);
+            for (int rank = 0; rank < ranks; rank++) {
+                lease(rank, epoch);
+            }
+            take(coordinator.onTick(now));
+        }
+        return this;
+    }
+
+    CoordinatedRun refuses(int rank, int inEpoch) {
+        return says(new RankEvent.Refused(rank, inEpoch));
     }
 
     CoordinatedRun stepDone(int rank) {
@@ -324,8 +352,14 @@ final class CoordinatedRun implements RunListener {
         return told.stream().filter(type::isInstance).map(type::cast).toList();
     }
 
+    /** Whom {@link #told} was told, in its order. */
+    List<Integer> toldRanks() {
+        return List.copyOf(toldRanks);
+    }
+
     void forgetTold() {
         told.clear();
+        toldRanks.clear();
     }
 
     List<Optional<Integer>> started() {

@@ -56,7 +56,8 @@ class LastWordsTest {
     }
 
     private static NodeActor.Introduction introduction(long pid, ActorRef<NodeActor.Command> node) {
-        return new NodeActor.Introduction(TestNodes.of("stage process 0", pid, 0), node, List.of());
+        return new NodeActor.Introduction(
+                TestNodes.of("stage process 0", pid, 0), node, 1, List.of());
     }
 
     private static final class Processes implements ProcessSupply {

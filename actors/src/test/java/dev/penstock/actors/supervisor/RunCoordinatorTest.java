@@ -10,6 +10,7 @@ import dev.penstock.actors.rank.StateSource;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunMember;
 import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.actors.spi.Timeouts;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -19,6 +20,8 @@ import org.junit.jupiter.api.Test;
 
 /** Every decision of a recovery, in virtual time. */
 class RunCoordinatorTest {
+    private static final Duration STALL_LIMIT = Timeouts.DEFAULT.stallLimit();
+
     private static final Duration LEASE = Duration.ofSeconds(3);
 
     private final CoordinatedRun run = new CoordinatedRun(4, RecoveryPolicy.DEFAULT);
@@ -144,6 +147,49 @@ class RunCoordinatorTest {
 
         assertThat(run.recovery().fromStep()).isZero();
         assertThat(run.passUnderWay().step()).isEqualTo(1);
+    }
+
+    /** As after a connection that was reset: all live, and all wait. */
+    @Test
+    void anOrderThatWasLostIsGivenAgainToThoseWhoHaveNotAnswered() {
+        run.open().computed(0, 2, 3).forgetTold();
+
+        run.waits(STALL_LIMIT.dividedBy(2).plusSeconds(2));
+
+        assertThat(run.told(RankCommand.class)).containsExactly(run.passUnderWay());
+        assertThat(run.toldRanks()).containsExactly(1);
+    }
+
+    @Test
+    void whenNothingMovesForTheStallLimitAllAreAskedAgainInAnotherEpoch() {
+        run.open().step().waits(STALL_LIMIT.plusMillis(1));
+        assertThat(run.outcome()).as("what became of it").isNull();
+        assertThat(run.told(RankCommand.Prepare.class)).isNotEmpty();
+
+        run.prepared(0, 1, 2, 3).resumed(0, 1, 2, 3);
+
+        assertThat(run.recovery().stepsLost()).isZero();
+        assertThat(run.passUnderWay().step()).isEqualTo(2);
+    }
+
+    @Test
+    void aRankThatRenewsItsLeaseAndDoesNotPrepareIsLeftBehind() {
+        run.open().step().linkLost(2).prepared(0, 2, 3).waits(STALL_LIMIT.plusSeconds(1));
+
+        assertThat(run.told(RankCommand.Fence.class)).hasSize(1);
+        assertThat(run.started()).contains(Optional.of(1));
+    }
+
+    @Test
+    void aSupervisorThatMeetsAHigherEpochHasBeenReplacedAndWritesNothingMore() {
+        run.open().step().refuses(2, 7);
+
+        assertThat(run.outcome())
+                .isInstanceOfSatisfying(
+                        RunOutcome.Failed.class,
+                        failed -> assertThat(failed.reason()).contains("another supervisor", "7"));
+        assertThat(run.lastEffects()).noneMatch(Effect.Journal.class::isInstance);
+        assertThat(run.lastEffects()).noneMatch(Effect.TellRank.class::isInstance);
     }
 
     @Test

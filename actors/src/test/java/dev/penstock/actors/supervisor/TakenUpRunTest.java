@@ -76,6 +76,20 @@ class TakenUpRunTest implements RunListener {
                                                 raised -> assertThat(raised.epoch()).isEqualTo(2)));
     }
 
+    /** Its disk said too early that it had written; the ranks know better. */
+    @Test
+    void aJournalThatLostItsEndLeadsToAnEpochThatNobodyHasUsed() {
+        found(0);
+        take(coordinator.onRankEvent(new RankEvent.Refused(0, 5), now));
+        assertThat(coordinator.epoch()).isEqualTo(6);
+
+        take(coordinator.onHigherEpoch(TestNodes.of("n9", 9, 1), 8, now));
+        assertThat(coordinator.epoch()).isEqualTo(9);
+        assertThat(orders(RankCommand.Prepare.class))
+                .extracting(RankCommand.Prepare::epoch)
+                .contains(6, 9);
+    }
+
     @Test
     void aRankThatLivesNowhereSendsAllBackWhereThereAreNoMirrors() {
         found(0);

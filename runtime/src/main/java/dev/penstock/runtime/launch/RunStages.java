@@ -69,7 +69,9 @@ record RunStages(GptStageFactory stages, Path checkpoints) implements StageProgr
             try (CheckpointReader reader = SavedCheckpoint.open(checkpoint).readVerified()) {
                 return build.apply(stages.startingFrom(reader::fill));
             } catch (StoredFileException e) {
-                throw e.isDamage() ? new DamagedCheckpointException(e.getMessage(), e) : e;
+                throw e.isDamage()
+                        ? new DamagedCheckpointException(String.valueOf(e.getMessage()), e)
+                        : e;
             }
         }
     }
