@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** What must hold at every moment of a run, whatever goes wrong. */
@@ -196,7 +197,7 @@ final class RunChecks implements RunListener, SimStage.Watch {
                 simulation.nan.hasStruck()
                         && simulation.scenario.policy().nonFinite()
                                 == RecoveryPolicy.NonFinite.ROLLBACK;
-        if (onPurpose || roomDenied) {
+        if (onPurpose || roomDenied || holdsNothing()) {
             return true;
         }
         for (int rank = 0; rank < simulation.plan.ranks(); rank++) {
@@ -207,13 +208,26 @@ final class RunChecks implements RunListener, SimStage.Watch {
         return false;
     }
 
+    /**
+     * A rank that met a damaged checkpoint lives, holds nothing and keeps its place: where others
+     * have a mirror of it, that is no use to it.
+     */
+    private boolean holdsNothing() {
+        return simulation.scenario.has(Scenario.Kind.DAMAGED_CHECKPOINT)
+                && prepared().anyMatch(said -> said.state().committedStep() < 0);
+    }
+
     private boolean isThere(int rank) {
+        return prepared().anyMatch(said -> has(said, rank));
+    }
+
+    private Stream<RankEvent.Prepared> prepared() {
         return simulation.processes.stream()
                 .filter(SimProcess::isWell)
                 .flatMap(process -> process.ranks.stream())
                 .filter(each -> !each.fenced && !each.hasEnded())
                 .map(each -> each.prepared)
-                .anyMatch(said -> said != null && said.epoch() == epoch && has(said, rank));
+                .filter(said -> said != null && said.epoch() == epoch);
     }
 
     private boolean has(RankEvent.Prepared said, int rank) {

@@ -223,11 +223,12 @@ final class CoordinatedRun implements RunListener {
 
     /** So much time passes, in which all ranks renew their leases and do nothing. */
     CoordinatedRun waits(Duration span) {
+        long start = now;
         long end = now + span.toNanos();
         while (now < end) {
             now += Math.min(Duration.ofMillis(500).toNanos(), end - now);
             for (int rank = 0; rank < ranks; rank++) {
-                lease(rank, epoch);
+                lease(rank, epoch, now - start);
             }
             take(coordinator.onTick(now));
         }
@@ -285,7 +286,12 @@ final class CoordinatedRun implements RunListener {
     }
 
     CoordinatedRun lease(int rank, int inEpoch) {
-        var idle = new RankActivity(RankActivity.State.IDLE, StepKind.TRAIN, 0, 0, 0, "idle");
+        return lease(rank, inEpoch, 0);
+    }
+
+    private CoordinatedRun lease(int rank, int inEpoch, long sinceNanos) {
+        var idle =
+                new RankActivity(RankActivity.State.IDLE, StepKind.TRAIN, 0, 0, sinceNanos, "idle");
         return says(new RankEvent.Lease(rank, inEpoch, idle));
     }
 
@@ -378,6 +384,10 @@ final class CoordinatedRun implements RunListener {
 
     RankCommand.BeginPass passUnderWay() {
         return Objects.requireNonNull(pass, "no pass was begun");
+    }
+
+    int lastEpoch() {
+        return epoch;
     }
 
     RecoveryReport recovery() {

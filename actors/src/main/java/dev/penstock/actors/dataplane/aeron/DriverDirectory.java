@@ -102,14 +102,14 @@ final class DriverDirectory {
         }
     }
 
-    /** Whether nobody else can write to it, now or since it was made. */
+    /** Whether it is this user's, and nobody else can write to it. */
     private static boolean isPrivate(Path directory) {
         try {
             return Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS)
                     && Files.getAttribute(directory, "unix:uid", LinkOption.NOFOLLOW_LINKS)
                             .equals(Files.getAttribute(Path.of("/proc/self"), "unix:uid"))
-                    && PosixFilePermissions.toString(Files.getPosixFilePermissions(directory))
-                            .equals("rwx------");
+                    && !PosixFilePermissions.toString(Files.getPosixFilePermissions(directory))
+                            .matches("....w....|.......w.");
         } catch (IOException | UnsupportedOperationException e) {
             LOG.debug("{}: whose it is cannot be seen", directory, e);
             return false;
