@@ -8,7 +8,7 @@ import java.time.Duration;
  * @param lease a rank that says nothing for this long is taken for dead, unless its process is seen
  *     to get no processor
  * @param stallReport a wait this long is explained to the user
- * @param stallLimit a wait of all ranks this long ends the run
+ * @param stallLimit after a wait of all ranks this long they are asked anew, in another epoch
  * @param start all ranks must be ready within this
  * @param stop all ranks must be stopped within this
  */

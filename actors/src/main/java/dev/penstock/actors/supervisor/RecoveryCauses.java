@@ -102,18 +102,23 @@ final class RecoveryCauses {
         return recovery.raise(recovery.after(cause, now).detectedAfter(silentNanos), cause, now);
     }
 
-    /** Links broke; all ranks live. */
+    /**
+     * Links broke; all ranks live, as far as is known. Where one process has them all, its threads
+     * had to wait for a processor for too long.
+     */
     NextAction onLinkLost(String cause, long now) {
-        Optional<String> refused = budget.spend(cause, now);
-        return refused.isPresent()
-                ? new NextAction.Broken(refused.get())
-                : recovery.raise(recovery.after(cause, now), cause, now);
+        return raiseUnless(budget.spendOnLiving(cause, now), cause, now);
+    }
+
+    private NextAction raiseUnless(Optional<String> refused, String cause, long now) {
+        return refused.<NextAction>map(NextAction.Broken::new)
+                .orElseGet(() -> recovery.raise(recovery.after(cause, now), cause, now));
     }
 
     /** The media driver is gone, and with it every link. */
     NextAction onLinkDied(String cause, long now) {
         links.died();
-        return withOtherDriver(onLinkLost(cause, now));
+        return withOtherDriver(raiseUnless(budget.spend(cause, now), cause, now));
     }
 
     /** Ranks are gone, and the media driver with them. */
@@ -140,17 +145,12 @@ final class RecoveryCauses {
                     cause
                             + "; the run began with this checkpoint and has no other; try --resume, which takes the newest that is whole");
         }
-        Optional<String> refused = budget.spendOnLiving(cause, now);
-        return refused.isPresent()
-                ? new NextAction.Broken(refused.get())
-                : recovery.raise(recovery.after(cause, now), cause, now);
+        return raiseUnless(budget.spendOnLiving(cause, now), cause, now);
     }
 
     /** Nothing moves, although all ranks live. A new epoch asks all again, or shows who hangs. */
     NextAction onStalled(String reason, long now) {
-        return budget.spend(reason, now)
-                .<NextAction>map(NextAction.Broken::new)
-                .orElseGet(() -> recovery.raise(recovery.after(reason, now), reason, now));
+        return raiseUnless(budget.spend(reason, now), reason, now);
     }
 
     /**

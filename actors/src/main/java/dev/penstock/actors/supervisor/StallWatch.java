@@ -10,6 +10,7 @@ import dev.penstock.schedules.ir.OpGrid;
 import dev.penstock.schedules.ir.OpPlace;
 import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.Schedule;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -72,10 +73,13 @@ final class StallWatch {
             return Optional.empty(); // a long op of a rank that lives is told, and waited for
         }
         OptionalLong still = stillNanos(rows, roundSince, now);
-        if (still.isEmpty() || still.getAsLong() < plan.timeouts().stallLimit().toNanos()) {
+        Duration limit = plan.timeouts().stallLimit();
+        if (still.isEmpty() || still.getAsLong() < limit.toNanos()) {
             return Optional.empty();
         }
-        return Optional.of(text(rows, still.getAsLong(), now));
+        return Optional.of(
+                "%s%nall are asked anew after timeouts.stall = %d s"
+                        .formatted(text(rows, still.getAsLong(), now), limit.toSeconds()));
     }
 
     /**

@@ -149,6 +149,26 @@ class RunCoordinatorTest {
         assertThat(run.passUnderWay().step()).isEqualTo(1);
     }
 
+    /** As in one process that got no processor for long: nobody died. */
+    @Test
+    void aBrokenLinkIsMendedWhereADeathWouldEndTheRun() {
+        var policy = RecoveryPolicy.DEFAULT;
+        var alone =
+                new CoordinatedRun(
+                        4,
+                        new RecoveryPolicy(
+                                false,
+                                policy.maxRestarts(),
+                                policy.window(),
+                                policy.roomPatience(),
+                                policy.nonFinite()));
+
+        alone.open().step().linkLost(1).prepared(0, 1, 2, 3).resumed(0, 1, 2, 3);
+
+        assertThat(alone.recovery().stepsLost()).isZero();
+        assertThat(alone.passUnderWay().step()).isEqualTo(2);
+    }
+
     /** As after a connection that was reset: all live, and all wait. */
     @Test
     void anOrderThatWasLostIsGivenAgainToThoseWhoHaveNotAnswered() {

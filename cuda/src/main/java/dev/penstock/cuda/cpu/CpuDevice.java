@@ -102,7 +102,7 @@ public final class CpuDevice implements Device {
         return switch (gemm) {
             case CUBLAS, KERNELS ->
                     throw new DeviceException(
-                            "opening the CPU device: expected gemm = auto, onednn or java, got %s, which is for GPUs; try device = cuda"
+                            "opening the CPU device: expected gemm = auto, onednn or java, got %s, which is for GPUs; try device.kind = cuda"
                                     .formatted(gemm.name().toLowerCase(Locale.ROOT)));
             case JAVA -> new OneDnn.Probe.Missing("as set");
             case AUTO -> OneDnn.probe();

@@ -207,7 +207,7 @@ final class GpuAttention {
             }
         }
         throw new DeviceException(
-                "attention on a GPU: expected heads of at most %d columns, got %d; use more heads, or device = cpu"
+                "attention on a GPU: expected heads of at most %d columns, got %d; use more heads, or device.kind = cpu"
                         .formatted(WIDTHS[WIDTHS.length - 1], headWidth));
     }
 }

@@ -67,7 +67,7 @@ final class GpuContext implements AutoCloseable {
                 value, CUdevice_attribute.CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device);
         if (value[0] == 0) {
             throw new DeviceException(
-                    "opening GPU %d: expected managed memory that host and GPU may use at the same time, but the driver does not offer it here (virtual GPUs and WSL do not); try device = cpu"
+                    "opening GPU %d: expected managed memory that host and GPU may use at the same time, but the driver does not offer it here (virtual GPUs and WSL do not); try device.kind = cpu"
                             .formatted(index));
         }
     }

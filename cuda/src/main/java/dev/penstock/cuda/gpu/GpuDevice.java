@@ -103,7 +103,7 @@ public final class GpuDevice implements Device {
         return switch (GpuProbe.run()) {
             case Gpus.None(String reason) ->
                     throw new DeviceException(
-                            "opening device cuda:%d: expected an NVIDIA GPU, but %s; try device = cpu"
+                            "opening device cuda:%d: expected an NVIDIA GPU, but %s; try device.kind = cpu"
                                     .formatted(index, reason));
             case Gpus.Found(var gpus) -> {
                 if (index >= gpus.size()) {
@@ -119,7 +119,7 @@ public final class GpuDevice implements Device {
     private static Gpus.Gpu withOurKernels(Gpus.Gpu gpu) {
         if (gpu.majorCapability() < LEAST_CAPABILITY) {
             throw new DeviceException(
-                    "opening device cuda:%d: expected a GPU of compute capability %d.0 or later (Ampere), got %s of %s; try another GPU or device = cpu"
+                    "opening device cuda:%d: expected a GPU of compute capability %d.0 or later (Ampere), got %s of %s; try another GPU or device.kind = cpu"
                             .formatted(
                                     gpu.index(),
                                     LEAST_CAPABILITY,

@@ -14,7 +14,6 @@ import dev.penstock.schedules.ir.ScheduleText;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
-import java.time.Duration;
 import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
@@ -23,8 +22,6 @@ import java.util.stream.IntStream;
 
 /** What the actors are told of a run: its order, its steps, its deadlines. */
 final class ConfiguredPlan {
-    private static final Duration STALL_LIMIT = Duration.ofSeconds(60);
-
     private final RunParts parts;
     private final RunConfig config;
     private final RunOptions options;
@@ -78,7 +75,7 @@ final class ConfiguredPlan {
                 new Timeouts(
                         timeouts.lease(),
                         timeouts.stallReport(),
-                        STALL_LIMIT,
+                        timeouts.stall(),
                         timeouts.start(),
                         timeouts.stop()),
                 config.recovery().mirror() && !options.evaluateOnly(),

@@ -1,6 +1,8 @@
 package dev.penstock.runtime.launch;
 
 import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.cuda.Devices;
+import dev.penstock.cuda.device.Gpus;
 import dev.penstock.runtime.config.order.ScheduleFaults;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problem;
@@ -10,14 +12,18 @@ import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.data.TrainingData;
 import dev.penstock.runtime.launch.RunOptions.DumpRequest;
 import dev.penstock.runtime.launch.devices.KernelMemory;
+import dev.penstock.runtime.metrics.Quantities;
 import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.stage.GptStageFactory;
+import dev.penstock.runtime.report.MemoryPlan;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.LongSummaryStatistics;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.function.Supplier;
 
 /**
@@ -36,7 +42,10 @@ final class PartChecks {
     private final Optional<GptSettings> sizes;
     private final Optional<StartingPoint> start;
 
-    PartChecks(DraftConfig draft, RunStart asked, List<Problem> others) {
+    /**
+     * @param machineBytes memory that all ranks share; empty: they live somewhere else
+     */
+    PartChecks(DraftConfig draft, RunStart asked, List<Problem> others, OptionalLong machineBytes) {
         this.draft = draft;
         this.loaded = draft.draft();
         this.config = loaded.config();
@@ -47,7 +56,7 @@ final class PartChecks {
         this.data = draft.sound("data.source") ? data() : Optional.empty();
         this.sizes = sizes();
         this.start = start();
-        requireMemory();
+        requireMemory(machineBytes);
         requireHeldOut();
         requireTrainingText();
         requireFaultsAtKnownOps();
@@ -141,12 +150,49 @@ final class PartChecks {
         }
     }
 
-    private void requireMemory() {
-        if (sizes.isPresent()) {
-            ProvedSchedule proved = schedule.orElseThrow();
-            problems.addAll(
-                    new JudgedMemory(loaded, proved, plannedMemory(sizes.get(), proved))
-                            .problems());
+    private void requireMemory(OptionalLong machineBytes) {
+        if (sizes.isEmpty()) {
+            return;
+        }
+        ProvedSchedule proved = schedule.orElseThrow();
+        PlannedMemory planned = plannedMemory(sizes.get(), proved);
+        problems.addAll(new JudgedMemory(loaded, proved, planned).problems());
+        if (machineBytes.isEmpty()) {
+            return;
+        }
+        if (config.device().kind().isCuda()) {
+            requireGpu();
+        } else {
+            requireRoom(planned, machineBytes.getAsLong());
+        }
+    }
+
+    private void requireGpu() {
+        if (Devices.probeGpus() instanceof Gpus.None(String reason)) {
+            problems.add(
+                    loaded.problem(
+                            "device.kind",
+                            "an NVIDIA GPU on this machine",
+                            reason,
+                            "try device.kind = cpu; penstock doctor shows what there is"));
+        }
+    }
+
+    private void requireRoom(PlannedMemory planned, long machineBytes) {
+        LongSummaryStatistics ranks =
+                planned.ofAllRanks().stream().mapToLong(MemoryPlan::total).summaryStatistics();
+        if (ranks.getSum() > machineBytes) {
+            problems.add(
+                    loaded.problem(
+                            "batch",
+                            "a run that fits into this machine's memory of "
+                                    + Quantities.bytes(machineBytes),
+                            "%s for %d ranks, at most %s for one"
+                                    .formatted(
+                                            Quantities.bytes(ranks.getSum()),
+                                            ranks.getCount(),
+                                            Quantities.bytes(ranks.getMax())),
+                            "try smaller micro-batches (more batch.micro-batches), a smaller model, or schedule.recompute = full"));
         }
     }
 

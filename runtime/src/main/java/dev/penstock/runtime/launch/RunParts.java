@@ -1,5 +1,6 @@
 package dev.penstock.runtime.launch;
 
+import com.sun.management.OperatingSystemMXBean;
 import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.runtime.config.order.ConfiguredSchedule;
 import dev.penstock.runtime.config.reading.ConfigException;
@@ -10,7 +11,9 @@ import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.data.TrainingData;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.tokenizer.Tokenizer;
+import java.lang.management.ManagementFactory;
 import java.util.List;
+import java.util.OptionalLong;
 
 /**
  * What a run is made of, all of it checked: nothing is started and no directory is needed yet.
@@ -32,7 +35,26 @@ public record RunParts(
      * @throws ConfigException with all problems at once
      */
     public static RunParts prepare(DraftConfig draft, RunStart start, List<Problem> others) {
-        return new PartChecks(draft, start, others).partsOrThrow();
+        return new PartChecks(draft, start, others, OptionalLong.empty()).partsOrThrow();
+    }
+
+    /**
+     * The same for a run all of whose ranks will live on this machine: what they will hold fits
+     * into its memory, or the part of it that this process may use.
+     */
+    public static RunParts prepareHere(DraftConfig draft, RunStart start, List<Problem> others) {
+        return prepareWithin(draft, start, others, memoryOfThisMachine());
+    }
+
+    /** The same for a machine with so much memory. */
+    static RunParts prepareWithin(
+            DraftConfig draft, RunStart start, List<Problem> others, long machineBytes) {
+        return new PartChecks(draft, start, others, OptionalLong.of(machineBytes)).partsOrThrow();
+    }
+
+    private static long memoryOfThisMachine() {
+        return ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class)
+                .getTotalMemorySize();
     }
 
     /**
@@ -61,6 +83,6 @@ public record RunParts(
      * @param others at least one, if all else is well
      */
     public static ConfigException refusal(DraftConfig draft, RunStart start, List<Problem> others) {
-        return new PartChecks(draft, start, others).refusal();
+        return new PartChecks(draft, start, others, OptionalLong.empty()).refusal();
     }
 }

@@ -201,6 +201,11 @@ public final class RunRecord implements AutoCloseable {
                 .write(RunEnding.of(outcome, took, sample));
     }
 
+    /** Why the last steps are in no checkpoint; empty if they are. */
+    public Optional<String> unsaved() {
+        return recorder.unsaved();
+    }
+
     private List<MemoryPlan> memory() {
         return assembly.plannedMemory(betweenHosts && assembly.mayCrossHosts(), placed.atFirst());
     }

@@ -19,7 +19,8 @@ import java.util.List;
  * do not include (a stage whose ops are less efficient) are not held against it.
  *
  * <p>Medians over {@value #WINDOW} steps decide, so a rank that becomes slow is found within as
- * many steps, and one slow step is ignored. Not thread-safe: confined to the listener's thread.
+ * many steps, and one slow step is ignored. A rank that loses less than 5 ms of a step is not
+ * reported, and none more than five times. Not thread-safe: confined to the listener's thread.
  */
 public final class StragglerWatch implements RunListener {
     private static final int WINDOW = 10;
@@ -27,6 +28,12 @@ public final class StragglerWatch implements RunListener {
 
     /** The factor from which a rank is a straggler. */
     private static final double SLOW = 1.5;
+
+    /** Of a step, below which nobody could gain anything: ops of tiny models vary more. */
+    private static final double LEAST_LOST_NANOS = 5e6;
+
+    /** Per rank and run: more would say nothing new. */
+    private static final int MOST_NOTES = 5;
 
     /** The factor below which it has recovered. */
     private static final double WELL = 1.25;
@@ -40,7 +47,9 @@ public final class StragglerWatch implements RunListener {
     private static final class Rank {
         private final ArrayDeque<Double> window = new ArrayDeque<>();
         private final ArrayDeque<Double> past = new ArrayDeque<>();
+        private final ArrayDeque<Double> nanos = new ArrayDeque<>();
         private boolean slow;
+        private int notes;
     }
 
     /**
@@ -61,7 +70,9 @@ public final class StragglerWatch implements RunListener {
     public void onStep(StepReport report) {
         double[] pace = new double[shares.length];
         for (RankStep rank : report.ranks()) {
-            pace[rank.rank()] = computeNanos(rank) / shares[rank.rank()];
+            double nanos = computeNanos(rank);
+            pace[rank.rank()] = nanos / shares[rank.rank()];
+            keep(ranks.get(rank.rank()).nanos, nanos, WINDOW);
         }
         double[] sorted = pace.clone();
         Arrays.sort(sorted);
@@ -85,18 +96,25 @@ public final class StragglerWatch implements RunListener {
         }
         double usual = rank.past.size() < WINDOW ? 1 : median(rank.past);
         double factor = median(rank.window) / usual;
-        if (!rank.slow && factor > SLOW) {
+        double lost = median(rank.nanos) * (1 - 1 / factor);
+        if (!rank.slow && factor > SLOW && lost > LEAST_LOST_NANOS) {
             rank.slow = true;
-            told.onStraggler(index, step, factor);
+            if (++rank.notes <= MOST_NOTES) {
+                told.onStraggler(index, step, factor);
+            }
         } else if (factor < WELL) {
             rank.slow = false;
         }
     }
 
     private static void remember(Rank rank, double pace) {
-        rank.past.addLast(pace);
-        if (rank.past.size() > LONGEST_PAST) {
-            rank.past.removeFirst();
+        keep(rank.past, pace, LONGEST_PAST);
+    }
+
+    private static void keep(ArrayDeque<Double> values, double value, int most) {
+        values.addLast(value);
+        if (values.size() > most) {
+            values.removeFirst();
         }
     }
 

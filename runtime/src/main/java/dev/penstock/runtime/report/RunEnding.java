@@ -13,6 +13,11 @@ import java.util.Optional;
  * @param sample text that the trained model wrote
  */
 public record RunEnding(String told, boolean isGood, Duration wallTime, Optional<String> sample) {
+    /** The same ending, if the newest checkpoint is not the last step's. */
+    RunEnding withoutLastCheckpoint() {
+        return new RunEnding(told + ", NOT SAVED", isGood, wallTime, sample);
+    }
+
     /** Of a run whose process says how it ended. */
     public static RunEnding of(RunOutcome outcome, Duration wallTime, Optional<String> sample) {
         return new RunEnding(

@@ -145,7 +145,7 @@ public final class RunRecorder implements RunListener {
     }
 
     /** Why the newest checkpoint is not the one that was last asked for; empty if it is. */
-    synchronized Optional<String> unsaved() {
+    public synchronized Optional<String> unsaved() {
         return Optional.ofNullable(unsaved)
                 .map(
                         reason ->

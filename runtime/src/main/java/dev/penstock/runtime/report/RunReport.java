@@ -67,7 +67,7 @@ public final class RunReport {
     private RunFindings findings(RunEnding ending) throws IOException {
         return new RunFindings(
                 facts,
-                ending,
+                recorder.unsaved().isEmpty() ? ending : ending.withoutLastCheckpoint(),
                 RunCurves.read(directory.metrics()),
                 recorder,
                 TypicalStep.of(facts.schedule(), facts.grid(), recorder),

@@ -106,6 +106,32 @@ class StragglerWatchTest {
         assertThat(told).isEmpty();
     }
 
+    /** Nobody can act on it. */
+    @Test
+    void aRankThatLosesLessThanFiveMillisecondsOfAStepIsNotReported() {
+        StragglerWatch watch = watch(4);
+        double[] slow = ones(4);
+        slow[SLOW_RANK] = 3;
+
+        feed(watch, 1, 100, slow, 0.1);
+
+        assertThat(told).isEmpty();
+    }
+
+    @Test
+    void aRankThatIsSlowNowAndThenIsReportedFiveTimes() {
+        StragglerWatch watch = watch(4);
+        double[] slow = ones(4);
+        slow[SLOW_RANK] = 3;
+
+        for (int time = 0; time < 10; time++) {
+            feed(watch, 80 * time + 1, 80 * time + 40, ones(4), 1);
+            feed(watch, 80 * time + 41, 80 * time + 80, slow, 1);
+        }
+
+        assertThat(told).hasSize(5);
+    }
+
     private static double[] ones(int count) {
         double[] ones = new double[count];
         Arrays.fill(ones, 1);

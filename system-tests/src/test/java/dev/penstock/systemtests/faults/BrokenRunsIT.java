@@ -68,18 +68,23 @@ class BrokenRunsIT {
     }
 
     @Test
-    void aFullDiskDoesNotStopTheRunAndKeepsTheCheckpoints() throws Exception {
+    void aFullDiskDoesNotStopTheRunButItsEndSaysThatItIsNotSaved() throws Exception {
         try (SmallDisk disk = SmallDisk.below(folder, "700k")) {
             List<String> bits = Training.onText(folder.resolve("roomy")).complete().lossBits();
 
             Trained trained = Training.onText(disk.path()).set("checkpoint.retain=1").run();
 
-            assertThat(trained.exitCode()).as(trained.err()).isEqualTo(ExitCode.OK);
+            assertThat(trained.exitCode()).as(trained.err()).isEqualTo(ExitCode.FAILURE);
+            assertThat(trained.err()).contains("NOT SAVED: not saved after step 12: ");
             assertThat(trained.directory().resolve("log.txt"))
                     .content()
                     .contains("could not save step 8", "bytes needed", "free");
             assertThat(trained.out())
+                    .contains("completed, NOT SAVED in ")
                     .contains("not saved after step 12: ", "its newest checkpoint is of step 4");
+            assertThat(trained.directory().resolve("summary.json"))
+                    .content()
+                    .contains("completed, NOT SAVED");
             assertThat(trained.lossBits()).isEqualTo(bits);
             List<String> ignored = new ArrayList<>();
             Path checkpoints = trained.directory().resolve(CheckpointFolders.FOLDER);

@@ -12,9 +12,7 @@ import dev.penstock.schedules.render.TimelinePanel;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
 import dev.penstock.schedules.simulate.Timeline;
 import dev.penstock.schedules.validate.ScheduleValidator;
-import java.nio.file.Path;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -52,11 +50,7 @@ final class ScheduleDrawCommand extends PenstockCommand {
             description = "One of ${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE}).")
     private Picture picture = Picture.SVG;
 
-    @Option(
-            names = {"-o", "--output"},
-            paramLabel = "FILE",
-            description = "Where to write (default: the standard output).")
-    private @Nullable Path output;
+    @Mixin private WrittenText written = new WrittenText();
 
     @Override
     public Integer call() {
@@ -73,12 +67,12 @@ final class ScheduleDrawCommand extends PenstockCommand {
                     case TRACE -> ChromeTrace.json(List.of(panel));
                     case GRID -> ScheduleGrid.time(timeline, gridColors());
                 };
-        WrittenOrder.writeText(text, output, out());
+        written.write(text, out());
         return ExitCode.OK;
     }
 
     /** A file is plain text, whoever waits for it. */
     private GridColors gridColors() {
-        return output == null ? Terminal.gridColors() : GridColors.NONE;
+        return written.output().isEmpty() ? Terminal.gridColors() : GridColors.NONE;
     }
 }

@@ -84,7 +84,17 @@ final class TrainRun {
         sample.ifPresent(text -> out.printf("%nA sample of what it writes now:%n%s%n", text));
         out.printf("%n%s%n", record.report(outcome, took, sample));
         out.flush();
-        return ExitCode.of(outcome, err);
+        return exitCode(record, outcome);
+    }
+
+    /** A script must notice that the last steps are in no checkpoint. */
+    private int exitCode(RunRecord record, RunOutcome outcome) {
+        int code = ExitCode.of(outcome, err);
+        if (code == ExitCode.FAILURE || record.unsaved().isEmpty()) {
+            return code;
+        }
+        warn("NOT SAVED: " + record.unsaved().get());
+        return ExitCode.FAILURE;
     }
 
     /** What fails here must not cost the report. */

@@ -77,7 +77,7 @@ final class TrainStart {
     private int begin() {
         requireFreePlace();
         RunStart start = start(Optional.empty(), request.init());
-        RunParts parts = RunParts.prepare(request.draft(), start, problems);
+        RunParts parts = RunParts.prepareHere(request.draft(), start, problems);
         RunDirectory directory =
                 request.runDirectory()
                         .map(RunDirectory::create)
@@ -120,7 +120,7 @@ final class TrainStart {
         try (RunLock lock = lock(directory)) {
             lock.onLost(() -> taken(directory));
             RunStart start = startIn(directory);
-            RunParts parts = RunParts.prepare(request.draft(), start, problems);
+            RunParts parts = RunParts.prepareHere(request.draft(), start, problems);
             return train(directory, parts, start);
         }
     }

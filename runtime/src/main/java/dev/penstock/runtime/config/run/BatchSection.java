@@ -12,12 +12,12 @@ import dev.penstock.runtime.config.reading.Setting;
 public record BatchSection(
         @Setting(
                         is = "8",
-                        range = "[1, )",
+                        range = "[1, 1000000000]",
                         doc = "sequences of a step, a multiple of batch.micro-batches")
                 int sequences,
         @Setting(
                         is = "8",
-                        range = "[1, )",
+                        range = "[1, 1000000]",
                         doc = "parts of a step that follow each other through the pipeline")
                 int microBatches,
         @Setting(

@@ -11,6 +11,8 @@ import java.util.stream.IntStream;
 
 /** Finds values that are each allowed by their key and do not fit together. */
 final class Consistency {
+    private static final int MOST_TOKENS = 1 << 27;
+
     private final RunConfig config;
     private final List<Conflict> conflicts = new ArrayList<>();
 
@@ -24,6 +26,7 @@ final class Consistency {
         consistency.headsDivideTheWidth();
         consistency.vocabularyHoldsTheTokens();
         consistency.parametersOfAGroupCanBeCounted();
+        consistency.tokensOfAMicroBatchCanBeCounted();
         consistency.microBatchesDivideTheBatch();
         consistency.replicasDivideTheMicroBatches();
         consistency.shardsDivideTheHeads();
@@ -111,6 +114,21 @@ final class Consistency {
                         ? "use more tensor shards: parallel.tensor"
                         : "use a shorter context or a smaller width",
                 keys);
+    }
+
+    /** Rows of an activation are counted in 31 bits, and blocks of them are listed in plans. */
+    private void tokensOfAMicroBatchCanBeCounted() {
+        int parts = config.batch().microBatches();
+        long tokens =
+                Math.ceilDiv(config.batch().sequences(), parts) * (long) config.model().context();
+        require(
+                tokens <= MOST_TOKENS,
+                "at most %,d tokens in a micro-batch".formatted(MOST_TOKENS),
+                "%,d".formatted(tokens),
+                "use more micro-batches: batch.micro-batches",
+                "batch.sequences",
+                "batch.micro-batches",
+                "model.context");
     }
 
     private void microBatchesDivideTheBatch() {

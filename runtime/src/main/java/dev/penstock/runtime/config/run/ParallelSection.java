@@ -30,7 +30,7 @@ import java.util.Optional;
 public record ParallelSection(
         @Setting(
                         is = "1",
-                        range = "[1, )",
+                        range = "[1, 4096]",
                         doc = "tensor shards of every stage, each on a rank of its own")
                 int tensor,
         @Setting(
@@ -41,12 +41,12 @@ public record ParallelSection(
                 boolean sequence,
         @Setting(
                         is = "1",
-                        range = "[1, )",
+                        range = "[1, 4096]",
                         doc = "parts of every sequence, each on ranks of its own")
                 int context,
         @Setting(
                         is = "1",
-                        range = "[1, )",
+                        range = "[1, 4096]",
                         doc = "replicas of the pipeline, which share a step's micro-batches")
                 int data,
         @Setting(

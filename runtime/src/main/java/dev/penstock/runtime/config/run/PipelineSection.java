@@ -17,13 +17,13 @@ import java.util.Optional;
 public record PipelineSection(
         @Setting(
                         is = "2",
-                        range = "[1, )",
+                        range = "[1, 4096]",
                         doc = "stages of the pipeline, one rank each; also parallel.stages")
                 int stages,
         @Setting(
                         is = "auto",
                         word = "auto",
-                        range = "[1, )",
+                        range = "[1, 4096]",
                         doc =
                                 "stages on each rank; auto: as in the order's file, 2 in V"
                                         + " placement, else 1")

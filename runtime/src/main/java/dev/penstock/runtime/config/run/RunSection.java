@@ -2,6 +2,7 @@ package dev.penstock.runtime.config.run;
 
 import dev.penstock.runtime.config.reading.Setting;
 import java.nio.file.Path;
+import java.text.Normalizer;
 
 /**
  * Section {@code run}: which run this is and how long it lasts.
@@ -23,7 +24,12 @@ public record RunSection(
 
     /** The name nearest to {@code text} that can be part of a file's name. */
     static String fileName(String text) {
-        String plain = text.replaceAll("[^A-Za-z0-9._-]+", "-").replaceFirst("^[._-]+", "");
+        String plain =
+                Normalizer.normalize(text, Normalizer.Form.NFKD)
+                        .replaceAll("\\p{M}+", "") // accents
+                        .replaceAll("[^A-Za-z0-9._-]+", "-")
+                        .replaceFirst("^[._-]+", "")
+                        .replaceFirst("[._-]+$", "");
         return plain.isEmpty() ? "run" : plain;
     }
 }

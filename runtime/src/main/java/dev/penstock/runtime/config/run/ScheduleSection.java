@@ -25,7 +25,7 @@ public record ScheduleSection(
         @Setting(
                         is = "auto",
                         word = "auto",
-                        range = "[1, )",
+                        range = "[1, 65536]",
                         doc = "token slices; auto: 4 where the kind lives on them, else 1")
                 Optional<Integer> slices,
         @Setting(

@@ -47,7 +47,7 @@ public record ValueType<T>(
 
     private static ValueType<?> of(Class<?> type, Setting setting) {
         if (type == int.class || type == Integer.class) {
-            return ranged(INTEGER, setting);
+            return ranged(INTEGER, setting, MOST);
         } else if (type == long.class) {
             return ranged(LONG, setting);
         } else if (type == double.class || type == Double.class) {
@@ -90,6 +90,9 @@ public record ValueType<T>(
     String written(Object value) {
         return write.apply((T) value);
     }
+
+    /** Of counts that have no limit of their own: sums and products of a few do not overflow. */
+    private static final Integer MOST = 1_000_000_000;
 
     private static final ValueType<Integer> INTEGER =
             new ValueType<>(
@@ -150,11 +153,22 @@ public record ValueType<T>(
 
     private static <T extends Comparable<T>> ValueType<T> ranged(
             ValueType<T> type, Setting setting) {
+        return ranged(type, setting, null);
+    }
+
+    /**
+     * @param most where the setting has no upper limit of its own; null: none
+     */
+    private static <T extends Comparable<T>> ValueType<T> ranged(
+            ValueType<T> type, Setting setting, @Nullable T most) {
         Range<T> range = Range.parse(setting.range(), type::parse);
         String limits = range.describe(type.write);
         return new ValueType<>(
                 limits.isEmpty() ? type.noun : type.noun + ", " + limits,
                 (value, places) -> {
+                    if (most != null && range.high() == null) {
+                        requireAtMost(most.toString(), value);
+                    }
                     T read = type.read.apply(value, places);
                     if (!range.contains(read)) {
                         throw new Mismatch();
@@ -200,7 +214,7 @@ public record ValueType<T>(
             Function<Object, @Nullable List<Integer>> listOf,
             Setting setting) {
         ValueType<Object> rule = choice(words);
-        ValueType<List<Integer>> given = list(ranged(INTEGER, setting));
+        ValueType<List<Integer>> given = list(ranged(INTEGER, setting, MOST));
         return new ValueType<>(
                 rule.noun + ", or " + given.noun,
                 (value, places) ->
@@ -244,6 +258,13 @@ public record ValueType<T>(
             return convert.apply(new BigDecimal(value.unwrapped().toString().strip()));
         } catch (ArithmeticException | NumberFormatException e) {
             throw new Mismatch();
+        }
+    }
+
+    private static void requireAtMost(String most, ConfigValue value) {
+        BigDecimal number = number(value, got -> got);
+        if (number.compareTo(new BigDecimal(most)) > 0) {
+            throw new Mismatch("", "it may be at most " + most);
         }
     }
 

@@ -283,6 +283,26 @@ class ScheduleCommandTest {
         assertThat(JSON.readTree(diff.out()).get("equal").asBoolean()).isTrue();
     }
 
+    /** It is text, and may have been edited. */
+    @Test
+    void aFileThatIsThereIsReplacedOnlyByForce() throws IOException {
+        Path order = Files.writeString(folder.resolve("mine.txt"), "# mine");
+        String[] generate = {"schedule", "generate", "1f1b", "--output", order.toString()};
+
+        Cli refused = Cli.run(generate);
+        assertThat(refused.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(refused.err()).contains("mine.txt is there already", "--force");
+        assertThat(order).content().isEqualTo("# mine");
+
+        Cli forced =
+                Cli.run(
+                        Stream.concat(Stream.of(generate), Stream.of("--force"))
+                                .toArray(String[]::new));
+        assertThat(forced.exitCode()).as(forced.err()).isZero();
+        assertThat(forced.out()).contains("wrote " + order);
+        assertThat(order).content().startsWith("schedule: ");
+    }
+
     @Test
     void simulateTakesTheCostsOfACluster() throws IOException {
         String[] simulate = {"schedule", "simulate", "--kind=1f1b", "--ranks=3", "--json"};

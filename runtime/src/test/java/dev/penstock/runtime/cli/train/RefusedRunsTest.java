@@ -1,8 +1,11 @@
 package dev.penstock.runtime.cli.train;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.penstock.cuda.Devices;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
+import dev.penstock.runtime.cli.Cli;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
@@ -15,6 +18,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Runs that cannot be say why, all of it, and leave nothing behind. */
 class RefusedRunsTest {
@@ -54,6 +58,74 @@ class RefusedRunsTest {
         Trained refused = Training.onText(folder).set(each(settings)).run();
 
         assertThat(refused.err()).startsWith("penstock: ").contains(key, said);
+        expectNothingStarted(refused);
+    }
+
+    /** Above all none overflows on its way to the actors. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "run.steps",
+                "model.context",
+                "model.width",
+                "model.layers",
+                "model.heads",
+                "model.vocabulary",
+                "batch.sequences",
+                "batch.micro-batches",
+                "pipeline.stages",
+                "pipeline.chunks",
+                "parallel.tensor",
+                "parallel.context",
+                "parallel.data",
+                "schedule.slices",
+                "optimizer.warmup-steps",
+                "device.reduction-block",
+                "evaluation.batches",
+                "data-plane.in-flight"
+            })
+    void aHugeNumberIsTakenOrRefusedAtItsKey(String key) {
+        for (String number : List.of("99999999999999", "2147483647", "1000000000", "65536")) {
+            Cli checked =
+                    Cli.run(
+                            "config",
+                            "check",
+                            Training.onText(folder).configuration().toString(),
+                            "--set",
+                            key + "=" + number);
+
+            assertThat(checked.exitCode())
+                    .as("%s = %s: %s", key, number, checked.err())
+                    .isIn(ExitCode.OK, ExitCode.BAD_INPUT);
+            if (number.length() > 10) {
+                assertThat(checked.err()).contains(key, "at most");
+            }
+        }
+    }
+
+    @Test
+    void aGpuWhereThereIsNoneIsRefusedBeforeAnythingStarts() throws IOException {
+        assumeTrue(Devices.gpus().isEmpty(), "there is a GPU here");
+        Trained refused = Training.onText(folder).set("device.kind=cuda").run();
+
+        assertThat(refused.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(refused.err())
+                .contains(
+                        "device.kind: expected an NVIDIA GPU on this machine", "device.kind = cpu");
+        expectNothingStarted(refused);
+    }
+
+    @Test
+    void whatNeedsMoreMemoryThanTheMachineHasIsRefusedInAFewLines() throws IOException {
+        Trained refused =
+                Training.onText(folder)
+                        .set("batch={sequences=3000000, micro-batches=1}", "model.width=512")
+                        .run();
+
+        assertThat(refused.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(refused.err())
+                .contains("this machine's memory of", "for 2 ranks", "batch.micro-batches");
+        assertThat(refused.err().lines()).hasSizeLessThan(4);
         expectNothingStarted(refused);
     }
 

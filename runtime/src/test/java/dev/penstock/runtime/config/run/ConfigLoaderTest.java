@@ -96,6 +96,7 @@ class ConfigLoaderTest {
                                         Duration.ofSeconds(3),
                                         Duration.ofSeconds(5),
                                         Duration.ofSeconds(60),
+                                        Duration.ofSeconds(60),
                                         Duration.ofSeconds(30)),
                                 new RecoverySection(
                                         true,
@@ -145,7 +146,7 @@ class ConfigLoaderTest {
               socket-buffer = 4 MiB, insecure = true, media-driver = .
               device-copies = false
             }
-            timeouts { lease = 500 ms, stall-report = 1 minute, start = 2 s, stop = 3 s }
+            timeouts { lease = 500 ms, stall-report = 1 minute, stall = 2 minutes, start = 2 s, stop = 3 s }
             recovery {
               enabled = false, max-restarts = 2, window = 1 minute, room-patience = 5 s, spares = 1
               non-finite = skip, mirror = on
@@ -228,6 +229,7 @@ class ConfigLoaderTest {
                                 new TimeoutSection(
                                         Duration.ofMillis(500),
                                         Duration.ofMinutes(1),
+                                        Duration.ofMinutes(2),
                                         Duration.ofSeconds(2),
                                         Duration.ofSeconds(3)),
                                 new RecoverySection(
