@@ -249,7 +249,7 @@ class RunCoordinatorTest {
     @Test
     void aDeadDriverIsReplacedBeforeAnyoneResumes() {
         run.open().step();
-        run.take(run.coordinator.onLinkDied("killed", run.now));
+        run.take(run.coordinator.onLinkDied("", "killed", run.now));
         assertThat(run.lastEffects()).contains(new Effect.RestartLink());
         run.prepared(0, 1, 2, 3);
         assertThat(run.told(RankCommand.Resume.class)).isEmpty();
