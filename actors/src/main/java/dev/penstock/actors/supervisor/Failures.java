@@ -138,7 +138,8 @@ final class Failures {
         String cause = "the media driver died: " + how;
         switch (course.phase()) {
             case PLACING -> course.fail(cause, now);
-            case RUNNING, RECOVERING -> course.follow(causes.onLinkDied(directory, cause, now), now);
+            case RUNNING, RECOVERING ->
+                    course.follow(causes.onLinkDied(directory, cause, now), now);
             case STOPPING -> {} // nobody needs it any more
         }
     }

@@ -21,15 +21,23 @@ final class DriverContexts {
      */
     private static final int COUNTER_BYTES = 2 << 20;
 
+    /** Beyond the run's own: those of ranks that were given up may stay for a while. */
+    private static final int SPARE_SESSIONS = 8;
+
     private DriverContexts() {}
 
     /**
      * One thread: over IPC no data passes through the driver, and over UDP it keeps up with a link
      * by itself; but it moves the senders' limit, so it stays awake while data flows and parks up
      * to a millisecond otherwise, unless it is told to spin or sleep. Logs are allocated whole:
-     * memory that runs out is an error when a link opens, not a bus error in a later step.
+     * memory that runs out is an error when a link opens, not a bus error in a later step. Whoever
+     * reaches a UDP port can have the driver allocate a log for each session that he announces, so
+     * a stream takes no more of them than the run can have.
+     *
+     * @param publications of the run, see {@link DriverSettings}
      */
-    static MediaDriver.Context of(Path directory, int termLengthBytes, PollerMode idle) {
+    static MediaDriver.Context of(
+            Path directory, int termLengthBytes, PollerMode idle, int publications) {
         return new MediaDriver.Context()
                 .aeronDirectoryName(directory.toString())
                 .warnIfDirectoryExists(false)
@@ -43,6 +51,7 @@ final class DriverContexts {
                 .ipcTermBufferLength(termLengthBytes)
                 .publicationTermBufferLength(termLengthBytes)
                 .clientLivenessTimeoutNs(AeronDataPlane.DRIVER_TIMEOUT.toNanos())
+                .streamSessionLimit(publications + SPARE_SESSIONS)
                 .lowStorageWarningThreshold(0)
                 .counterValuesBufferLength(COUNTER_BYTES)
                 .spiesSimulateConnection(false)
