@@ -18,6 +18,7 @@ import dev.penstock.cuda.device.Device;
 import dev.penstock.runtime.checkpoint.CheckpointDirectory;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.CheckpointIdentity;
+import dev.penstock.runtime.checkpoint.DurableFiles;
 import dev.penstock.runtime.config.run.DataSection;
 import dev.penstock.runtime.config.run.DeviceSection;
 import dev.penstock.runtime.config.run.LoadedConfig;
@@ -35,7 +36,6 @@ import dev.penstock.runtime.report.MemoryPlan;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -247,7 +247,7 @@ public final class RunAssembly implements AutoCloseable {
         options.write();
         Path file = options.directory().resolve(LAUNCH_CONFIG);
         try {
-            Files.writeString(file, config().resolved());
+            DurableFiles.write(file, config().resolved());
         } catch (IOException e) {
             throw new UncheckedIOException("cannot write " + file, e);
         }
