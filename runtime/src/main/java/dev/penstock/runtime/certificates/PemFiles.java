@@ -10,6 +10,8 @@ import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFileAttributeView;
+import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.security.GeneralSecurityException;
 import java.security.KeyFactory;
@@ -20,6 +22,8 @@ import java.security.cert.X509Certificate;
 import java.security.spec.InvalidKeySpecException;
 import java.security.spec.PKCS8EncodedKeySpec;
 import java.util.Base64;
+import java.util.Collections;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
 import java.util.regex.Matcher;
@@ -29,6 +33,12 @@ import java.util.regex.Pattern;
 final class PemFiles {
     /** Far above any chain; a file of another kind is not read to its end. */
     private static final long MOST_BYTES = 1 << 20;
+
+    private static final Set<PosixFilePermission> FOR_OTHERS =
+            EnumSet.of(
+                    PosixFilePermission.GROUP_WRITE,
+                    PosixFilePermission.OTHERS_READ,
+                    PosixFilePermission.OTHERS_WRITE);
 
     private static final Pattern KEY =
             Pattern.compile(
@@ -64,6 +74,7 @@ final class PemFiles {
                     "%s: expected a private key (PEM, PKCS #8, no password), got none; try openssl pkcs8 -topk8 -nocrypt"
                             .formatted(file));
         }
+        requirePrivate(file);
         try {
             var encoded = new PKCS8EncodedKeySpec(Base64.getMimeDecoder().decode(pem.group(1)));
             for (String algorithm : List.of("EC", "RSA", "EdDSA")) {
@@ -79,6 +90,25 @@ final class PemFiles {
         }
         throw new CertificatesException(
                 "%s: expected an elliptic-curve or RSA key, got something else".formatted(file));
+    }
+
+    /** As ssh does, except that a group may read it: so a pod gets its secrets. */
+    private static void requirePrivate(Path file) {
+        try {
+            PosixFileAttributeView view =
+                    Files.getFileAttributeView(file, PosixFileAttributeView.class);
+            if (view == null) {
+                return; // not a system with such permissions
+            }
+            Set<PosixFilePermission> permissions = view.readAttributes().permissions();
+            if (!Collections.disjoint(permissions, FOR_OTHERS)) {
+                throw new CertificatesException(
+                        "%s: expected a private key that only its owner can read, got permissions %s; try chmod 600 %s"
+                                .formatted(file, PosixFilePermissions.toString(permissions), file));
+            }
+        } catch (IOException e) {
+            throw new CertificatesException("cannot read %s: %s".formatted(file, e), e);
+        }
     }
 
     private static byte[] bytes(Path file) {
