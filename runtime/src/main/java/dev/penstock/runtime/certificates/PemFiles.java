@@ -25,6 +25,7 @@ import java.util.Base64;
 import java.util.Collections;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -66,15 +67,30 @@ final class PemFiles {
         }
     }
 
-    /** Reads the key of a file: elliptic curve or RSA. */
+    /**
+     * Reads the key of a file that no other user can read: elliptic curve or RSA. As ssh does,
+     * except that a group may read it: so a pod gets its secrets.
+     */
     static PrivateKey key(Path file) {
+        PrivateKey key = keyForAnybody(file);
+        openness(file)
+                .ifPresent(
+                        permissions -> {
+                            throw new CertificatesException(
+                                    "%s: expected a private key that only its owner can read, got permissions %s; try chmod 600 %s"
+                                            .formatted(file, permissions, file));
+                        });
+        return key;
+    }
+
+    /** Reads the key of a file, whoever else can do so. */
+    static PrivateKey keyForAnybody(Path file) {
         Matcher pem = KEY.matcher(new String(bytes(file), US_ASCII));
         if (!pem.find()) {
             throw new CertificatesException(
                     "%s: expected a private key (PEM, PKCS #8, no password), got none; try openssl pkcs8 -topk8 -nocrypt"
                             .formatted(file));
         }
-        requirePrivate(file);
         try {
             var encoded = new PKCS8EncodedKeySpec(Base64.getMimeDecoder().decode(pem.group(1)));
             for (String algorithm : List.of("EC", "RSA", "EdDSA")) {
@@ -92,20 +108,18 @@ final class PemFiles {
                 "%s: expected an elliptic-curve or RSA key, got something else".formatted(file));
     }
 
-    /** As ssh does, except that a group may read it: so a pod gets its secrets. */
-    private static void requirePrivate(Path file) {
+    /** The permissions of a file that others can read or replace; empty if they cannot. */
+    static Optional<String> openness(Path file) {
         try {
             PosixFileAttributeView view =
                     Files.getFileAttributeView(file, PosixFileAttributeView.class);
             if (view == null) {
-                return; // not a system with such permissions
+                return Optional.empty(); // not a system with such permissions
             }
             Set<PosixFilePermission> permissions = view.readAttributes().permissions();
-            if (!Collections.disjoint(permissions, FOR_OTHERS)) {
-                throw new CertificatesException(
-                        "%s: expected a private key that only its owner can read, got permissions %s; try chmod 600 %s"
-                                .formatted(file, PosixFilePermissions.toString(permissions), file));
-            }
+            return Collections.disjoint(permissions, FOR_OTHERS)
+                    ? Optional.empty()
+                    : Optional.of(PosixFilePermissions.toString(permissions));
         } catch (IOException e) {
             throw new CertificatesException("cannot read %s: %s".formatted(file, e), e);
         }

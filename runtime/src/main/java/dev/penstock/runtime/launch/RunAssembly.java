@@ -55,6 +55,9 @@ public final class RunAssembly implements AutoCloseable {
      */
     public static final String LAUNCH_CONFIG = "launch.conf";
 
+    /** What the processes of a run on one machine know each other by, while it runs. */
+    static final String KEY_FOLDER = "key";
+
     private static final Logger LOG = LoggerFactory.getLogger(RunAssembly.class);
 
     /** Exit code of a process whose device is lost. */
