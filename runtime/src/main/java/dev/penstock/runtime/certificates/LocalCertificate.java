@@ -34,7 +34,7 @@ public final class LocalCertificate {
     static NodeFiles ofHome(Path home) {
         if (!home.isAbsolute()) {
             throw new CertificatesException(
-                    "expected this user to have a home directory, where the key of local clusters is kept, got %s; name one in PENSTOCK_JAVA_OPTS=-Duser.home=.."
+                    "expected this user to have a home directory, where the key of local clusters is kept, got %s; set HOME"
                             .formatted(home));
         }
         Path folder = home.resolve(OF_USER);

@@ -60,10 +60,10 @@ class LocalCertificateTest {
 
     @Test
     void onlyItsOwnerReadsTheKey() throws IOException {
-        NodeFiles files = LocalCertificate.fresh(folder.resolve("home/.penstock/local"));
+        Path local = folder.resolve("home/.penstock/local");
 
-        assertThat(permissions(files.key())).isEqualTo("rw-------");
-        assertThat(permissions(files.key().getParent())).isEqualTo("rwx------");
+        assertThat(permissions(LocalCertificate.fresh(local).key())).isEqualTo("rw-------");
+        assertThat(permissions(local)).isEqualTo("rwx------");
     }
 
     @Test
