@@ -8,13 +8,9 @@ import org.agrona.concurrent.BackoffIdleStrategy;
 import org.agrona.concurrent.BusySpinIdleStrategy;
 import org.agrona.concurrent.IdleStrategy;
 import org.agrona.concurrent.SleepingIdleStrategy;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /** How every driver of ours is set up. */
 final class DriverContexts {
-    private static final Logger LOG = LoggerFactory.getLogger(DriverContexts.class);
-
     /**
      * For 16,384 counters, of which a publication takes about five; Aeron's own measure is four
      * times that, of which every start would write 40 MiB of zeros into shared memory.
@@ -55,7 +51,7 @@ final class DriverContexts {
                 .lowStorageWarningThreshold(0)
                 .counterValuesBufferLength(COUNTER_BYTES)
                 .spiesSimulateConnection(false)
-                .errorHandler(error -> LOG.warn("the media driver reports an error", error));
+                .errorHandler(new DriverErrors(System::nanoTime));
     }
 
     private static IdleStrategy idleStrategy(PollerMode idle) {
