@@ -67,6 +67,9 @@ class DriverErrorsTest {
     /** Drivers of other tests may warn at the same time. */
     private List<String> logged() {
         return new ArrayList<>(log.list)
-                .stream().map(ILoggingEvent::getFormattedMessage).filter(m -> m.contains(MINE)).toList();
+                .stream()
+                        .map(ILoggingEvent::getFormattedMessage)
+                        .filter(m -> m.contains(MINE))
+                        .toList();
     }
 }
