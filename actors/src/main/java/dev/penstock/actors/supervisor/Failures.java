@@ -63,7 +63,7 @@ final class Failures {
             return;
         }
         if (gone.isEmpty() && withLink) {
-            onLinkDied(how, now);
+            onLinkDied("", how, now);
         }
         if (!gone.isEmpty()) {
             onDead(gone, withLink, how, now);
@@ -134,11 +134,12 @@ final class Failures {
     }
 
     /** See {@link RunCoordinator#onLinkDied}. */
-    void onLinkDied(String how, long now) {
+    void onLinkDied(String directory, String how, long now) {
         String cause = "the media driver died: " + how;
         switch (course.phase()) {
             case PLACING -> course.fail(cause, now);
-            case RUNNING, RECOVERING -> course.follow(causes.onLinkDied(cause, now), now);
+            case RUNNING, RECOVERING ->
+                    course.follow(causes.onLinkDied(directory, cause, now), now);
             case STOPPING -> {} // nobody needs it any more
         }
     }

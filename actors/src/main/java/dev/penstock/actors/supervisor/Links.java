@@ -3,8 +3,12 @@ package dev.penstock.actors.supervisor;
 import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.node.NodeInfo;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.stream.IntStream;
 
 /**
  * Where media drivers are now that were started again. Nodes said once which driver they use; they
@@ -17,15 +21,36 @@ final class Links {
     /** By former directory; that of {@link #ANY} where all processes of a run use one driver. */
     private final Map<String, String> successors = new HashMap<>();
 
-    private boolean down;
+    /** Directories of drivers that are gone and have no successor; {@link #ANY} if not known. */
+    private final Set<String> down = new HashSet<>();
 
-    /** A driver is gone; none took its place yet. */
-    void died() {
-        down = true;
+    private final RankTable ranks;
+
+    Links(RankTable ranks) {
+        this.ranks = ranks;
     }
 
+    /**
+     * A driver is gone; none took its place yet.
+     *
+     * @param directory of that driver; empty if all processes use it, or if nobody knows
+     */
+    void died(String directory) {
+        down.add(directory);
+    }
+
+    /** The driver that a node uses went with the node. */
+    void diedWith(NodeInfo node) {
+        died(current(node));
+    }
+
+    /** Whether a rank would find no driver. Nobody waits for one that no rank uses. */
     boolean areDown() {
-        return down;
+        return down.contains(ANY)
+                || IntStream.range(0, ranks.size())
+                        .mapToObj(ranks::node)
+                        .flatMap(Optional::stream)
+                        .anyMatch(node -> down.contains(current(node)));
     }
 
     /**
@@ -34,7 +59,16 @@ final class Links {
     void moved(String former, String directory) {
         successors.replaceAll((_, last) -> last.equals(former) ? directory : last);
         successors.put(former, directory);
-        down = false;
+        if (former.equals(ANY)) {
+            down.clear();
+        } else {
+            down.removeAll(Set.of(former, ANY));
+        }
+    }
+
+    private String current(NodeInfo node) {
+        String first = node.address().map(PeerAddress::driverDirectory).orElse(ANY);
+        return successors.getOrDefault(first, first);
     }
 
     /** The directory that a node is to go over to; empty if it is where it was. */

@@ -78,8 +78,17 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
      */
     public record AllAsked() implements Command {}
 
-    /** Proof that the media driver is gone, and with it every link. */
-    public record LinkDied(String how) implements Command {}
+    /**
+     * Proof that a media driver is gone, and with it every link of its host.
+     *
+     * @param directory of that driver; empty if all processes use it, or if nobody knows
+     */
+    public record LinkDied(String directory, String how) implements Command {
+        /** The one that all processes use, or nobody knows which. */
+        public LinkDied(String how) {
+            this("", how);
+        }
+    }
 
     /**
      * Another media driver serves this directory.
@@ -265,7 +274,8 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
                     coordinator.onRoom(asked, granted, now);
             case VitalsRead(var signs, var own) -> coordinator.onVitals(signs, own, now);
             case NoRoom(String line) -> coordinator.onNoRoom(line, now);
-            case LinkDied(String how) -> coordinator.onLinkDied(how, now);
+            case LinkDied(String directory, String how) ->
+                    coordinator.onLinkDied(directory, how, now);
             case LinkRestarted(String former, String directory) ->
                     coordinator.onLinkRestarted(former, directory, now);
             case Move(Set<Integer> ranks) -> coordinator.onMove(ranks, now);

@@ -32,6 +32,9 @@ final class RankTable {
         private boolean stopped;
         private boolean silent;
 
+        /** Whether its lease was renewed without a word from it since. */
+        private boolean renewed;
+
         /** Whether another supervisor hosted it, and it has not spoken to this one yet. */
         private boolean found;
 
@@ -140,12 +143,19 @@ final class RankTable {
     void heardFrom(int rank, long now) {
         rows[rank].heardNanos = now;
         rows[rank].silent = false;
+        rows[rank].renewed = false;
     }
 
-    /** As if every rank had just been heard from. */
+    /**
+     * As if every rank had just been heard from, except those whose lease was renewed like this
+     * before and that have said nothing since.
+     */
     void renewLeases(long now) {
         for (Row row : rows) {
-            row.heardNanos = now;
+            if (!row.renewed) {
+                row.heardNanos = now;
+                row.renewed = true;
+            }
         }
     }
 

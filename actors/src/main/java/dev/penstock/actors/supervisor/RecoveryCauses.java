@@ -84,7 +84,7 @@ final class RecoveryCauses {
         if (!withLink) {
             return onDead(attempt, gone, cause, now);
         }
-        links.died();
+        linkDiedWith(gone);
         return withOtherDriver(onDead(attempt, gone, cause, now));
     }
 
@@ -115,16 +115,24 @@ final class RecoveryCauses {
                 .orElseGet(() -> recovery.raise(recovery.after(cause, now), cause, now));
     }
 
-    /** The media driver is gone, and with it every link. */
-    NextAction onLinkDied(String cause, long now) {
-        links.died();
+    /** A media driver is gone, and with it every link of its host. */
+    NextAction onLinkDied(String directory, String cause, long now) {
+        links.died(directory);
         return withOtherDriver(raiseUnless(budget.spend(cause, now), cause, now));
     }
 
     /** Ranks are gone, and the media driver with them. */
     NextAction onDeadWithLink(List<Integer> gone, String cause, long now) {
-        links.died();
+        linkDiedWith(gone);
         return withOtherDriver(onDead(gone, cause, now));
+    }
+
+    private void linkDiedWith(List<Integer> gone) {
+        List<NodeInfo> nodes = gone.stream().map(ranks::node).flatMap(Optional::stream).toList();
+        if (nodes.isEmpty()) {
+            links.died("");
+        }
+        nodes.forEach(links::diedWith);
     }
 
     private NextAction withOtherDriver(NextAction turn) {

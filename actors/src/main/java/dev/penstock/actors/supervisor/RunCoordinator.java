@@ -110,7 +110,7 @@ public final class RunCoordinator {
         this.placement = new FirstPlacement(plan, ranks, placer, out);
         var stalls = new StallWatch(plan);
         this.driver = new StepDriver(plan, ranks, out, stalls);
-        var links = new Links();
+        var links = new Links(ranks);
         this.recovery = new RecoveryDriver(plan, policy, ranks, placer, links, out, driver);
         var budget = new RecoveryBudget(policy, out, worldClockMs);
         this.causes =
@@ -333,9 +333,13 @@ public final class RunCoordinator {
         return out.drain();
     }
 
-    /** Proof that the media driver is gone, and with it every link. */
-    public List<Effect> onLinkDied(String how, long now) {
-        losses.onLinkDied(how, now);
+    /**
+     * Proof that a media driver is gone, and with it every link of its host.
+     *
+     * @param directory of that driver; empty if all processes use it, or if nobody knows
+     */
+    public List<Effect> onLinkDied(String directory, String how, long now) {
+        losses.onLinkDied(directory, how, now);
         return out.drain();
     }
 

@@ -118,7 +118,7 @@ final class Simulation {
     }
 
     void driverDied() {
-        supervisor.hear(it -> it.onLinkDied("killed", world.now()));
+        supervisor.hear(it -> it.onLinkDied("", "killed", world.now()));
     }
 
     void interrupt() {

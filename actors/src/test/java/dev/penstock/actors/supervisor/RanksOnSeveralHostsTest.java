@@ -63,6 +63,57 @@ class RanksOnSeveralHostsTest {
     }
 
     @Test
+    void allWaitUntilTheDriversOfBothHostsAreReplaced() {
+        run.announces(0, A).announces(1, B).hosted(0).hosted(1).opens(0).opens(1);
+        run.step();
+        driverDies(A);
+        driverDies(B);
+        run.prepared(0, 1);
+
+        run.take(run.coordinator.onLinkRestarted("/dev/shm/a", "/dev/shm/a2", run.now));
+        assertThat(run.told(RankCommand.Resume.class)).isEmpty();
+        run.take(run.coordinator.onLinkRestarted("/dev/shm/b", "/dev/shm/b2", run.now));
+
+        assertThat(run.told(RankCommand.Resume.class))
+                .extracting(resume -> resume.links().link())
+                .containsExactly("/dev/shm/a2", "/dev/shm/b2");
+    }
+
+    @Test
+    void aReplacementThatDiesAsWellIsWaitedForAgain() {
+        run.announces(0, A).announces(1, B).hosted(0).hosted(1).opens(0).opens(1);
+        run.step();
+        driverDies(A);
+        run.take(run.coordinator.onLinkRestarted("/dev/shm/a", "/dev/shm/a2", run.now));
+        run.take(run.coordinator.onLinkDied("/dev/shm/a2", "killed", run.now)).prepared(0, 1);
+        assertThat(run.told(RankCommand.Resume.class)).isEmpty();
+
+        run.take(run.coordinator.onLinkRestarted("/dev/shm/a2", "/dev/shm/a3", run.now));
+
+        assertThat(run.told(RankCommand.Resume.class))
+                .extracting(resume -> resume.links().link())
+                .containsExactly("/dev/shm/a3", "");
+    }
+
+    @Test
+    void nobodyWaitsForTheDriverOfAHostThatIsGone() {
+        run.announces(0, A).announces(1, B).hosted(0).hosted(1).opens(0).opens(1);
+        run.step();
+        driverDies(B);
+        run.dies(1).prepared(0);
+
+        run.announces(1, C);
+
+        assertThat(run.told(RankCommand.Resume.class))
+                .singleElement()
+                .satisfies(resume -> assertThat(resume.links().peers()).containsExactly(A, C));
+    }
+
+    private void driverDies(PeerAddress host) {
+        run.take(run.coordinator.onLinkDied(host.driverDirectory(), "killed", run.now));
+    }
+
+    @Test
     void onOneMediaDriverNobodyWaitsAndNobodyNeedsAddresses() {
         run.joins(0);
 

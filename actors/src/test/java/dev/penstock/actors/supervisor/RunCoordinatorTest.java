@@ -241,9 +241,35 @@ class RunCoordinatorTest {
     }
 
     @Test
+    void aSupervisorThatIsAlwaysLateStillNoticesASilentRank() {
+        run.open().step();
+
+        for (int tick = 0; tick < 4; tick++) {
+            run.now += Duration.ofMillis(1800).toNanos(); // a disk that takes long for every step
+            run.lease(0, 1).lease(1, 1).lease(3, 1);
+            run.take(run.coordinator.onTick(run.now));
+        }
+
+        assertThat(run.recoveringCause()).contains("rank 2").contains("has been silent");
+    }
+
+    @Test
+    void aSupervisorThatWasSuspendedGivesUpNobodyWhoseRenewalsWait() {
+        run.open().step();
+
+        for (int suspension = 0; suspension < 3; suspension++) {
+            run.now += Duration.ofSeconds(10).toNanos();
+            run.take(run.coordinator.onTick(run.now));
+            run.lease(0, 1).lease(1, 1).lease(2, 1).lease(3, 1);
+        }
+
+        assertThat(run.recoveringCause()).isEmpty();
+    }
+
+    @Test
     void aDeadDriverIsReplacedBeforeAnyoneResumes() {
         run.open().step();
-        run.take(run.coordinator.onLinkDied("killed", run.now));
+        run.take(run.coordinator.onLinkDied("", "killed", run.now));
         assertThat(run.lastEffects()).contains(new Effect.RestartLink());
         run.prepared(0, 1, 2, 3);
         assertThat(run.told(RankCommand.Resume.class)).isEmpty();

@@ -19,6 +19,8 @@ import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManager;
 import javax.net.ssl.TrustManagerFactory;
 import javax.net.ssl.X509TrustManager;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A node's certificate with its key and the authorities that the node trusts.
@@ -28,6 +30,8 @@ import javax.net.ssl.X509TrustManager;
  */
 public record NodeCertificate(
         List<X509Certificate> chain, PrivateKey key, List<X509Certificate> authorities) {
+    private static final Logger LOG = LoggerFactory.getLogger(NodeCertificate.class);
+
     /**
      * Types of alternative names in a certificate: host names and addresses (RFC 5280, 4.2.1.6).
      */
@@ -50,6 +54,19 @@ public record NodeCertificate(
                 PemFiles.certificates(files.certificate()),
                 PemFiles.key(files.key()),
                 PemFiles.certificates(files.authority()));
+    }
+
+    /** Reads a {@link LocalCertificate}, which some file systems cannot protect. */
+    static NodeCertificate readLocal(NodeFiles files) {
+        PemFiles.openness(files.key())
+                .ifPresent(
+                        permissions ->
+                                LOG.warn(
+                                        "{} has permissions {}: other users of this machine can take part in what this user runs here",
+                                        files.key(),
+                                        permissions));
+        List<X509Certificate> own = PemFiles.certificates(files.certificate());
+        return new NodeCertificate(own, PemFiles.keyForAnybody(files.key()), own);
     }
 
     /**

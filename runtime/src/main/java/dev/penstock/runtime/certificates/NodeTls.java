@@ -26,20 +26,37 @@ public final class NodeTls implements SSLEngineProvider {
     private static final String CERTIFICATE = SECTION + "certificate";
     private static final String KEY = SECTION + "key";
     private static final String AUTHORITY = SECTION + "authority";
+    private static final String CHECKS_HOSTS = SECTION + "checks-hosts";
 
     private final SSLContext context;
+    private final boolean checksHosts;
 
     /** Called by Akka; the files are named in the system's configuration, see {@link #settings}. */
     public NodeTls(ActorSystem system) {
-        this(filesOf(system.settings().config()));
+        Config config = system.settings().config();
+        NodeFiles files = filesOf(config);
+        this.checksHosts = config.getBoolean(CHECKS_HOSTS);
+        this.context =
+                (checksHosts ? NodeCertificate.read(files) : NodeCertificate.readLocal(files))
+                        .context();
     }
 
     NodeTls(NodeFiles files) {
         this.context = NodeCertificate.read(files).context();
+        this.checksHosts = true;
     }
 
     /** Returns the settings of an actor system whose remote messages all use TLS. */
     public static Config settings(NodeFiles files) {
+        return settings(files, true);
+    }
+
+    /** The same for processes that share one {@link LocalCertificate}, which names no host. */
+    public static Config localSettings(NodeFiles files) {
+        return settings(files, false);
+    }
+
+    private static Config settings(NodeFiles files, boolean checksHosts) {
         return ConfigFactory.parseMap(
                 Map.of(
                         "akka.remote.artery.transport",
@@ -51,7 +68,9 @@ public final class NodeTls implements SSLEngineProvider {
                         KEY,
                         files.key().toAbsolutePath().toString(),
                         AUTHORITY,
-                        files.authority().toAbsolutePath().toString()));
+                        files.authority().toAbsolutePath().toString(),
+                        CHECKS_HOSTS,
+                        checksHosts));
     }
 
     private static NodeFiles filesOf(Config config) {
@@ -73,9 +92,11 @@ public final class NodeTls implements SSLEngineProvider {
     public SSLEngine createClientSSLEngine(String host, int port) {
         SSLEngine engine = context.createSSLEngine(host, port);
         engine.setUseClientMode(true);
-        SSLParameters parameters = engine.getSSLParameters();
-        parameters.setEndpointIdentificationAlgorithm("HTTPS");
-        engine.setSSLParameters(parameters);
+        if (checksHosts) {
+            SSLParameters parameters = engine.getSSLParameters();
+            parameters.setEndpointIdentificationAlgorithm("HTTPS");
+            engine.setSSLParameters(parameters);
+        }
         return engine;
     }
 

@@ -10,6 +10,8 @@ import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFileAttributeView;
+import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.security.GeneralSecurityException;
 import java.security.KeyFactory;
@@ -20,7 +22,10 @@ import java.security.cert.X509Certificate;
 import java.security.spec.InvalidKeySpecException;
 import java.security.spec.PKCS8EncodedKeySpec;
 import java.util.Base64;
+import java.util.Collections;
+import java.util.EnumSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -29,6 +34,12 @@ import java.util.regex.Pattern;
 final class PemFiles {
     /** Far above any chain; a file of another kind is not read to its end. */
     private static final long MOST_BYTES = 1 << 20;
+
+    private static final Set<PosixFilePermission> FOR_OTHERS =
+            EnumSet.of(
+                    PosixFilePermission.GROUP_WRITE,
+                    PosixFilePermission.OTHERS_READ,
+                    PosixFilePermission.OTHERS_WRITE);
 
     private static final Pattern KEY =
             Pattern.compile(
@@ -56,8 +67,24 @@ final class PemFiles {
         }
     }
 
-    /** Reads the key of a file: elliptic curve or RSA. */
+    /**
+     * Reads the key of a file that no other user can read: elliptic curve or RSA. As ssh does,
+     * except that a group may read it: so a pod gets its secrets.
+     */
     static PrivateKey key(Path file) {
+        PrivateKey key = keyForAnybody(file);
+        openness(file)
+                .ifPresent(
+                        permissions -> {
+                            throw new CertificatesException(
+                                    "%s: expected a private key that only its owner can read, got permissions %s; try chmod 600 %s"
+                                            .formatted(file, permissions, file));
+                        });
+        return key;
+    }
+
+    /** Reads the key of a file, whoever else can do so. */
+    static PrivateKey keyForAnybody(Path file) {
         Matcher pem = KEY.matcher(new String(bytes(file), US_ASCII));
         if (!pem.find()) {
             throw new CertificatesException(
@@ -79,6 +106,23 @@ final class PemFiles {
         }
         throw new CertificatesException(
                 "%s: expected an elliptic-curve or RSA key, got something else".formatted(file));
+    }
+
+    /** The permissions of a file that others can read or replace; empty if they cannot. */
+    static Optional<String> openness(Path file) {
+        try {
+            PosixFileAttributeView view =
+                    Files.getFileAttributeView(file, PosixFileAttributeView.class);
+            if (view == null) {
+                return Optional.empty(); // not a system with such permissions
+            }
+            Set<PosixFilePermission> permissions = view.readAttributes().permissions();
+            return Collections.disjoint(permissions, FOR_OTHERS)
+                    ? Optional.empty()
+                    : Optional.of(PosixFilePermissions.toString(permissions));
+        } catch (IOException e) {
+            throw new CertificatesException("cannot read %s: %s".formatted(file, e), e);
+        }
     }
 
     private static byte[] bytes(Path file) {

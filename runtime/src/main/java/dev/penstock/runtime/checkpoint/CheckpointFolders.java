@@ -145,15 +145,18 @@ public final class CheckpointFolders {
     }
 
     /**
-     * Finds the checkpoint from which a run continues: its newest whole one.
+     * Finds the checkpoint from which a run continues: its newest whole one. One that a crash left
+     * under the name of a set that is being replaced has its own name back first, for the ranks
+     * read it later.
      *
-     * @param run folder of the run
+     * @param run folder of the run, to which nobody publishes
      * @param ignored as for {@link #latest}
      * @return empty if the run ended before it had saved any
      * @throws StoredFileException if there are checkpoints and none is whole
      */
     public static Optional<SavedCheckpoint> newestOf(Path run, Consumer<String> ignored) {
         Path root = run.resolve(FOLDER);
+        restoreReplaced(root);
         Optional<SavedCheckpoint> newest = latest(root, ignored);
         boolean saved =
                 newestFirst(root).stream()

@@ -19,11 +19,11 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /** File operations whose results are on disk when they return. */
-final class DurableFiles {
+public final class DurableFiles {
     private DurableFiles() {}
 
     /** Replaces a small text file as a whole: readers see the old text or the new one. */
-    static void write(Path file, String text) throws IOException {
+    public static void write(Path file, String text) throws IOException {
         Path partial = file.resolveSibling(file.getFileName() + ".incomplete");
         try (FileChannel channel = FileChannel.open(partial, WRITE, CREATE, TRUNCATE_EXISTING)) {
             ByteBuffer bytes = StandardCharsets.UTF_8.encode(text);
@@ -42,12 +42,12 @@ final class DurableFiles {
     }
 
     /** Returns the folder that holds a file. */
-    static Path folderOf(Path file) {
+    public static Path folderOf(Path file) {
         return file.toAbsolutePath().resolve("..").normalize();
     }
 
     /** Flushes a folder's entries. */
-    static void syncFolder(Path folder) throws IOException {
+    public static void syncFolder(Path folder) throws IOException {
         try (FileChannel channel = FileChannel.open(folder, READ)) {
             channel.force(true);
         }

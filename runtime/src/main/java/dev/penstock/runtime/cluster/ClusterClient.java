@@ -79,7 +79,8 @@ public final class ClusterClient implements AutoCloseable {
                 return new ClusterClient(
                         system, seeds.stream().map(each -> desk(system, each)).toList());
             } catch (ClusterException e) {
-                failures.add(String.valueOf(e.getMessage()));
+                boolean ofOneUser = tls.isEmpty() && local.get().isLoopbackAddress();
+                failures.add(e.getMessage() + (ofOneUser ? ", or it is another user's" : ""));
                 system.terminate();
             }
         }

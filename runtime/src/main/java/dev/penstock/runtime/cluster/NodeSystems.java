@@ -9,12 +9,16 @@ import dev.penstock.actors.cluster.Identity;
 import dev.penstock.actors.cluster.IdentityCheck;
 import dev.penstock.actors.dataplane.AddressText;
 import dev.penstock.actors.serialization.KryoRegistry;
+import dev.penstock.runtime.certificates.CertificatesException;
+import dev.penstock.runtime.certificates.LocalCertificate;
 import dev.penstock.runtime.certificates.NodeFiles;
 import dev.penstock.runtime.certificates.NodeTls;
 import dev.penstock.runtime.config.node.ClusterSection;
 import dev.penstock.runtime.config.node.NodeConfig;
 import dev.penstock.runtime.config.node.TlsSection;
 import java.net.BindException;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
 import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
@@ -151,7 +155,7 @@ final class NodeSystems {
                                 stableAfter(cluster.size()) + " s"));
         Config config =
                 own.withFallback(NodeManagement.settings(node))
-                        .withFallback(tls(files(node.tls())))
+                        .withFallback(tls(files(node.tls()), node.host()))
                         .withFallback(identityConfig(identity))
                         .withFallback(ConfigFactory.parseString(MEMBER));
         return start(guardian, config, cluster.bind(), port);
@@ -181,7 +185,7 @@ final class NodeSystems {
                                 0,
                                 "akka.remote.warn-about-direct-use",
                                 "off"));
-        return start(guardian, config.withFallback(tls(files)), address, 0);
+        return start(guardian, config.withFallback(tls(files, address)), address, 0);
     }
 
     private static Config identityConfig(Identity identity) {
@@ -200,8 +204,30 @@ final class NodeSystems {
                 : Optional.empty();
     }
 
-    private static Config tls(Optional<NodeFiles> files) {
-        return files.map(NodeTls::settings).orElseGet(ConfigFactory::empty);
+    /**
+     * Nodes that are reached on the loopback interface only, and their clients, are of one user.
+     *
+     * @param host under which others reach this process
+     */
+    private static Config tls(Optional<NodeFiles> files, String host) {
+        if (files.isPresent()) {
+            return NodeTls.settings(files.get());
+        }
+        try {
+            return isLoopback(host)
+                    ? NodeTls.localSettings(LocalCertificate.ofUser())
+                    : ConfigFactory.empty();
+        } catch (CertificatesException e) {
+            throw new ClusterException(String.valueOf(e.getMessage()), e);
+        }
+    }
+
+    private static boolean isLoopback(String host) {
+        try {
+            return InetAddress.getByName(host).isLoopbackAddress();
+        } catch (UnknownHostException e) {
+            return false; // listening there will fail
+        }
     }
 
     private static <T> ActorSystem<T> start(

@@ -18,7 +18,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import java.util.zip.GZIPInputStream;
 
 /**
  * Reads files into tokens, documents joined by the tokenizer's separator. Continues after a problem
@@ -26,6 +25,10 @@ import java.util.zip.GZIPInputStream;
  */
 final class CorpusReader {
     private static final int SHOWN = 10;
+
+    /** A document of this length is a file without line breaks, or meant to fill the memory. */
+    private static final int LONGEST_LINE = 64 << 20;
+
     private static final ObjectMapper JSON = new ObjectMapper();
 
     private final DataSpec spec;
@@ -82,7 +85,7 @@ final class CorpusReader {
         InputStream raw = Files.newInputStream(file);
         try {
             return file.toString().endsWith(".gz")
-                    ? new GZIPInputStream(raw, 1 << 16)
+                    ? ExpandedFile.of(file, raw)
                     : new BufferedInputStream(raw, 1 << 16);
         } catch (IOException e) {
             raw.close();
@@ -97,10 +100,19 @@ final class CorpusReader {
         int c = lines.read();
         while (c >= 0 && problems.size() < SHOWN) {
             line.reset();
+            boolean tooLong = false;
             for (; c >= 0 && c != '\n'; c = lines.read()) {
-                line.write(c);
+                tooLong |= line.size() == LONGEST_LINE;
+                if (!tooLong) {
+                    line.write(c);
+                }
             }
-            readLine(file + ":" + number, line.toByteArray());
+            String place = file + ":" + number;
+            if (tooLong) {
+                tooLong(place);
+            } else {
+                readLine(place, line.toByteArray());
+            }
             number++;
             c = c < 0 ? c : lines.read();
         }
@@ -151,6 +163,14 @@ final class CorpusReader {
                 "a JSON object in every line",
                 place + ": " + why,
                 "repair the line or use data.format = text");
+    }
+
+    private void tooLong(String place) {
+        problem(
+                "data.format",
+                "lines of at most %d MiB".formatted(LONGEST_LINE >> 20),
+                place + ", which is longer",
+                "put one document on each line or use data.format = text");
     }
 
     private void unreadable(Path file, String why) {

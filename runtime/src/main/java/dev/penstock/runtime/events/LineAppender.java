@@ -1,14 +1,8 @@
 package dev.penstock.runtime.events;
 
-import java.io.IOException;
-import java.io.OutputStream;
-import java.nio.ByteBuffer;
-import java.nio.channels.Channels;
-import java.nio.channels.FileChannel;
+import dev.penstock.runtime.metrics.LineFile;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.time.InstantSource;
-import java.util.Arrays;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -19,8 +13,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Makes lines of events and appends them, both on a thread of its own. When the disk is full it
- * says so once and stops.
+ * Makes lines of events and appends them, both on a thread of its own. While the disk is full,
+ * lines are lost; the next one that is written follows a note of how many.
  */
 final class LineAppender implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(LineAppender.class);
@@ -74,17 +68,7 @@ final class LineAppender implements AutoCloseable {
     }
 
     private void write() {
-        try (FileChannel channel =
-                        FileChannel.open(
-                                file,
-                                StandardOpenOption.CREATE,
-                                StandardOpenOption.READ,
-                                StandardOpenOption.WRITE);
-                OutputStream out = Channels.newOutputStream(channel)) {
-            channel.position(channel.size());
-            if (!endsALine(channel)) {
-                out.write('\n');
-            }
+        try (var lines = new LineFile(file, lost -> RunEventJson.write(leftOut(lost)), LOG)) {
             while (true) {
                 Line line = waiting.take();
                 RunEvent event = line.event();
@@ -92,33 +76,20 @@ final class LineAppender implements AutoCloseable {
                     return;
                 }
                 byte[] bytes = RunEventJson.write(event);
-                writeLine(out, bytes);
-                line.written().accept(bytes.length);
-                long missing = leftOut.getAndSet(0);
-                if (missing > 0) {
-                    writeLine(out, RunEventJson.write(leftOut(missing)));
+                if (lines.append(bytes)) {
+                    line.written().accept(bytes.length);
+                    long missing = leftOut.getAndSet(0);
+                    if (missing > 0) {
+                        lines.append(RunEventJson.write(leftOut(missing)));
+                    }
                 }
             }
-        } catch (IOException | RuntimeException e) {
-            LOG.warn("no more events are written to {}: {}; training goes on", file, e.toString());
+        } catch (RuntimeException e) {
+            LOG.warn("no more events are written to {}; training continues", file, e);
             dropAll();
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
-    }
-
-    /** In one piece, so that a reader sees few halves. */
-    private static void writeLine(OutputStream out, byte[] line) throws IOException {
-        byte[] whole = Arrays.copyOf(line, line.length + 1);
-        whole[line.length] = '\n';
-        out.write(whole);
-    }
-
-    /** What a process left that died in the middle of a line must not swallow the next one. */
-    private static boolean endsALine(FileChannel channel) throws IOException {
-        long size = channel.size();
-        var last = ByteBuffer.allocate(1);
-        return size == 0 || (channel.read(last, size - 1) == 1 && last.get(0) == '\n');
     }
 
     private RunEvent leftOut(long missing) {

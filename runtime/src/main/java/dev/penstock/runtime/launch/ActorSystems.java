@@ -4,6 +4,8 @@ import akka.actor.typed.ActorSystem;
 import akka.actor.typed.Behavior;
 import com.typesafe.config.Config;
 import com.typesafe.config.ConfigFactory;
+import dev.penstock.runtime.certificates.NodeFiles;
+import dev.penstock.runtime.certificates.NodeTls;
 import java.util.List;
 
 /** Akka's settings for both ways to run. */
@@ -69,11 +71,13 @@ final class ActorSystems {
      * One member of a cluster on the loopback interface, on a free port.
      *
      * @param seeds addresses of members to join; empty for the first member, which joins itself
+     * @param files that all members have and nobody else on this machine
      */
-    static <T> ActorSystem<T> clustered(Behavior<T> guardian, List<String> seeds) {
+    static <T> ActorSystem<T> clustered(Behavior<T> guardian, List<String> seeds, NodeFiles files) {
         String quoted = String.join(",", seeds.stream().map(seed -> '"' + seed + '"').toList());
         Config config =
                 parse("akka.cluster.seed-nodes = [" + quoted + "]")
+                        .withFallback(NodeTls.localSettings(files))
                         .withFallback(parse(CLUSTER))
                         .withFallback(parse(COMMON));
         return ActorSystem.create(guardian, NAME, config.withFallback(ConfigFactory.load()));

@@ -12,6 +12,7 @@ import dev.penstock.actors.dataplane.aeron.DriverSettings;
 import dev.penstock.actors.dataplane.aeron.PollerMode;
 import dev.penstock.actors.dataplane.aeron.UdpSettings;
 import dev.penstock.runtime.config.run.DataPlaneSection;
+import dev.penstock.runtime.safetensors.Sha256;
 import java.nio.file.Path;
 import java.util.Optional;
 import javax.crypto.SecretKey;
@@ -108,7 +109,7 @@ record ConfiguredDataPlane(DataPlaneSection section, String runId, FrameFaults f
     }
 
     private AeronSettings settings(Path driverDirectory, NodeInterface here) {
-        return AeronSettings.ipc(driverDirectory, runId.hashCode())
+        return AeronSettings.ipc(driverDirectory, identity(runId))
                 .withTermLength(termLengthBytes())
                 .withMtu(mtuBytes())
                 .withPoller(poller())
@@ -119,6 +120,11 @@ record ConfiguredDataPlane(DataPlaneSection section, String runId, FrameFaults f
                                         .withTransport(
                                                 Transport.valueOf(section.transport().name()))
                                         .withUdp(udp(here)));
+    }
+
+    /** By this, frames of other runs are refused: the first 64 bits of the SHA-256 of the id. */
+    static long identity(String runId) {
+        return Long.parseUnsignedLong(Sha256.of(runId).substring(0, Long.BYTES * 2), 16);
     }
 
     private UdpSettings udp(NodeInterface here) {

@@ -10,6 +10,9 @@ import dev.penstock.actors.supervisor.PipelineSupervisor.LinkDied;
 import dev.penstock.actors.supervisor.PipelineSupervisor.LinkRestarted;
 import dev.penstock.actors.supervisor.PipelineSupervisor.ProcessDied;
 import java.io.UncheckedIOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -33,7 +36,10 @@ final class LocalProcesses implements ProcessSupply, AutoCloseable {
     /** Processes that ranks were placed in. */
     private final Set<Long> taken = ConcurrentHashMap.newKeySet();
 
-    private @Nullable MediaDriverHandle driver;
+    /** What was asked for while there was no driver. */
+    private final List<Optional<Integer>> later = new ArrayList<>();
+
+    private final RunDriver driver = new RunDriver(this::startDriver);
     private volatile @Nullable StageProcesses stages;
     private boolean closed;
 
@@ -49,7 +55,7 @@ final class LocalProcesses implements ProcessSupply, AutoCloseable {
     synchronized void begin(ActorRef<Command> told, String address) {
         supervisor.complete(told);
         seed.complete(address);
-        driver = assembly.runningDriver().orElseGet(this::startDriver);
+        driver.begin(assembly.runningDriver().orElseGet(this::startDriver));
         stages =
                 new StageProcesses(
                         assembly.options(),
@@ -71,14 +77,19 @@ final class LocalProcesses implements ProcessSupply, AutoCloseable {
 
     @Override
     public synchronized void start(Optional<Integer> rank) {
-        if (closed || driver == null || stages == null) {
+        if (closed || stages == null) {
+            return;
+        }
+        Optional<Path> directory = driver.directory();
+        if (directory.isEmpty()) {
+            later.add(rank);
             return;
         }
         if (rank.flatMap(stages::living).filter(pid -> !taken.contains(pid)).isPresent()) {
             return; // asked for in an earlier epoch, and on its way
         }
         try {
-            stages.start(rank, driver.directory(), seed.join());
+            stages.start(rank, directory.get(), seed.join());
         } catch (UncheckedIOException e) {
             supervisor.join().tell(new ProcessDied(NO_PROCESS, rank, "" + e.getMessage()));
         }
@@ -95,36 +106,35 @@ final class LocalProcesses implements ProcessSupply, AutoCloseable {
         taken.add(pid);
     }
 
-    /** Waits for the new driver on a thread of its own. */
     @Override
     public void restartLink() {
-        Thread.ofVirtual().name("media-driver-restart").start(this::restartDriver);
+        driver.restart(this::onDriver, this::onNoDriver);
     }
 
-    private synchronized void restartDriver() {
-        if (closed) {
-            return;
-        }
-        try {
-            if (driver != null) {
-                driver.close();
-            }
-            driver = startDriver();
-            supervisor.join().tell(new LinkRestarted("", driver.directory().toString()));
-        } catch (DataPlaneException e) {
-            LOG.error("no other media driver", e);
-            supervisor.join().tell(new LinkDied("" + e.getMessage()));
-        }
+    private void onDriver(Path directory) {
+        startLater();
+        supervisor.join().tell(new LinkRestarted("", directory.toString()));
+    }
+
+    private synchronized void startLater() {
+        List<Optional<Integer>> asked = List.copyOf(later);
+        later.clear();
+        asked.forEach(this::start);
+    }
+
+    private void onNoDriver(DataPlaneException e) {
+        LOG.error("no other media driver", e);
+        supervisor.join().tell(new LinkDied("" + e.getMessage()));
     }
 
     @Override
-    public synchronized void close() {
-        closed = true;
-        if (stages != null) {
-            stages.close();
+    public void close() {
+        synchronized (this) {
+            closed = true;
+            if (stages != null) {
+                stages.close();
+            }
         }
-        if (driver != null) {
-            driver.close();
-        }
+        driver.close();
     }
 }

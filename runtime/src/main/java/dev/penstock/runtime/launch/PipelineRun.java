@@ -15,6 +15,9 @@ import dev.penstock.actors.supervisor.PipelineSupervisor;
 import dev.penstock.actors.supervisor.PipelineSupervisor.Command;
 import dev.penstock.actors.supervisor.RunBeginning;
 import dev.penstock.actors.supervisor.SupervisorServices;
+import dev.penstock.runtime.certificates.LocalCertificate;
+import dev.penstock.runtime.certificates.NodeFiles;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
@@ -57,6 +60,8 @@ public final class PipelineRun {
 
     private RunOutcome runInStageProcesses() {
         assembly.writeForStageProcesses();
+        Path keyFolder = assembly.options().directory().resolve(RunAssembly.KEY_FOLDER);
+        NodeFiles key = LocalCertificate.fresh(keyFolder);
         var outcome = new CompletableFuture<RunOutcome>();
         RunBeginning beginning = EarlierStarts.in(assembly.options().directory()).next();
         try (var processes = new LocalProcesses(assembly);
@@ -74,7 +79,8 @@ public final class PipelineRun {
                     ActorSystems.clustered(
                             PipelineSupervisor.create(
                                     assembly.plan(), listener, services, beginning, outcome),
-                            List.of());
+                            List.of(),
+                            key);
             Cluster cluster = Cluster.get(system);
             Address self = cluster.selfMember().address();
             cluster.manager().tell(Join.create(self));
@@ -84,6 +90,7 @@ public final class PipelineRun {
             } finally {
                 processes.close();
                 SupervisorSystem.terminate(system);
+                LocalCertificate.remove(keyFolder);
             }
         }
     }

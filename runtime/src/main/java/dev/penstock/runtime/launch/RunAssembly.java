@@ -18,6 +18,7 @@ import dev.penstock.cuda.device.Device;
 import dev.penstock.runtime.checkpoint.CheckpointDirectory;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.CheckpointIdentity;
+import dev.penstock.runtime.checkpoint.DurableFiles;
 import dev.penstock.runtime.config.run.DataSection;
 import dev.penstock.runtime.config.run.DeviceSection;
 import dev.penstock.runtime.config.run.LoadedConfig;
@@ -35,7 +36,6 @@ import dev.penstock.runtime.report.MemoryPlan;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -54,6 +54,9 @@ public final class RunAssembly implements AutoCloseable {
      * evaluation may have changed from the run's own.
      */
     public static final String LAUNCH_CONFIG = "launch.conf";
+
+    /** What the processes of a run on one machine know each other by, while it runs. */
+    static final String KEY_FOLDER = "key";
 
     private static final Logger LOG = LoggerFactory.getLogger(RunAssembly.class);
 
@@ -247,7 +250,7 @@ public final class RunAssembly implements AutoCloseable {
         options.write();
         Path file = options.directory().resolve(LAUNCH_CONFIG);
         try {
-            Files.writeString(file, config().resolved());
+            DurableFiles.write(file, config().resolved());
         } catch (IOException e) {
             throw new UncheckedIOException("cannot write " + file, e);
         }

@@ -1,9 +1,10 @@
 package dev.penstock.runtime.launch;
 
+import dev.penstock.runtime.checkpoint.DurableFiles;
 import java.io.IOException;
 import java.io.Reader;
+import java.io.StringWriter;
 import java.io.UncheckedIOException;
-import java.io.Writer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
@@ -56,8 +57,10 @@ public record RunOptions(
                 });
         properties.setProperty("evaluateOnly", Boolean.toString(evaluateOnly));
         Path file = directory.resolve(FILE);
-        try (Writer writer = Files.newBufferedWriter(file)) {
-            properties.store(writer, "how this run was started");
+        try {
+            var text = new StringWriter();
+            properties.store(text, "how this run was started");
+            DurableFiles.write(file, text.toString());
         } catch (IOException e) {
             throw new UncheckedIOException("cannot write " + file, e);
         }

@@ -9,6 +9,7 @@ import dev.penstock.actors.node.NodeActor;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.rank.RankResources;
 import dev.penstock.actors.supervisor.PipelineSupervisor;
+import dev.penstock.runtime.certificates.LocalCertificate;
 import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.config.run.LoadedConfig;
 import java.io.IOException;
@@ -61,7 +62,11 @@ public final class StageProcess {
                         task -> Thread.ofPlatform().name("resources").start(task));
         ActorSystem<RankResources> system;
         try {
-            system = ActorSystems.clustered(hosting(info, seed), List.of(seed));
+            system =
+                    ActorSystems.clustered(
+                            hosting(info, seed),
+                            List.of(seed),
+                            LocalCertificate.in(directory.resolve(RunAssembly.KEY_FOLDER)));
             LOG.info("{} joins {}", info.name(), seed);
             system.tell(resources.join());
         } catch (RuntimeException | Error e) {

@@ -181,10 +181,23 @@ final class MetricsJson {
         return nanos / NANOS_PER_MILLI;
     }
 
+    /** A line that says how many before it could not be written. */
+    static String gap(long step, Instant time, long missing) {
+        ObjectNode object = JSON.createObjectNode();
+        begin(object, "gap", step, time);
+        object.put("missing", missing);
+        return object.toString();
+    }
+
     private static void begin(ObjectNode object, String type, MetricsLine line) {
+        begin(object, type, line.step(), line.time());
+    }
+
+    /** {@link MetricsFile} finds type and step here without reading the line. */
+    private static void begin(ObjectNode object, String type, long step, Instant time) {
         object.put("type", type);
-        object.put("step", line.step());
-        object.put("time", line.time().toString());
+        object.put("step", step);
+        object.put("time", time.toString());
     }
 
     private static void put(ObjectNode object, String field, double value) {

@@ -4,18 +4,15 @@ import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.StepReport;
-import java.io.BufferedWriter;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -23,8 +20,8 @@ import org.slf4j.LoggerFactory;
  * Appends one line per committed step and per evaluation to {@code metrics.jsonl}, each handed to
  * the system before the event returns. Fields: {@code docs/metrics.md}.
  *
- * <p>Never throws: when the disk is full or the file cannot be written, it warns once and stops
- * writing.
+ * <p>Never throws: while the disk is full or the file cannot be written, lines are lost, and the
+ * first line after them says how many.
  */
 public final class MetricsWriter implements RunListener, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(MetricsWriter.class);
@@ -33,7 +30,8 @@ public final class MetricsWriter implements RunListener, AutoCloseable {
     private final PipelineMeter meter;
     private final ConfiguredSteps steps;
     private final InstantSource clock;
-    private @Nullable BufferedWriter writer;
+    private final LineFile lines;
+    private boolean uncut;
     private long lastStep;
     private long lastEvaluation = -1; // step 0 is the evaluation before the first step
 
@@ -55,7 +53,9 @@ public final class MetricsWriter implements RunListener, AutoCloseable {
         this.steps = steps;
         this.clock = clock;
         this.lastStep = resumedStep;
-        open(resumedStep);
+        this.lines = new LineFile(file, this::gap, LOG);
+        cut();
+        lines.create();
     }
 
     @Override
@@ -80,75 +80,44 @@ public final class MetricsWriter implements RunListener, AutoCloseable {
         if (report.fromStep() < lastStep) {
             lastStep = report.fromStep();
             lastEvaluation = -1;
-            close();
-            open(lastStep);
+            cut();
         }
         write(new RecoveryMetrics(clock.instant(), report));
     }
 
     @Override
     public void close() {
-        BufferedWriter open = writer;
-        writer = null;
-        if (open != null) {
-            try {
-                open.close();
-            } catch (IOException e) {
-                warn(e);
-            }
-        }
+        lines.close();
     }
 
-    private void open(long resumedStep) {
+    /** Reads no more of the file than what it removes: this is the supervisor's thread. */
+    private void cut() {
+        lines.close();
         try {
-            if (Files.isRegularFile(file)) {
-                MetricsFile.cutAfter(file, resumedStep);
-                MetricsFile.forEach(
-                        file,
-                        line -> {
-                            if (line instanceof EvaluationMetrics evaluation) {
-                                lastEvaluation = Math.max(lastEvaluation, evaluation.step());
-                            }
-                        });
+            if (Files.isRegularFile(file) && MetricsFile.cutAfter(file, lastStep)) {
+                lastEvaluation = lastStep;
             }
-            writer =
-                    Files.newBufferedWriter(
-                            file,
-                            StandardCharsets.US_ASCII,
-                            StandardOpenOption.CREATE,
-                            StandardOpenOption.APPEND);
+            uncut = false;
         } catch (IOException e) {
-            warn(e);
+            if (!uncut) {
+                LOG.warn("cannot remove steps from {}, which is tried again", file, e);
+            }
+            uncut = true;
         }
     }
 
     private void write(MetricsLine line) {
-        if (writer == null) {
-            return;
+        if (uncut) {
+            cut();
         }
-        try {
-            writer.write(MetricsJson.write(line));
-            writer.write('\n');
-            writer.flush();
-        } catch (IOException e) {
-            warn(e);
-            abandon();
+        if (!uncut) {
+            lines.append(MetricsJson.write(line).getBytes(StandardCharsets.US_ASCII));
         }
     }
 
-    private void abandon() {
-        try {
-            if (writer != null) {
-                writer.close();
-            }
-        } catch (IOException e) {
-            LOG.debug("closing {} after a failure", file, e);
-        }
-        writer = null;
-    }
-
-    private void warn(IOException e) {
-        LOG.warn("cannot write any more metrics to {}: {}; training continues", file, e.toString());
+    private byte[] gap(long missing) {
+        return MetricsJson.gap(lastStep, clock.instant(), missing)
+                .getBytes(StandardCharsets.US_ASCII);
     }
 
     private StepMetrics stepMetrics(StepReport report) {

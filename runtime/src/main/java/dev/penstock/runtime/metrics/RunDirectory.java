@@ -1,10 +1,12 @@
 package dev.penstock.runtime.metrics;
 
+import dev.penstock.runtime.checkpoint.DurableFiles;
 import dev.penstock.runtime.config.reading.FileCause;
 import java.io.IOException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Comparator;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -38,7 +40,7 @@ public record RunDirectory(Path path) {
             int number = numberOfLatest(runs, safe).orElse(0) + 1;
             while (true) {
                 try {
-                    Path made = Files.createDirectory(runs.resolve(safe + "-" + number));
+                    Path made = make(runs.resolve(safe + "-" + number));
                     return new RunDirectory(made).prepared();
                 } catch (FileAlreadyExistsException e) {
                     number++; // another run was started at the same time
@@ -63,11 +65,33 @@ public record RunDirectory(Path path) {
                             .formatted(directory.path));
         }
         try {
-            Files.createDirectories(directory.path);
+            if (!Files.exists(directory.path)) {
+                Files.createDirectories(DurableFiles.folderOf(directory.path));
+                var _ = make(directory.path);
+            }
             return directory.prepared();
         } catch (IOException e) {
             throw cannotCreate(directory.path, e);
         }
+    }
+
+    /**
+     * Makes a directory that still exists after a power cut, and in which other users read nothing:
+     * configurations may hold secrets, and weights are made of data. One that the user made keeps
+     * the permissions that it has.
+     */
+    private static Path make(Path path) throws IOException {
+        boolean posix = path.getFileSystem().supportedFileAttributeViews().contains("posix");
+        if (posix) {
+            Files.createDirectory(
+                    path,
+                    PosixFilePermissions.asFileAttribute(
+                            PosixFilePermissions.fromString("rwx------")));
+        } else {
+            Files.createDirectory(path);
+        }
+        DurableFiles.syncFolder(DurableFiles.folderOf(path));
+        return path;
     }
 
     /**
@@ -214,6 +238,7 @@ public record RunDirectory(Path path) {
 
     private RunDirectory prepared() throws IOException {
         Files.createDirectories(checkpoints());
+        DurableFiles.syncFolder(path);
         return this;
     }
 

@@ -65,6 +65,29 @@ class CertificateAuthorityTest {
         }
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"rw-r--r--", "rw--w----", "rw----rw-"})
+    void aKeyThatOtherUsersCouldReadOrReplaceIsRefused(String permissions) throws IOException {
+        Path key = Files.copy(node.key(), folder.resolve("open" + permissions + ".key"));
+        Files.setPosixFilePermissions(key, PosixFilePermissions.fromString(permissions));
+        var open = new NodeFiles(node.certificate(), key, node.authority());
+
+        assertThatThrownBy(() -> NodeCertificate.read(open))
+                .isInstanceOf(CertificatesException.class)
+                .hasMessageContaining("" + key)
+                .hasMessageContaining("got permissions " + permissions)
+                .hasMessageContaining("chmod 600");
+    }
+
+    @Test
+    void aKeyThatItsGroupMayReadIsAccepted() throws IOException {
+        Path key = Files.copy(node.key(), folder.resolve("group.key"));
+        Files.setPosixFilePermissions(key, PosixFilePermissions.fromString("r--r-----"));
+        var mounted = new NodeFiles(node.certificate(), key, node.authority());
+
+        assertThat(NodeCertificate.read(mounted).problemsAt("10.0.0.5")).isEmpty();
+    }
+
     @Test
     void aKeyOfAnotherCertificateIsNoticed() {
         var mixed = new NodeFiles(node.certificate(), stranger.key(), node.authority());

@@ -85,6 +85,23 @@ class TornCheckpointTest {
                 .isEqualTo(200);
     }
 
+    /** Its ranks open it in processes of their own, after the folder has been swept. */
+    @Test
+    void aRunContinuesFromASetThatWasBeingReplacedAndItStaysWhereItWasFound() throws Exception {
+        save(200);
+        Path run = root.resolve("run");
+        Path checkpoints = Files.createDirectories(run.resolve(CheckpointFolders.FOLDER));
+        Files.move(root.resolve("step-000200"), checkpoints.resolve("step-000200.replaced"));
+
+        Path found = CheckpointFolders.newestOf(run, ignored::add).orElseThrow().path();
+        try (CheckpointDirectory directory = TinyRun.directory(checkpoints, 5)) {
+            directory.sweep();
+        }
+
+        assertThat(found).isDirectory();
+        assertThat(CheckpointFolders.newestComplete(run)).hasValue(200);
+    }
+
     @Test
     void sweepingRemovesTheUnfinishedAndKeepsTheRest() throws Exception {
         save(200);

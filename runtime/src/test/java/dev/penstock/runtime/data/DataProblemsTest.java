@@ -3,11 +3,13 @@ package dev.penstock.runtime.data;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.zip.GZIPOutputStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -95,6 +97,38 @@ class DataProblemsTest {
         assertThat(problems).hasSize(2);
         assertThat(problems.get(0)).contains("data.source", "a.gz");
         assertThat(problems.get(1)).contains("data.source", "b.gz", "Not in GZIP format");
+    }
+
+    @Test
+    void anArchiveThatHoldsMoreThanTextCan() throws Exception {
+        Path bomb = directory.resolve("zeros.gz");
+        try (var out = new GZIPOutputStream(Files.newOutputStream(bomb))) {
+            out.write(new byte[20 << 20]);
+        }
+
+        assertThat(problems(Specs.of(bomb)))
+                .singleElement()
+                .asString()
+                .contains("data.source", "zeros.gz", "more than 100 times its size");
+    }
+
+    @Test
+    void aLineThatIsTooLongToBeADocument() throws Exception {
+        Path lines = directory.resolve("a.jsonl");
+        byte[] part = new byte[1 << 20];
+        Arrays.fill(part, (byte) 'x');
+        try (OutputStream out = Files.newOutputStream(lines)) {
+            for (int mebibyte = 0; mebibyte < 65; mebibyte++) {
+                out.write(part);
+            }
+            out.write("\nnot json\n".getBytes(StandardCharsets.UTF_8));
+        }
+
+        List<String> problems = problems(Specs.of(lines).format(DataFormat.JSONL));
+
+        assertThat(problems).hasSize(2);
+        assertThat(problems.get(0)).contains("data.format", "at most 64 MiB", "a.jsonl:1");
+        assertThat(problems.get(1)).contains("a.jsonl:2");
     }
 
     @Test

@@ -147,6 +147,44 @@ class MetricsWriterTest {
     }
 
     @Test
+    void metricsContinueWhenTheDiskHasRoomAgain() throws IOException {
+        assumeTrue(Files.exists(Path.of("/dev/full")), "this system has no /dev/full");
+        Path file = Files.createSymbolicLink(folder.resolve("metrics.jsonl"), Path.of("/dev/full"));
+        try (MetricsWriter writer = writer(file, 0)) {
+            writer.onStep(run.noisy(1));
+            writer.onEvaluation(1, 3);
+            Files.delete(file);
+            writer.onStep(run.noisy(2));
+            writer.onStep(run.noisy(3));
+        }
+
+        JsonNode gap = parsed(file).getFirst();
+
+        assertThat(fields(gap)).isEqualTo(documented("gap"));
+        assertThat(gap.get("missing").asLong()).isEqualTo(2);
+        assertThat(read(file)).extracting(MetricsLine::step).containsExactly(2L, 3L);
+    }
+
+    /** A thousand ranks make lines of 350 KB, and the supervisor's thread waits. */
+    @Test
+    void aRollbackReadsOnlyWhatItRemoves() throws IOException {
+        Path file = folder.resolve("metrics.jsonl");
+        try (MetricsWriter writer = writer(file, 0)) {
+            for (int step = 1; step <= 20; step++) {
+                writer.onStep(run.noisy(step));
+                writer.onEvaluation(step, 3);
+            }
+            String lines = Files.readString(file);
+            Files.writeString(file, "never read\n" + lines);
+
+            assertThat(MetricsFile.cutAfter(file, 15)).isTrue();
+        }
+
+        assertThat(Files.readString(file)).startsWith("never read\n");
+        assertThat(read(file)).hasSize(30).last().extracting(MetricsLine::step).isEqualTo(15L);
+    }
+
+    @Test
     void aFullDiskStopsTheMetricsAndNothingElse() {
         Path full = Path.of("/dev/full");
         assumeTrue(Files.exists(full), "this system has no /dev/full");

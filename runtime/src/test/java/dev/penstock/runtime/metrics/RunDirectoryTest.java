@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -36,6 +38,30 @@ class RunDirectoryTest {
 
         directory.removeIfEmpty();
         assertThat(directory.path()).doesNotExist();
+    }
+
+    /** Configurations may hold secrets, and weights are made of data. */
+    @Test
+    void otherUsersReadNothingInADirectoryThatWasMadeForARun() throws IOException {
+        Path byName = RunDirectory.createUnder(folder.resolve("runs"), "private").path();
+        Path byPath = RunDirectory.create(folder.resolve("here/mine")).path();
+
+        for (Path made : List.of(byName, byPath)) {
+            assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(made)))
+                    .as("%s", made)
+                    .isEqualTo("rwx------");
+        }
+    }
+
+    @Test
+    void aDirectoryThatTheUserMadeKeepsItsPermissions() throws IOException {
+        Path shared = Files.createDirectory(folder.resolve("shared"));
+        Files.setPosixFilePermissions(shared, PosixFilePermissions.fromString("rwxr-xr-x"));
+
+        RunDirectory.create(shared);
+
+        assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(shared)))
+                .isEqualTo("rwxr-xr-x");
     }
 
     @Test

@@ -8,18 +8,17 @@ import org.agrona.concurrent.BackoffIdleStrategy;
 import org.agrona.concurrent.BusySpinIdleStrategy;
 import org.agrona.concurrent.IdleStrategy;
 import org.agrona.concurrent.SleepingIdleStrategy;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /** How every driver of ours is set up. */
 final class DriverContexts {
-    private static final Logger LOG = LoggerFactory.getLogger(DriverContexts.class);
-
     /**
      * For 16,384 counters, of which a publication takes about five; Aeron's own measure is four
      * times that, of which every start would write 40 MiB of zeros into shared memory.
      */
     private static final int COUNTER_BYTES = 2 << 20;
+
+    /** Beyond the run's own: those of ranks that were given up may stay for a while. */
+    private static final int SPARE_SESSIONS = 8;
 
     private DriverContexts() {}
 
@@ -27,9 +26,14 @@ final class DriverContexts {
      * One thread: over IPC no data passes through the driver, and over UDP it keeps up with a link
      * by itself; but it moves the senders' limit, so it stays awake while data flows and parks up
      * to a millisecond otherwise, unless it is told to spin or sleep. Logs are allocated whole:
-     * memory that runs out is an error when a link opens, not a bus error in a later step.
+     * memory that runs out is an error when a link opens, not a bus error in a later step. Whoever
+     * reaches a UDP port can have the driver allocate a log for each session that he announces, so
+     * a stream takes no more of them than the run can have.
+     *
+     * @param publications of the run, see {@link DriverSettings}
      */
-    static MediaDriver.Context of(Path directory, int termLengthBytes, PollerMode idle) {
+    static MediaDriver.Context of(
+            Path directory, int termLengthBytes, PollerMode idle, int publications) {
         return new MediaDriver.Context()
                 .aeronDirectoryName(directory.toString())
                 .warnIfDirectoryExists(false)
@@ -43,10 +47,11 @@ final class DriverContexts {
                 .ipcTermBufferLength(termLengthBytes)
                 .publicationTermBufferLength(termLengthBytes)
                 .clientLivenessTimeoutNs(AeronDataPlane.DRIVER_TIMEOUT.toNanos())
+                .streamSessionLimit(publications + SPARE_SESSIONS)
                 .lowStorageWarningThreshold(0)
                 .counterValuesBufferLength(COUNTER_BYTES)
                 .spiesSimulateConnection(false)
-                .errorHandler(error -> LOG.warn("the media driver reports an error", error));
+                .errorHandler(new DriverErrors(System::nanoTime));
     }
 
     private static IdleStrategy idleStrategy(PollerMode idle) {

@@ -40,7 +40,10 @@ public final class EmbeddedDriver implements MediaDriverHandle {
             MediaDriver driver =
                     MediaDriver.launch(
                             DriverContexts.of(
-                                    directory, settings.termLengthBytes(), settings.idle()));
+                                    directory,
+                                    settings.termLengthBytes(),
+                                    settings.idle(),
+                                    settings.publications()));
             return new EmbeddedDriver(directory, driver);
         } catch (Exception e) { // Aeron lets checked ones through undeclared: a full disk
             DriverDirectory.delete(directory);

@@ -33,7 +33,7 @@ final class Inbox {
     private final List<OutboundChannel> outbound;
     private final List<PeerLink> links;
     private final List<Sender> senders;
-    private final Strangers strangers = new Strangers();
+    private final Strangers strangers = new Strangers(System.nanoTime());
     private final FrameListener listener;
     private final RefusalCounts refusals;
     private final TensorFrame frame = new TensorFrame();
@@ -137,6 +137,9 @@ final class Inbox {
         if (sender == null || sender.isUdp() != overUdp || !sender.mayBe(session)) {
             return FrameRefusal.UNKNOWN_CHANNEL;
         }
+        if (isSealed() && !sender.knows(session) && !strangers.mayDeriveKey(System.nanoTime())) {
+            return FrameRefusal.CORRUPT;
+        }
         FrameForm form = sender.form(session);
         if (!form.isIntact(frame, buffer, offset, length, header.position())) {
             sender.damaged();
@@ -156,7 +159,7 @@ final class Inbox {
     /** Of a known session: asked for again. A stranger that never sends a good frame is dropped. */
     private void onDamage(Sender sender, Header header) {
         if (!sender.isBoundTo(header.sessionId())) {
-            if (settings.links().key().isPresent() && strangers.isTooMany(header.sessionId())) {
+            if (isSealed() && strangers.isTooMany(header.sessionId())) {
                 LOG.warn(
                         "rank {} drops session {}: none of its frames has rank {}'s seal",
                         rank,
@@ -179,6 +182,10 @@ final class Inbox {
                                             InboundChannel.DAMAGE_LIMIT,
                                             frame.offset())));
         }
+    }
+
+    private boolean isSealed() {
+        return settings.links().key().isPresent();
     }
 
     private @Nullable FrameRefusal onData(FrameForm form) {

@@ -9,8 +9,8 @@ import java.nio.file.Path;
 import java.util.concurrent.CountDownLatch;
 
 /**
- * A media driver in a process of its own: {@code MediaDriverMain DIRECTORY TERM_LENGTH
- * POLLER_MODE}. Says {@value #READY} on its standard output once clients may connect, and lives
+ * A media driver in a process of its own: {@code MediaDriverMain DIRECTORY TERM_LENGTH POLLER_MODE
+ * PUBLICATIONS}. Says {@value #READY} on its standard output once clients may connect, and lives
  * until its standard input ends, that is until its parent closes it or dies. Signals that ask it to
  * end, such as the terminal's interrupt, make it wait for that, too, since the stages still need it
  * to finish their step.
@@ -23,9 +23,12 @@ public final class MediaDriverMain {
     private final Path directory;
     private final MediaDriver driver;
 
-    private MediaDriverMain(Path directory, int termLengthBytes, PollerMode idle) {
+    private MediaDriverMain(
+            Path directory, int termLengthBytes, PollerMode idle, int publications) {
         this.directory = directory;
-        this.driver = MediaDriver.launch(DriverContexts.of(directory, termLengthBytes, idle));
+        this.driver =
+                MediaDriver.launch(
+                        DriverContexts.of(directory, termLengthBytes, idle, publications));
     }
 
     public static void main(String[] arguments) throws IOException {
@@ -33,7 +36,8 @@ public final class MediaDriverMain {
                 new MediaDriverMain(
                         Path.of(arguments[0]),
                         Integer.parseInt(arguments[1]),
-                        PollerMode.valueOf(arguments[2]));
+                        PollerMode.valueOf(arguments[2]),
+                        Integer.parseInt(arguments[3]));
         Runtime.getRuntime().addShutdownHook(new Thread(main::endWithInput, "end-with-input"));
         main.sayReady();
         main.awaitEndOfInput();

@@ -89,6 +89,7 @@ public final class MediaDriverProcess implements MediaDriverHandle {
         command.add(directory.toString());
         command.add(Integer.toString(settings.termLengthBytes()));
         command.add(settings.idle().name());
+        command.add(Integer.toString(settings.publications()));
         try {
             return new ProcessBuilder(command).redirectErrorStream(true).start();
         } catch (IOException e) {

@@ -51,6 +51,12 @@ final class Sender {
         return ended && sessionId == session;
     }
 
+    /** Whether {@link #form} of a session costs nothing. */
+    boolean knows(int session) {
+        return boundForm != null && sessionId == session
+                || candidate != null && candidateSession == session;
+    }
+
     /** The form of the session's frames. */
     FrameForm form(int session) {
         FrameForm known = boundForm;

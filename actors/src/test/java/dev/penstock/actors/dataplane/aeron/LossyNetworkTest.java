@@ -52,7 +52,7 @@ class LossyNetworkTest {
     }
 
     private static MediaDriver.Context lossy(Path directory, double loss, long seed) {
-        return DriverContexts.of(directory, TERM, PollerMode.ADAPTIVE)
+        return DriverContexts.of(directory, TERM, PollerMode.ADAPTIVE, 4)
                 .sendChannelEndpointSupplier(
                         (channel, status, context) ->
                                 new DebugSendChannelEndpoint(

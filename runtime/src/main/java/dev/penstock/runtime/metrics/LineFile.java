@@ -1,0 +1,131 @@
+package dev.penstock.runtime.metrics;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.Arrays;
+import java.util.function.LongFunction;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+
+/**
+ * Appends whole lines to a file and never throws. A line that a full disk does not take is lost;
+ * every later one is tried, and the first that there is room for follows a line that says how many
+ * are missing. The log names the beginning of a gap and its end.
+ *
+ * <p>For one thread at a time.
+ */
+public final class LineFile implements AutoCloseable {
+    private final Path file;
+    private final LongFunction<byte[]> gap;
+    private final Logger log;
+    private @Nullable FileChannel channel;
+    private long missing;
+
+    /**
+     * @param gap the line, without its break, that says how many lines are missing
+     * @param log of whoever writes
+     */
+    public LineFile(Path file, LongFunction<byte[]> gap, Logger log) {
+        this.file = file;
+        this.gap = gap;
+        this.log = log;
+    }
+
+    /** Makes the file. If that fails, the first line reports it. */
+    public void create() {
+        try {
+            open();
+        } catch (IOException e) {
+            log.debug("cannot create {} yet", file, e);
+        }
+    }
+
+    /**
+     * Appends a line in one piece, so that a reader sees few halves.
+     *
+     * @param line without its break
+     * @return whether it was written
+     */
+    public boolean append(byte[] line) {
+        try {
+            FileChannel open = open();
+            if (missing > 0) {
+                write(open, gap.apply(missing));
+                log.info("{} is written again; {} lines are missing", file, missing);
+                missing = 0;
+            }
+            write(open, line);
+            return true;
+        } catch (IOException | RuntimeException e) {
+            if (missing++ == 0) {
+                log.warn(
+                        "cannot write to {}: {}; training continues, and every later line is"
+                                + " tried",
+                        file,
+                        e.toString());
+            }
+            close();
+            return false;
+        }
+    }
+
+    /** The next line opens the file again. */
+    @Override
+    public void close() {
+        FileChannel open = channel;
+        channel = null;
+        if (open != null) {
+            try {
+                open.close();
+            } catch (IOException e) {
+                log.debug("closing {}", file, e);
+            }
+        }
+    }
+
+    private FileChannel open() throws IOException {
+        FileChannel open = channel;
+        if (open == null) {
+            open =
+                    FileChannel.open(
+                            file,
+                            StandardOpenOption.CREATE,
+                            StandardOpenOption.READ,
+                            StandardOpenOption.WRITE);
+            channel = open;
+            open.position(open.size());
+            if (!endsALine(open)) {
+                write(open, new byte[0]);
+            }
+        }
+        return open;
+    }
+
+    /** What a process left that died in the middle of a line must not swallow the next one. */
+    private static boolean endsALine(FileChannel channel) throws IOException {
+        long size = channel.size();
+        var last = ByteBuffer.allocate(1);
+        return size == 0 || (channel.read(last, size - 1) == 1 && last.get(0) == '\n');
+    }
+
+    /** All of a line or, if the disk takes only a part of it, nothing. */
+    private static void write(FileChannel channel, byte[] line) throws IOException {
+        long before = channel.position();
+        byte[] whole = Arrays.copyOf(line, line.length + 1);
+        whole[line.length] = '\n';
+        ByteBuffer left = ByteBuffer.wrap(whole);
+        try {
+            while (left.hasRemaining()) {
+                channel.write(left);
+            }
+        } catch (IOException e) {
+            if (left.position() > 0) {
+                channel.truncate(before);
+            }
+            throw e;
+        }
+    }
+}

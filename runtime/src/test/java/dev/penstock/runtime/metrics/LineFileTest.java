@@ -1,0 +1,91 @@
+package dev.penstock.runtime.metrics;
+
+import static java.nio.charset.StandardCharsets.US_ASCII;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.slf4j.LoggerFactory;
+
+/** A full disk costs the lines that it did not take, and no others. */
+class LineFileTest {
+    private static final Path FULL = Path.of("/dev/full");
+
+    private final ListAppender<ILoggingEvent> logged = new ListAppender<>();
+
+    @TempDir private Path folder;
+
+    @BeforeEach
+    void listen() {
+        assumeTrue(Files.exists(FULL), "this system has no /dev/full");
+        logged.start();
+        logger().setLevel(Level.INFO);
+        logger().addAppender(logged);
+    }
+
+    private Logger logger() {
+        return (Logger) LoggerFactory.getLogger("lines of " + folder);
+    }
+
+    @Test
+    void linesContinueWhenThereIsRoomAgainBehindOneThatCountsWhatIsMissing() throws IOException {
+        Path file = Files.createSymbolicLink(folder.resolve("lines"), FULL);
+
+        try (LineFile lines = lines(file)) {
+            assertThat(append(lines, "a")).isFalse();
+            assertThat(append(lines, "b")).isFalse();
+            Files.delete(file); // there is room again
+            assertThat(append(lines, "c")).isTrue();
+            assertThat(append(lines, "d")).isTrue();
+        }
+
+        assertThat(file).content().isEqualTo("missing 2\nc\nd\n");
+    }
+
+    @Test
+    void aGapIsReportedOnceAtEachEnd() throws IOException {
+        Path file = Files.createSymbolicLink(folder.resolve("lines"), FULL);
+
+        try (LineFile lines = lines(file)) {
+            append(lines, "a");
+            append(lines, "b");
+            Files.delete(file);
+            append(lines, "c");
+            append(lines, "d");
+        }
+
+        assertThat(logged.list)
+                .extracting(ILoggingEvent::getFormattedMessage)
+                .satisfiesExactly(
+                        begins -> assertThat(begins).contains("cannot write to " + file),
+                        ends -> assertThat(ends).contains("is written again; 2 lines"));
+    }
+
+    @Test
+    void aLineFollowsHalfALineOnALineOfItsOwn() throws IOException {
+        Path file = Files.writeString(folder.resolve("lines"), "a\nhalf");
+
+        try (LineFile lines = lines(file)) {
+            append(lines, "b");
+        }
+
+        assertThat(file).content().isEqualTo("a\nhalf\nb\n");
+    }
+
+    private LineFile lines(Path file) {
+        return new LineFile(file, lost -> ("missing " + lost).getBytes(US_ASCII), logger());
+    }
+
+    private static boolean append(LineFile lines, String line) {
+        return lines.append(line.getBytes(US_ASCII));
+    }
+}
