@@ -335,7 +335,9 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
     }
 
     /** What somebody has may be that of a host which died, and whose lock a file server keeps. */
-    private void onAllFound(Set<String> kept) {
+    private void onAllFound(Set<String> locked) {
+        Set<String> kept = new HashSet<>(locked);
+        kept.removeAll(runs.keySet()); // submitted here in the meantime
         if (!kept.isEmpty() && !kept.equals(keptElsewhere)) {
             LOG.info("runs {} have not ended, and somebody keeps them", kept);
         }

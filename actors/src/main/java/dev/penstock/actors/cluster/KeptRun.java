@@ -278,6 +278,7 @@ final class KeptRun {
     void onNodeLost(NodeOffer node, String how, long now) {
         String address = node.address();
         seating.avoidNoMore(address);
+        takeover.lost(node);
         if (!shares.isAt(address)) {
             return;
         }

@@ -72,6 +72,11 @@ final class RunTakeover {
         answered.add(node.process());
     }
 
+    /** What it said counts no more: if it was only away, it is asked again. */
+    void lost(NodeOffer node) {
+        answered.remove(node.process());
+    }
+
     private boolean hasAnswered(NodeOffer node) {
         return answered.contains(node.process());
     }

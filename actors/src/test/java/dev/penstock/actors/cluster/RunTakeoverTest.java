@@ -172,6 +172,20 @@ class RunTakeoverTest {
     }
 
     @Test
+    void aNodeThatWasOnlyAwayIsAskedAgain() {
+        cluster.introduces(a).introduces(b).keeps(lost()).hasKept("b", 1);
+        cluster.coordinator.onNodeGone(b.process(), "it left the cluster", cluster.now);
+        cluster.waits(SETTLING).hasKept("a", 0);
+        assertThat(cluster.isSupervised()).as("b is a member").isFalse();
+
+        cluster.forget().introduces(b).hasKept("b", 1);
+
+        assertThat(cluster.of(ClusterEffect.AskForShare.class)).hasSize(1);
+        assertThat(cluster.isSupervised()).isTrue();
+        assertThat(cluster.toldSupervisor()).isEmpty();
+    }
+
+    @Test
     void aHostWhoseDriverWentWithItsNodeGetsAnother() {
         cluster.introduces(a).introduces(b).keeps(lost()).hasKept("a", false, 0).hasKept("b", 1);
 
