@@ -11,6 +11,7 @@ import akka.actor.typed.javadsl.Receive;
 import akka.actor.typed.receptionist.Receptionist;
 import akka.actor.typed.receptionist.ServiceKey;
 import dev.penstock.actors.serialization.WireMessage;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -62,13 +63,15 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
     public record StartDriver(String runId) implements Command {}
 
     /**
-     * The owner of a run is gone, this is the new one: answered by {@link ShareKept}, if there is a
-     * share.
+     * The owner of a run is gone, this is the new one: answered by {@link ShareKept} or {@link
+     * ShareAbsent}.
      */
     public record AdoptRun(String runId, ActorRef<Report> owner) implements Command {}
 
     /** Let go of a run. */
     public record CloseRun(String runId) implements Command {}
+
+    private record HoldAgain(String lifeline) implements Command {}
 
     private record RunLeft(ActorRef<NodeRun.Command> run) implements Command {}
 
@@ -116,12 +119,17 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
         }
     }
 
+    /** The other answer to {@link AdoptRun}: nothing of the run is here. */
+    public record ShareAbsent(String node) implements Report {}
+
     /** The media driver of this node's host ended, or none starts. */
     public record DriverDied(String node, String how) implements Report {}
 
     /** Where the receptionist lists all nodes that work. */
     public static final ServiceKey<Command> KEY =
             ServiceKey.create(Command.class, "penstock-cluster-node");
+
+    private static final Duration HOLD_AGAIN = Duration.ofSeconds(1);
 
     private final NodeOffer offer;
     private final RunJoiner joiner;
@@ -156,8 +164,9 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
             case HostRanks(String runId, List<Integer> ranks, String driver, var key) ->
                     tell(runId, new NodeRun.Host(ranks, driver, key));
             case StartDriver(String runId) -> tell(runId, new NodeRun.StartDriver());
-            case AdoptRun(String runId, var owner) -> tell(runId, new NodeRun.Adopt(owner));
+            case AdoptRun(String runId, var owner) -> onAdoptRun(runId, owner);
             case CloseRun(String runId) -> close(runId);
+            case HoldAgain(String lifeline) -> hold(lifeline);
             case RunLeft(var run) -> runs.values().remove(run);
         }
         return this;
@@ -173,10 +182,21 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
     private void onIntroduce(Introduce introduce) {
         if (introduce.host().equals(offer.host()) && !introduce.lifeline().equals(linedTo)) {
             cut();
-            line = HostWatch.hold(introduce.lifeline(), offer.address());
             linedTo = introduce.lifeline();
+            hold(linedTo);
         }
         introduce.replyTo().tell(new Introduction(offer, getContext().getSelf()));
+    }
+
+    private void hold(String lifeline) {
+        if (lifeline.isEmpty() || !lifeline.equals(linedTo)) {
+            return; // the seed has none, or another has come
+        }
+        Optional<HostWatch.Line> held = HostWatch.hold(lifeline, offer.process());
+        line = held.orElse(null);
+        if (held.isEmpty()) {
+            getContext().scheduleOnce(HOLD_AGAIN, getContext().getSelf(), new HoldAgain(lifeline));
+        }
     }
 
     private void onOpenRun(OpenRun open) {
@@ -187,6 +207,14 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
                                 NodeRun.create(offer, joiner, open), DispatcherSelector.blocking());
         runs.put(open.runId(), run);
         getContext().watchWith(run, new RunLeft(run));
+    }
+
+    private void onAdoptRun(String runId, ActorRef<Report> owner) {
+        if (runs.containsKey(runId)) {
+            tell(runId, new NodeRun.Adopt(owner));
+        } else {
+            owner.tell(new ShareAbsent(offer.address()));
+        }
     }
 
     private void close(String runId) {

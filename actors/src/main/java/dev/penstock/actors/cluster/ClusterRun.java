@@ -5,6 +5,7 @@ import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepTokens;
+import dev.penstock.actors.spi.Timeouts;
 import dev.penstock.actors.supervisor.RunBeginning;
 import dev.penstock.actors.supervisor.SupervisorServices;
 import java.nio.file.Path;
@@ -14,6 +15,20 @@ import java.util.Optional;
 
 /** A run as the seed has it. */
 public interface ClusterRun extends AutoCloseable {
+    /**
+     * What it takes at least until another seed has a run: the split brain resolver's decision, the
+     * lease of the run's directory, and one look every few seconds.
+     */
+    Duration LEAST_PATIENCE = Duration.ofSeconds(90);
+
+    /**
+     * For how long nodes keep their shares of a run whose seed is gone: as long as it may take to
+     * begin, and as long as it takes another seed to find it.
+     */
+    static Duration patience(Timeouts timeouts) {
+        return timeouts.start().compareTo(LEAST_PATIENCE) > 0 ? timeouts.start() : LEAST_PATIENCE;
+    }
+
     /** Unique in the cluster, for people. */
     String name();
 
@@ -54,6 +69,13 @@ public interface ClusterRun extends AutoCloseable {
     /** How a supervisor comes to it: it is new, or another seed kept it. */
     RunBeginning beginning();
 
+    /** Steps that were done before whoever keeps it now. */
+    default long completed() {
+        return beginning() instanceof RunBeginning.TakenUp taken
+                ? taken.run().completed()
+                : plan().steps().completed();
+    }
+
     /**
      * What its supervisor works with; once.
      *
@@ -62,7 +84,8 @@ public interface ClusterRun extends AutoCloseable {
     SupervisorServices services(ProcessSupply processes);
 
     /**
-     * Writes the report. Blocks.
+     * Writes the report, and into the journal that the run is over, if its supervisor had no chance
+     * to. Blocks.
      *
      * @return what a user reads last
      */

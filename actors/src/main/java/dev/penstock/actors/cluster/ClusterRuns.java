@@ -10,30 +10,35 @@ import akka.actor.typed.javadsl.AbstractBehavior;
 import akka.actor.typed.javadsl.ActorContext;
 import akka.actor.typed.javadsl.Behaviors;
 import akka.actor.typed.javadsl.Receive;
+import akka.actor.typed.javadsl.TimerScheduler;
 import akka.actor.typed.receptionist.Receptionist;
+import akka.cluster.Member;
+import akka.cluster.MemberStatus;
 import akka.cluster.typed.Cluster;
 import akka.cluster.typed.Down;
 import dev.penstock.actors.serialization.WireMessage;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.StepTokens;
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.function.Predicate;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The runs of a cluster, as a singleton on role {@code seed}: takes submissions, gives each run
- * room on nodes, and answers clients. Each run has a {@link RunManager} below it.
+ * The runs of a cluster, as a singleton on role {@code seed}: takes submissions, answers clients,
+ * finds nodes, tells a {@link ClusterCoordinator} what happens and does what it answers. Each run
+ * has a {@link RunManager} below it.
  */
 public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
-    /** What clients and keepers say. */
+    /** What clients say. */
     public sealed interface Command extends WireMessage {}
 
     /**
@@ -126,95 +131,79 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
     /** The run was told, or had ended. */
     public record Stopping(RunStanding standing) implements StopAnswer {}
 
-    /** What keepers say; never leaves its process. */
-    sealed interface KeeperSays {}
-
-    /** Which ranks should live elsewhere? Answered by {@link RunManager.Crowded}. */
-    record WantsBalance(
-            String run,
-            NodeInventory.Wish wish,
-            ActorRef<RebalanceAnswer> replyTo,
-            ActorRef<RunManager.Command> keeper)
-            implements KeeperSays {}
-
-    /** A keeper asks for room. */
-    record WantsRoom(String run, NodeInventory.Wish wish, ActorRef<RunManager.Command> keeper)
-            implements KeeperSays {}
-
-    /**
-     * Ranks go to nodes that hold their mirrors.
-     *
-     * @param answer whether there is room, which they then have
-     */
-    record WantsSeats(
-            String run,
-            NodeInventory.Wish wish,
-            Map<Integer, String> addresses,
-            CompletableFuture<Boolean> answer)
-            implements KeeperSays {}
-
-    /** Where a run stands now. */
-    record Stands(RunStanding standing, ActorRef<RunManager.Command> keeper)
-            implements KeeperSays {}
-
-    /** A rank took room that nobody had asked for. */
-    record Seated(String run, NodeInventory.Wish wish, int rank, String address)
-            implements KeeperSays {}
-
-    private record KeeperSaid(KeeperSays what) implements Command {}
+    private record Made(Submit submit, RunSubmission.Made what) implements Command {}
 
     private record Found(ClusterRun run) implements Command {}
 
-    private record AllFound() implements Command {}
+    private record AllFound(Set<String> kept) implements Command {}
+
+    private record Look() implements Command {}
+
+    private record RunSaid(String run, RunManager.Said what) implements Command {}
+
+    private record Reported(String run, ClusterNode.Report report) implements Command {}
+
+    private record Gathered(String run) implements Command {}
 
     private record NodesListed(Receptionist.Listing listing) implements Command {}
 
     private record Introduced(ClusterNode.Introduction introduction) implements Command {}
 
-    private record LineCut(String address) implements Command {}
+    private record LineCut(String process) implements Command {}
 
-    private record NodeLeft(NodeInventory.Entry node) implements Command {}
+    private record NodeLeft(ClusterNode.Introduction node) implements Command {}
+
+    private record Tick() implements Command {}
+
+    /**
+     * A run.
+     *
+     * @param manager its actor
+     * @param reports told by its nodes what becomes of their shares
+     */
+    private record Run(
+            ClusterRun made,
+            ActorRef<RunManager.Command> manager,
+            ActorRef<ClusterNode.Report> reports) {}
 
     private static final Logger LOG = LoggerFactory.getLogger(ClusterRuns.class);
     private static final Duration ASK_AGAIN = Duration.ofSeconds(1);
+    private static final Duration LOOK_AGAIN = Duration.ofSeconds(3);
+    private static final Duration TICK = Duration.ofSeconds(1);
+    private static final Duration GATHERING = Duration.ofMillis(10);
 
+    private final TimerScheduler<Command> timers;
     private final RunMaker maker;
-    private final String host;
-    private final HostWatch lifeline;
-    private final ActorRef<ClusterNode.Introduction> introductions;
-    private final NodeInventory nodes = new NodeInventory();
-    private final Map<String, RunStanding> standings = new LinkedHashMap<>();
-    private final Map<String, ActorRef<RunManager.Command>> keepers = new LinkedHashMap<>();
-    private final Map<String, WantsRoom> waiting = new LinkedHashMap<>();
+    private final NodeContacts nodes;
+    private final ClusterCoordinator coordinator;
+    private final Map<String, Run> runs = new HashMap<>();
 
     /** Whether runs of a seed that died are looked for: until then, nobody knows what there is. */
     private boolean looking = true;
 
-    private ClusterRuns(ActorContext<Command> context, RunMaker maker, String host) {
+    /** Runs that have not ended and that somebody else still has. */
+    private Set<String> keptElsewhere = Set.of();
+
+    private ClusterRuns(
+            ActorContext<Command> context,
+            TimerScheduler<Command> timers,
+            RunMaker maker,
+            String host) {
         super(context);
+        this.timers = timers;
         this.maker = maker;
-        this.host = host;
         ActorRef<Command> self = context.getSelf();
-        try {
-            this.lifeline = HostWatch.open(address -> self.tell(new LineCut(address)));
-        } catch (IOException e) {
-            throw new UncheckedIOException("cannot open a local socket: " + e.getMessage(), e);
-        }
-        this.introductions =
-                context.messageAdapter(ClusterNode.Introduction.class, Introduced::new);
+        this.nodes =
+                new NodeContacts(
+                        host,
+                        context.messageAdapter(ClusterNode.Introduction.class, Introduced::new),
+                        process -> self.tell(new LineCut(process)));
+        this.coordinator = new ClusterCoordinator(members());
         var listings = context.messageAdapter(Receptionist.Listing.class, NodesListed::new);
         context.getSystem().receptionist().tell(Receptionist.subscribe(ClusterNode.KEY, listings));
+        timers.startTimerWithFixedDelay(new Tick(), TICK);
         LOG.info("this seed keeps the cluster's runs");
-        var blocking = context.getSystem().dispatchers().lookup(DispatcherSelector.blocking());
-        context.pipeToSelf(
-                CompletableFuture.runAsync(
-                        () -> maker.unfinished(run -> self.tell(new Found(run))), blocking),
-                (_, error) -> {
-                    if (error != null) {
-                        LOG.error("runs of a seed that died cannot be looked for", error);
-                    }
-                    return new AllFound();
-                });
+        look();
     }
 
     /**
@@ -223,7 +212,10 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
      * @param host of this process, as nodes say it
      */
     public static Behavior<Command> create(RunMaker maker, String host) {
-        return Behaviors.setup(context -> new ClusterRuns(context, maker, host));
+        return Behaviors.setup(
+                context ->
+                        Behaviors.withTimers(
+                                timers -> new ClusterRuns(context, timers, maker, host)));
     }
 
     @Override
@@ -236,31 +228,32 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
     }
 
     private Behavior<Command> onCommand(Command command) {
+        long now = System.nanoTime();
         switch (command) {
             case Submit submit -> onSubmit(submit);
-            case ListRuns(ActorRef<RunList> replyTo) -> onListRuns(replyTo);
+            case Made(Submit submit, RunSubmission.Made what) -> onMade(submit, what, now);
+            case ListRuns(ActorRef<RunList> replyTo) ->
+                    replyTo.tell(
+                            new RunList(coordinator.standings(), List.copyOf(coordinator.nodes())));
             case Follow follow -> onFollow(follow);
-            case StopRun stop -> onStopRun(stop);
+            case StopRun stop -> onStopRun(stop, now);
             case RebalanceRun rebalance -> onRebalanceRun(rebalance);
-            case KeeperSaid(WantsBalance wants) ->
-                    wants.keeper()
-                            .tell(
-                                    new RunManager.Crowded(
-                                            nodes.crowded(wants.run(), wants.wish()),
-                                            wants.replyTo()));
-            case KeeperSaid(WantsRoom wanted) -> onRoomWanted(wanted);
-            case KeeperSaid(WantsSeats(String run, var wish, var addresses, var answer)) ->
-                    answer.complete(nodes.takeAt(run, wish, addresses));
-            case KeeperSaid(Stands stands) -> onStands(stands);
-            case KeeperSaid(Seated(String run, var wish, int rank, String address)) ->
-                    nodes.seat(run, wish, rank, address);
-            case Found(ClusterRun run) -> onFound(run);
-            case AllFound _ -> looking = false;
-            case NodesListed(Receptionist.Listing listing) -> onNodesListed(listing);
-            case Introduced(ClusterNode.Introduction introduction) -> onIntroduced(introduction);
-            case LineCut(String address) -> onLineCut(address);
-            case NodeLeft(NodeInventory.Entry node) -> onNodeLeft(node);
+            case Found(ClusterRun run) -> keep(run, now);
+            case AllFound(Set<String> kept) -> onAllFound(kept);
+            case Look _ -> look();
+            case RunSaid(String run, RunManager.Said what) -> onSaid(run, what, now);
+            case Reported(String run, ClusterNode.Report report) ->
+                    coordinator.onReport(run, report, now);
+            case Gathered(String run) -> coordinator.onGathered(run, now);
+            case NodesListed(Receptionist.Listing listing) ->
+                    nodes.ask(listing.getServiceInstances(ClusterNode.KEY));
+            case Introduced(ClusterNode.Introduction introduction) ->
+                    onIntroduced(introduction, now);
+            case LineCut(String process) -> onLineCut(process, now);
+            case NodeLeft(ClusterNode.Introduction node) -> onNodeLeft(node, now);
+            case Tick _ -> coordinator.onTick(members(), now);
         }
+        coordinator.drain().forEach(this::perform);
         return this;
     }
 
@@ -270,129 +263,166 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
         ActorRef<Command> self = getContext().getSelf();
         getContext()
                 .spawnAnonymous(
-                        RunManager.create(maker, submit, said -> self.tell(new KeeperSaid(said))));
+                        RunSubmission.create(
+                                maker,
+                                submit.submission(),
+                                made -> self.tell(new Made(submit, made))));
     }
 
-    private void onFound(ClusterRun run) {
-        ActorRef<Command> self = getContext().getSelf();
-        keepers.put(
-                run.name(),
-                getContext()
-                        .spawnAnonymous(
-                                RunManager.takeUp(
-                                        run,
-                                        nodes.all(),
-                                        said -> self.tell(new KeeperSaid(said)))));
-    }
-
-    private void onListRuns(ActorRef<RunList> replyTo) {
-        replyTo.tell(
-                new RunList(
-                        List.copyOf(standings.values()),
-                        nodes.all().stream().map(NodeInventory.Entry::offer).toList()));
+    private void onMade(Submit submit, RunSubmission.Made what, long now) {
+        if (what.run().isEmpty()) {
+            submit.replyTo().tell(new Refused(what.refusal()));
+            return;
+        }
+        ClusterRun made = what.run().get();
+        LOG.info("run {} is in {}", made.name(), made.directory());
+        submit.replyTo().tell(new Accepted(made.name()));
+        keep(made, now);
     }
 
     private void onFollow(Follow follow) {
-        ActorRef<RunManager.Command> keeper = keepers.get(follow.run());
-        if (keeper != null) {
-            keeper.tell(new RunManager.Followed(follow));
-        } else if (!looking) { // else a follower asks again
+        Run run = runs.get(follow.run());
+        if (run != null) {
+            run.manager().tell(new RunManager.Followed(follow));
+        } else if (!looking && !keptElsewhere.contains(follow.run())) { // else it asks again
             follow.replyTo().tell(notThere(follow.run()));
         }
     }
 
-    private void onStopRun(StopRun stop) {
-        ActorRef<RunManager.Command> keeper = keepers.get(stop.run());
-        RunStanding standing = standings.get(stop.run());
-        if (keeper == null || standing == null) {
-            stop.replyTo().tell(notThere(stop.run()));
-        } else {
-            keeper.tell(new RunManager.Stop());
-            stop.replyTo().tell(new Stopping(standing));
-        }
+    private void onStopRun(StopRun stop, long now) {
+        Optional<RunStanding> standing = coordinator.standing(stop.run());
+        coordinator.onStop(stop.run(), now);
+        stop.replyTo()
+                .tell(
+                        standing.<StopAnswer>map(Stopping::new)
+                                .orElseGet(() -> notThere(stop.run())));
     }
 
     private void onRebalanceRun(RebalanceRun rebalance) {
-        ActorRef<RunManager.Command> keeper = keepers.get(rebalance.run());
-        if (keeper == null) {
-            rebalance.replyTo().tell(notThere(rebalance.run()));
-        } else {
-            keeper.tell(new RunManager.Rebalance(rebalance.replyTo()));
-        }
+        String run = rebalance.run();
+        rebalance
+                .replyTo()
+                .tell(
+                        coordinator
+                                .rebalance(run)
+                                .<RebalanceAnswer>map(line -> new Rebalancing(run, line))
+                                .orElseGet(() -> notThere(run)));
     }
 
     private NotThere notThere(String run) {
-        return new NotThere(run, List.copyOf(standings.keySet()));
+        return new NotThere(run, coordinator.standings().stream().map(RunStanding::run).toList());
     }
 
     // ---- runs -------------------------------------------------------------------------------
 
-    private void onStands(Stands stands) {
-        RunStanding standing = stands.standing();
-        standings.put(standing.run(), standing);
-        keepers.put(standing.run(), stands.keeper());
-        if (standing.state().hasEnded()) {
-            waiting.remove(standing.run());
-            nodes.release(standing.run());
-            serveWaiting();
+    /** Looks for runs whose seed is gone: for all, then for those that somebody else still had. */
+    private void look() {
+        ActorRef<Command> self = getContext().getSelf();
+        Predicate<String> names = looking ? _ -> true : keptElsewhere::contains;
+        Executor blocking =
+                getContext().getSystem().dispatchers().lookup(DispatcherSelector.blocking());
+        getContext()
+                .pipeToSelf(
+                        CompletableFuture.supplyAsync(
+                                () -> maker.unfinished(names, run -> self.tell(new Found(run))),
+                                blocking),
+                        (kept, error) -> {
+                            if (error != null) {
+                                LOG.error("runs of a seed that died cannot be looked for", error);
+                            }
+                            return new AllFound(kept == null ? Set.of() : kept);
+                        });
+    }
+
+    /** What somebody has may be that of a host which died, and whose lock a file server keeps. */
+    private void onAllFound(Set<String> locked) {
+        Set<String> kept = new HashSet<>(locked);
+        kept.removeAll(runs.keySet()); // submitted here in the meantime
+        if (!kept.isEmpty() && !kept.equals(keptElsewhere)) {
+            LOG.info("runs {} have not ended, and somebody keeps them", kept);
+        }
+        looking = false;
+        keptElsewhere = kept;
+        if (!kept.isEmpty()) {
+            timers.startSingleTimer(new Look(), LOOK_AGAIN);
         }
     }
 
-    private void onRoomWanted(WantsRoom wanted) {
-        waiting.put(wanted.run(), wanted);
-        serveWaiting();
+    private void keep(ClusterRun made, long now) {
+        String name = made.name();
+        ActorRef<Command> self = getContext().getSelf();
+        Behavior<ClusterNode.Report> reports =
+                Behaviors.receiveMessage(
+                        report -> {
+                            self.tell(new Reported(name, report));
+                            return Behaviors.same();
+                        });
+        runs.put(
+                name,
+                new Run(
+                        made,
+                        getContext()
+                                .spawnAnonymous(
+                                        RunManager.create(
+                                                made, said -> self.tell(new RunSaid(name, said)))),
+                        getContext().spawnAnonymous(reports)));
+        boolean sealed = RunKey.mayTravel(getContext().getSystem().settings().config());
+        coordinator.keep(made, sealed ? Optional.of(RunKey.random()) : Optional.empty(), now);
     }
 
-    /** In the order of submission; a small run may pass a large one that does not fit yet. */
-    private void serveWaiting() {
-        Set<String> served = new HashSet<>();
-        for (WantsRoom wanted : waiting.values()) {
-            NodeInventory.Answer answer = nodes.take(wanted.run(), wanted.wish());
-            if (answer instanceof NodeInventory.Answer.Granted) {
-                served.add(wanted.run());
-            }
-            wanted.keeper().tell(new RunManager.RoomAnswered(answer));
+    private void onSaid(String run, RunManager.Said said, long now) {
+        switch (said) {
+            case RunManager.Committed(long step) -> coordinator.onStep(run, step, now);
+            case RunManager.Recovering(int epoch, String cause) ->
+                    coordinator.onRecovering(run, epoch, cause, now);
+            case RunManager.Recovered(long fromStep) -> coordinator.onRecovered(run, fromStep, now);
+            case RunManager.Ended(var outcome) -> coordinator.onEnded(run, outcome, now);
+            case RunManager.StartRank(int rank) -> coordinator.onStartRank(run, rank, now);
+            case RunManager.RankPlaced(int rank, String process) ->
+                    coordinator.onPlaced(run, rank, process, now);
+            case RunManager.TakeIn(var processes, var answer) ->
+                    answer.complete(coordinator.takeIn(run, processes));
+            case RunManager.RestartLink _ -> coordinator.onRestartLink(run, now);
         }
-        waiting.keySet().removeAll(served);
     }
 
     // ---- nodes ------------------------------------------------------------------------------
 
-    private void onNodesListed(Receptionist.Listing listing) {
-        for (ActorRef<ClusterNode.Command> node : listing.getServiceInstances(ClusterNode.KEY)) {
-            node.tell(introduce());
+    /** By the number of their membership; those that are told to leave have left. */
+    private Set<Long> members() {
+        Set<Long> members = new HashSet<>();
+        for (Member member : Cluster.get(getContext().getSystem()).state().getMembers()) {
+            if (member.status() != MemberStatus.down()) {
+                members.add(member.uniqueAddress().longUid());
+            }
         }
+        return members;
     }
 
-    private ClusterNode.Introduce introduce() {
-        return new ClusterNode.Introduce(host, lifeline.address(), introductions);
-    }
-
-    private void onIntroduced(ClusterNode.Introduction introduction) {
-        NodeOffer offer = introduction.offer();
-        if (nodes.at(offer.address())
-                .filter(known -> known.node().equals(introduction.node()))
-                .isPresent()) {
+    private void onIntroduced(ClusterNode.Introduction node, long now) {
+        Optional<ClusterNode.Introduction> former = nodes.add(node);
+        if (former.filter(node::equals).isPresent()) {
             return;
         }
+        former.ifPresent(other -> getContext().unwatch(other.node()));
+        NodeOffer offer = node.offer();
         LOG.info("node {} offers {} bytes on {}", offer.text(), offer.memoryBytes(), offer.host());
-        lost(offer.address(), "its process was started anew");
-        var entry = new NodeInventory.Entry(offer, introduction.node());
-        nodes.add(entry);
-        getContext().watchWith(introduction.node(), new NodeLeft(entry));
-        tellKeepers(new RunManager.NodeThere(entry));
-        serveWaiting();
+        getContext().watchWith(node.node(), new NodeLeft(node));
+        coordinator.onNode(offer, now);
     }
 
     /**
-     * Also of a node that lives: Akka answers a watch by the watched one's death while it still
+     * The cluster removed the member, which counts as proof of its death: the split brain resolver
+     * has decided on both sides who leaves, and the orders of whoever did not hear of it are of an
+     * epoch that its run has left.
+     *
+     * <p>Also of a node that lives: Akka answers a watch by the watched one's death while it still
      * clears away what it had for that address, whose former member was removed and has come back.
      */
-    private void onNodeLeft(NodeInventory.Entry node) {
-        String address = node.offer().address();
-        if (nodes.at(address).filter(node::equals).isPresent()) { // else another is there by now
-            lost(address, "it left the cluster");
-            getContext().scheduleOnce(ASK_AGAIN, node.node(), introduce());
+    private void onNodeLeft(ClusterNode.Introduction node, long now) {
+        if (nodes.has(node)) { // else another is there by now
+            lost(node, "it left the cluster", now);
+            getContext().scheduleOnce(ASK_AGAIN, node.node(), nodes.question());
         }
     }
 
@@ -400,32 +430,68 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
      * A dead member that nobody downs counts as unreachable: after some deaths the living would be
      * the minority, and the split brain resolver would down them.
      */
-    private void onLineCut(String address) {
-        if (nodes.at(address).isPresent()) {
-            Cluster.get(getContext().getSystem())
-                    .manager()
-                    .tell(new Down(AddressFromURIString.parse(address)));
-            lost(address, "its process on this host ended");
-        }
-    }
-
-    private void lost(String address, String how) {
-        nodes.remove(address)
+    private void onLineCut(String process, long now) {
+        nodes.of(process)
                 .ifPresent(
-                        entry -> {
-                            LOG.warn("node {} is gone: {}", entry.offer().text(), how);
-                            getContext().unwatch(entry.node());
-                            tellKeepers(new RunManager.NodeLost(entry.offer(), how));
-                            serveWaiting();
+                        node -> {
+                            String address = node.offer().address();
+                            Cluster.get(getContext().getSystem())
+                                    .manager()
+                                    .tell(new Down(AddressFromURIString.parse(address)));
+                            lost(node, "its process on this host ended", now);
                         });
     }
 
-    private void tellKeepers(RunManager.Command news) {
-        keepers.values().forEach(keeper -> keeper.tell(news));
+    private void lost(ClusterNode.Introduction node, String how, long now) {
+        LOG.warn("node {} is gone: {}", node.offer().text(), how);
+        nodes.remove(node);
+        getContext().unwatch(node.node());
+        coordinator.onNodeGone(node.offer().process(), how, now);
+    }
+
+    // ---- what is to be done -----------------------------------------------------------------
+
+    private void perform(ClusterEffect effect) {
+        Run run = runs.get(effect.run());
+        if (run == null) {
+            return;
+        }
+        ClusterRun made = run.made();
+        String id = made.plan().runId();
+        switch (effect) {
+            case ClusterEffect.AskForShare(String _, String node) ->
+                    nodes.tell(node, new ClusterNode.AdoptRun(id, run.reports()));
+            case ClusterEffect.OpenShare(String _, String node, boolean startsDriver) ->
+                    nodes.tell(
+                            node,
+                            new ClusterNode.OpenRun(
+                                    id,
+                                    made.directory().toString(),
+                                    made.plan().hash(),
+                                    startsDriver,
+                                    run.reports()));
+            case ClusterEffect.HostRanks host ->
+                    nodes.tell(
+                            host.node(),
+                            new ClusterNode.HostRanks(id, host.ranks(), host.driver(), host.key()));
+            case ClusterEffect.StartDriver(String _, String node) ->
+                    nodes.tell(node, new ClusterNode.StartDriver(id));
+            case ClusterEffect.CloseShare(String _, String node) ->
+                    nodes.tell(node, new ClusterNode.CloseRun(id));
+            case ClusterEffect.Gather(String name) ->
+                    timers.startSingleTimer("gather " + name, new Gathered(name), GATHERING);
+            case ClusterEffect.Supervise _ -> run.manager().tell(new RunManager.Supervise());
+            case ClusterEffect.TellSupervisor(String _, var command) ->
+                    run.manager().tell(new RunManager.TellSupervisor(command));
+            case ClusterEffect.TellPeople(String _, String line) ->
+                    run.manager().tell(new RunManager.TellPeople(line));
+            case ClusterEffect.End(String _, var outcome, Duration took) ->
+                    run.manager().tell(new RunManager.End(outcome, took));
+        }
     }
 
     private Behavior<Command> onPostStop() {
-        lifeline.close();
+        nodes.close();
         return this;
     }
 }

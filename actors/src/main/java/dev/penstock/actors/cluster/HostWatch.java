@@ -10,15 +10,20 @@ import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
 import java.util.UUID;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * Finds the death of a process of this host at once: each holds a local connection to the seed's
  * process, which the system closes when the process ends, however it ends. A closed connection is
- * proof; heartbeats over a network never are.
+ * proof; missing heartbeats never are, unless the cluster removes the member because of them.
  */
 public final class HostWatch implements AutoCloseable {
     /** A connection held by the one who may die. */
@@ -35,8 +40,15 @@ public final class HostWatch implements AutoCloseable {
         }
     }
 
+    /** Takes the next connection, as {@link ServerSocketChannel#accept} does. */
+    @FunctionalInterface
+    interface Acceptor {
+        SocketChannel accept() throws IOException;
+    }
+
     private static final Logger LOG = LoggerFactory.getLogger(HostWatch.class);
     private static final int LONGEST_NAME = 512;
+    private static final Duration PAUSE = Duration.ofMillis(100);
 
     private final Path path;
     private final ServerSocketChannel server;
@@ -54,14 +66,46 @@ public final class HostWatch implements AutoCloseable {
      * @param onCut told the name of a holder whose connection closed; on any thread
      */
     static HostWatch open(Consumer<String> onCut) throws IOException {
-        Path path =
-                Path.of(System.getProperty("java.io.tmpdir"))
-                        .resolve("penstock-" + UUID.randomUUID().toString().substring(0, 13));
+        List<Path> folders =
+                List.of(Path.of(System.getProperty("java.io.tmpdir")), Path.of("/tmp"));
+        return open(folders, server -> server::accept, onCut);
+    }
+
+    /**
+     * @param folders for the socket's file, the best first: a system takes no path of more than
+     *     about a hundred characters
+     */
+    static HostWatch open(
+            List<Path> folders,
+            Function<ServerSocketChannel, Acceptor> acceptor,
+            Consumer<String> onCut)
+            throws IOException {
         ServerSocketChannel server = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
-        server.bind(UnixDomainSocketAddress.of(path));
-        HostWatch lifeline = new HostWatch(path, server, onCut);
-        Thread.ofVirtual().name("lifeline").start(lifeline::accept);
-        return lifeline;
+        try {
+            var lifeline = new HostWatch(bind(server, folders), server, onCut);
+            Acceptor connections = acceptor.apply(server);
+            Thread.ofVirtual().name("lifeline").start(() -> lifeline.accept(connections));
+            return lifeline;
+        } catch (IOException e) {
+            server.close();
+            throw e;
+        }
+    }
+
+    private static Path bind(ServerSocketChannel server, List<Path> folders) throws IOException {
+        var failure = new IOException("no folder can hold a local socket");
+        String name = "penstock-" + UUID.randomUUID().toString().substring(0, 13);
+        for (Path folder : folders) {
+            Path path = folder.resolve(name);
+            try {
+                server.bind(UnixDomainSocketAddress.of(path));
+                return path;
+            } catch (IOException e) {
+                failure.addSuppressed(e);
+                LOG.info("no local socket at {}: {}", path, e.getMessage());
+            }
+        }
+        throw failure;
     }
 
     /** Where to connect to. */
@@ -73,8 +117,9 @@ public final class HostWatch implements AutoCloseable {
      * Connects; where that fails there is no proof of a death, only silence.
      *
      * @param name of the holder
+     * @return empty if it failed, which may pass
      */
-    static Line hold(String address, String name) {
+    static Optional<Line> hold(String address, String name) {
         SocketChannel channel = open();
         try {
             channel.connect(UnixDomainSocketAddress.of(address));
@@ -82,10 +127,12 @@ public final class HostWatch implements AutoCloseable {
             while (text.hasRemaining()) {
                 channel.write(text);
             }
+            return Optional.of(new Line(channel));
         } catch (IOException e) {
             LOG.info("no lifeline to {}: {}", address, e.getMessage());
+            closeQuietly(channel);
+            return Optional.empty();
         }
-        return new Line(channel);
     }
 
     private static SocketChannel open() {
@@ -96,14 +143,18 @@ public final class HostWatch implements AutoCloseable {
         }
     }
 
-    private void accept() {
-        try {
-            while (true) {
-                SocketChannel holder = server.accept();
+    /** One connection that cannot be taken, such as for want of a file descriptor, ends nothing. */
+    private void accept(Acceptor connections) {
+        while (server.isOpen()) {
+            try {
+                SocketChannel holder = connections.accept();
                 Thread.ofVirtual().name("lifeline-holder").start(() -> watch(holder));
+            } catch (IOException e) {
+                if (server.isOpen()) {
+                    LOG.warn("a process of this host cannot hold its lifeline yet", e);
+                    LockSupport.parkNanos(PAUSE.toNanos());
+                }
             }
-        } catch (IOException e) {
-            LOG.debug("the lifeline is closed", e);
         }
     }
 
@@ -118,8 +169,11 @@ public final class HostWatch implements AutoCloseable {
         } catch (IOException e) {
             LOG.debug("a lifeline broke", e);
         }
-        onCut.accept(
-                new String(buffer.array(), 0, buffer.position(), StandardCharsets.UTF_8).strip());
+        if (server.isOpen()) { // else its holders have moved to another
+            onCut.accept(
+                    new String(buffer.array(), 0, buffer.position(), StandardCharsets.UTF_8)
+                            .strip());
+        }
     }
 
     @Override

@@ -1,33 +1,33 @@
 package dev.penstock.actors.cluster;
 
-import akka.actor.typed.ActorRef;
 import dev.penstock.actors.spi.ProcessSupply;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.function.Consumer;
 
-/** A run's supervisor gets what it needs from the run's keeper. */
-record KeeperSupply(ActorRef<RunManager.Command> keeper) implements ProcessSupply {
+/** A run's supervisor gets what it needs from whoever keeps the cluster's runs. */
+record KeeperSupply(Consumer<RunManager.Said> keeper) implements ProcessSupply {
     @Override
     public void start(Optional<Integer> rank) {
-        rank.ifPresent(one -> keeper.tell(new RunManager.StartRank(one)));
+        rank.ifPresent(one -> keeper.accept(new RunManager.StartRank(one)));
     }
 
     @Override
-    public void placed(int rank, String node, long pid) {
-        keeper.tell(new RunManager.RankPlaced(rank, node, pid));
+    public void placed(int rank, String process, long pid) {
+        keeper.accept(new RunManager.RankPlaced(rank, process));
     }
 
     @Override
     public CompletionStage<Boolean> takeIn(Map<Integer, String> processes) {
         CompletableFuture<Boolean> answer = new CompletableFuture<>();
-        keeper.tell(new RunManager.TakeIn(processes, answer));
+        keeper.accept(new RunManager.TakeIn(processes, answer));
         return answer;
     }
 
     @Override
     public void restartLink() {
-        keeper.tell(new RunManager.RestartLink());
+        keeper.accept(new RunManager.RestartLink());
     }
 }

@@ -1,6 +1,5 @@
 package dev.penstock.actors.cluster;
 
-import akka.actor.typed.ActorRef;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
@@ -18,9 +17,6 @@ import java.util.stream.Stream;
 
 /** Which nodes are there and what runs have taken of them. Its owner's thread only. */
 final class NodeInventory {
-    /** A node that is there. */
-    record Entry(NodeOffer offer, ActorRef<ClusterNode.Command> node) {}
-
     /** What a run's ranks hold, which depends on who lives beside whom. */
     @FunctionalInterface
     interface Needs {
@@ -90,7 +86,7 @@ final class NodeInventory {
     /** What a run gets. */
     sealed interface Answer {
         /** The node of each rank that was asked for. */
-        record Granted(Map<Integer, Entry> nodes) implements Answer {}
+        record Granted(Map<Integer, NodeOffer> nodes) implements Answer {}
 
         /** Not yet; a line for people. */
         record Wanting(String line) implements Answer {}
@@ -99,24 +95,24 @@ final class NodeInventory {
     /** Where a rank is and what it holds there. */
     private record Seat(String address, long bytes) {}
 
-    private final Map<String, Entry> byAddress = new TreeMap<>();
+    private final Map<String, NodeOffer> byAddress = new TreeMap<>();
     private final Map<String, Map<Integer, Seat>> seats = new HashMap<>();
 
-    void add(Entry entry) {
-        byAddress.put(entry.offer().address(), entry);
+    void add(NodeOffer node) {
+        byAddress.put(node.address(), node);
     }
 
     /** The node is gone, and with it all that runs had taken of it. */
-    Optional<Entry> remove(String address) {
+    Optional<NodeOffer> remove(String address) {
         seats.values().forEach(run -> run.values().removeIf(s -> s.address().equals(address)));
         return Optional.ofNullable(byAddress.remove(address));
     }
 
-    Optional<Entry> at(String address) {
+    Optional<NodeOffer> at(String address) {
         return Optional.ofNullable(byAddress.get(address));
     }
 
-    Collection<Entry> all() {
+    Collection<NodeOffer> all() {
         return List.copyOf(byAddress.values());
     }
 
@@ -176,10 +172,7 @@ final class NodeInventory {
                 .allMatch(
                         address ->
                                 at(address)
-                                        .filter(
-                                                node ->
-                                                        room(run, node.offer(), mine, wish).bytes()
-                                                                >= 0)
+                                        .filter(node -> room(run, node, mine, wish).bytes() >= 0)
                                         .isPresent());
     }
 
@@ -239,7 +232,7 @@ final class NodeInventory {
             return Optional.empty();
         }
         seats.put(run, mine);
-        Map<Integer, Entry> granted = new TreeMap<>();
+        Map<Integer, NodeOffer> granted = new TreeMap<>();
         found.forEach((rank, address) -> granted.put(rank, known(address)));
         return Optional.of(new Answer.Granted(granted));
     }
@@ -383,7 +376,7 @@ final class NodeInventory {
     }
 
     private String host(String address) {
-        return known(address).offer().host();
+        return known(address).host();
     }
 
     /** What nodes have left for a run with these seats; only on its host, if it has one. */
@@ -393,7 +386,6 @@ final class NodeInventory {
                         ? Optional.empty()
                         : mine.values().stream().findFirst().map(seat -> host(seat.address()));
         return byAddress.values().stream()
-                .map(Entry::offer)
                 .filter(offer -> !wish.avoids().contains(offer.address()))
                 .filter(offer -> host.isEmpty() || host.get().equals(offer.host()))
                 .map(offer -> room(run, offer, mine, wish))
@@ -451,7 +443,7 @@ final class NodeInventory {
         };
     }
 
-    private Entry known(String address) {
+    private NodeOffer known(String address) {
         return at(address).orElseThrow();
     }
 }

@@ -167,6 +167,7 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
                         new NodeInfo(
                                 offer.name(),
                                 offer.pid(),
+                                offer.uid(),
                                 offer.version(),
                                 Optional.of(rank),
                                 false,
@@ -207,12 +208,15 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
         RankResources shared = resources;
         timers.cancelAll();
         getContext().unwatch(owner);
-        owner = next;
-        getContext().watch(owner);
         if (run == null || shared == null) {
+            next.tell(new ClusterNode.ShareAbsent(offer.address()));
             return Behaviors.stopped(); // nothing was hosted here yet
         }
-        LOG.info("run {} has a supervisor again", order.runId());
+        if (!next.equals(owner)) {
+            LOG.info("run {} has a supervisor again", order.runId());
+        }
+        owner = next;
+        getContext().watch(owner);
         String driver = shared.dataPlane().address().driverDirectory();
         owner.tell(
                 new ClusterNode.ShareKept(

@@ -50,13 +50,12 @@ final class PlacementText {
      *
      * @param bytes of each rank
      */
-    static String placed(Map<Integer, NodeInventory.Entry> nodes, List<Long> bytes) {
+    static String placed(Map<Integer, NodeOffer> nodes, List<Long> bytes) {
         List<String> lines = new ArrayList<>();
-        for (NodeInventory.Entry entry :
-                new TreeMap<>(nodes).values().stream().distinct().toList()) {
+        for (NodeOffer node : new TreeMap<>(nodes).values().stream().distinct().toList()) {
             List<Integer> ranks =
                     nodes.keySet().stream()
-                            .filter(rank -> entry.equals(nodes.get(rank)))
+                            .filter(rank -> node.equals(nodes.get(rank)))
                             .sorted(Comparator.naturalOrder())
                             .toList();
             lines.add(
@@ -64,15 +63,15 @@ final class PlacementText {
                             .formatted(
                                     ranks.size() == 1 ? "rank" : "ranks",
                                     numbers(ranks),
-                                    entry.offer().text(),
+                                    node.text(),
                                     mebibytes(ranks.stream().mapToLong(bytes::get).sum())));
         }
         return "placed: " + String.join("\n        ", lines);
     }
 
     /** How tensors travel between the hosts of these nodes; empty if there is one. */
-    static Optional<String> betweenHosts(Collection<NodeInventory.Entry> nodes, boolean sealed) {
-        long hosts = nodes.stream().map(entry -> entry.offer().host()).distinct().count();
+    static Optional<String> betweenHosts(Collection<NodeOffer> nodes, boolean sealed) {
+        long hosts = nodes.stream().map(NodeOffer::host).distinct().count();
         return hosts < 2
                 ? Optional.empty()
                 : Optional.of(

@@ -1,6 +1,8 @@
 package dev.penstock.actors.cluster;
 
+import java.util.Set;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 
 /** Makes runs of what clients submit; implemented by the application, asked on the seed. */
 public interface RunMaker {
@@ -14,10 +16,11 @@ public interface RunMaker {
 
     /**
      * Opens all runs that have begun and not ended and that nobody keeps: those of a seed that
-     * died. One that cannot be opened is logged. May take as long as reading the data does, and
-     * longer where a directory is still locked.
+     * died. One that cannot be opened is logged. May take as long as reading the data does.
      *
+     * @param names of the runs that are looked for
      * @param found told each as soon as it is open
+     * @return the names of those that somebody keeps, or whose lock is not free yet: look again
      */
-    void unfinished(Consumer<ClusterRun> found);
+    Set<String> unfinished(Predicate<String> names, Consumer<ClusterRun> found);
 }

@@ -1,9 +1,6 @@
 package dev.penstock.actors.cluster;
 
-import akka.actor.typed.ActorRef;
-import dev.penstock.actors.node.NodeInfo;
-import dev.penstock.actors.spi.RunPlan;
-import java.nio.file.Path;
+import dev.penstock.actors.supervisor.PipelineSupervisor;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -13,27 +10,29 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.Consumer;
+import java.util.stream.Collectors;
 
 /**
  * On which nodes one run has a share, which ranks live there, and who has a host's media driver.
- * Tells nodes what follows from it:
+ * Has nodes told what follows from it:
  *
  * <pre>
- *   a rank gets a node --no share there--> OpenRun --RunOpened--> HostRanks
- *                      --share is open---------------------------> HostRanks
+ *   a rank gets a node --no share there--> OpenShare --RunOpened--> HostRanks
+ *                      --share is open----------------------------> HostRanks
  * </pre>
  *
- * The first share of a host starts the host's driver. Its owner's thread only.
+ * The first share of a host starts the host's driver.
  */
 final class RunShares {
     /** A node's share of the run. */
     private static final class Share {
-        final NodeInventory.Entry entry;
+        final NodeOffer node;
         final Set<Integer> toHost = new TreeSet<>();
         boolean open;
 
-        Share(NodeInventory.Entry entry) {
-            this.entry = entry;
+        Share(NodeOffer node) {
+            this.node = node;
         }
     }
 
@@ -50,38 +49,34 @@ final class RunShares {
         }
     }
 
-    /** One driver took another's place. */
-    record DriverMoved(String former, String directory) {}
-
-    private final RunPlan plan;
-    private final Path directory;
-    private Optional<RunKey> key;
-    private final ActorRef<ClusterNode.Report> reports;
+    private final String run;
+    private final Consumer<ClusterEffect> out;
     private final Map<String, Share> shares = new LinkedHashMap<>();
-    private final Map<Integer, NodeInventory.Entry> homes = new TreeMap<>();
+    private final Map<Integer, NodeOffer> homes = new TreeMap<>();
     private final Map<String, Driver> drivers = new HashMap<>();
+    private Optional<RunKey> key;
     private boolean hosting;
 
     /**
-     * @param directory of the run
-     * @param reports told by the nodes what becomes of their shares
+     * @param key of a run that nobody has begun
      */
-    RunShares(
-            RunPlan plan,
-            Path directory,
-            Optional<RunKey> key,
-            ActorRef<ClusterNode.Report> reports) {
-        this.plan = plan;
-        this.directory = directory;
+    RunShares(String run, Optional<RunKey> key, Consumer<ClusterEffect> out) {
+        this.run = run;
         this.key = key;
-        this.reports = reports;
+        this.out = out;
     }
 
     // ---- what is there ----------------------------------------------------------------------
 
     /** The node of each rank that has one. */
-    Map<Integer, NodeInventory.Entry> homes() {
+    Map<Integer, NodeOffer> homes() {
         return Map.copyOf(homes);
+    }
+
+    Map<Integer, String> addresses() {
+        Map<Integer, String> addresses = new TreeMap<>();
+        homes.forEach((rank, node) -> addresses.put(rank, node.address()));
+        return addresses;
     }
 
     int nodes() {
@@ -99,7 +94,7 @@ final class RunShares {
 
     /** Whether nodes of this host have shares. */
     boolean isOn(String host) {
-        return shares.values().stream().anyMatch(share -> share.entry.offer().host().equals(host));
+        return shares.values().stream().anyMatch(share -> share.node.host().equals(host));
     }
 
     boolean isAnywhere() {
@@ -108,44 +103,31 @@ final class RunShares {
 
     /** The ranks that live on a node, or are to. */
     Set<Integer> ranksAt(String address) {
-        Set<Integer> ranks = new TreeSet<>();
-        homes.forEach(
-                (rank, entry) -> {
-                    if (entry.offer().address().equals(address)) {
-                        ranks.add(rank);
-                    }
-                });
-        return ranks;
+        return homes.entrySet().stream()
+                .filter(home -> home.getValue().address().equals(address))
+                .map(Map.Entry::getKey)
+                .collect(Collectors.toCollection(TreeSet::new));
     }
 
     /** The node of that process, if the run has a share there. */
-    Optional<NodeInventory.Entry> node(String name, long pid) {
+    Optional<NodeOffer> node(String process) {
         return shares.values().stream()
-                .map(share -> share.entry)
-                .filter(entry -> entry.offer().name().equals(name) && entry.offer().pid() == pid)
-                .findFirst();
-    }
-
-    /** Where a process that has a share is, as {@link NodeInfo#process} says. */
-    Optional<String> addressOf(String process) {
-        return shares.values().stream()
-                .map(share -> share.entry.offer())
-                .filter(offer -> NodeInfo.process(offer.name(), offer.pid()).equals(process))
-                .map(NodeOffer::address)
+                .map(share -> share.node)
+                .filter(node -> node.process().equals(process))
                 .findFirst();
     }
 
     /** How people know the node at an address. */
     String name(String address) {
         Share share = shares.get(address);
-        return share == null ? address : share.entry.offer().text();
+        return share == null ? address : share.node.text();
     }
 
     /** Nodes that build their share still. */
     List<String> opening() {
         return shares.values().stream()
                 .filter(share -> !share.open)
-                .map(share -> share.entry.offer().text())
+                .map(share -> share.node.text())
                 .toList();
     }
 
@@ -154,57 +136,41 @@ final class RunShares {
         return drivers.values().stream().anyMatch(driver -> driver.owner().equals(address));
     }
 
-    // ---- what happens -----------------------------------------------------------------------
-
-    /** Ranks get nodes. */
-    void place(Map<Integer, NodeInventory.Entry> ranks) {
-        homes.putAll(ranks);
-        ranks.forEach((rank, entry) -> share(entry).toHost.add(rank));
-        host();
-    }
-
-    private Share share(NodeInventory.Entry entry) {
-        NodeOffer offer = entry.offer();
-        Share known = shares.get(offer.address());
-        if (known != null) {
-            return known;
-        }
-        boolean starts = !drivers.containsKey(offer.host());
-        if (starts) {
-            drivers.put(offer.host(), new Driver(offer.address(), Optional.empty(), ""));
-        }
-        entry.node()
-                .tell(
-                        new ClusterNode.OpenRun(
-                                plan.runId(), directory.toString(), plan.hash(), starts, reports));
-        Share fresh = new Share(entry);
-        shares.put(offer.address(), fresh);
-        return fresh;
-    }
-
-    /** A share that another owner had opened. */
-    void adopt(NodeInventory.Entry entry, ClusterNode.ShareKept kept) {
-        NodeOffer offer = entry.offer();
-        Share share = new Share(entry);
-        share.open = true;
-        shares.put(offer.address(), share);
-        kept.ranks().forEach(rank -> homes.put(rank, entry));
-        kept.key().ifPresent(handed -> key = Optional.of(handed));
-        if (kept.ownsDriver()) {
-            drivers.put(offer.host(), new Driver(offer.address(), Optional.of(kept.driver()), ""));
-        } else {
-            drivers.putIfAbsent(offer.host(), new Driver("", Optional.empty(), kept.driver()));
-        }
-    }
-
     /** Whether a host's driver went with the node that had started it. */
     boolean lacksDriver() {
         return drivers.values().stream().anyMatch(driver -> driver.owner().isEmpty());
     }
 
+    // ---- ranks get nodes --------------------------------------------------------------------
+
+    void place(Map<Integer, NodeOffer> ranks) {
+        homes.putAll(ranks);
+        ranks.forEach((rank, node) -> share(node).toHost.add(rank));
+        host();
+    }
+
+    private Share share(NodeOffer node) {
+        Share known = shares.get(node.address());
+        if (known != null) {
+            return known;
+        }
+        boolean starts = !drivers.containsKey(node.host());
+        if (starts) {
+            drivers.put(node.host(), new Driver(node.address(), Optional.empty(), ""));
+        }
+        if (hosting) {
+            var back = new PipelineSupervisor.NodeBack(node.process());
+            out.accept(new ClusterEffect.TellSupervisor(run, back));
+        }
+        out.accept(new ClusterEffect.OpenShare(run, node.address(), starts));
+        Share fresh = new Share(node);
+        shares.put(node.address(), fresh);
+        return fresh;
+    }
+
     /** A rank is where nobody sent it: with the holder of its mirror. */
-    void moved(int rank, NodeInventory.Entry entry) {
-        homes.put(rank, entry);
+    void moved(int rank, NodeOffer node) {
+        homes.put(rank, node);
     }
 
     void opened(ClusterNode.RunOpened opened) {
@@ -218,19 +184,6 @@ final class RunShares {
         }
     }
 
-    /** A node started the driver that it was to start; empty if that is another's by now. */
-    Optional<DriverMoved> driverStarted(String address, String driverDirectory) {
-        for (Map.Entry<String, Driver> host : drivers.entrySet()) {
-            if (host.getValue().owner().equals(address)) {
-                String former = host.getValue().former();
-                host.setValue(new Driver(address, Optional.of(driverDirectory), former));
-                host();
-                return Optional.of(new DriverMoved(former, driverDirectory));
-            }
-        }
-        return Optional.empty();
-    }
-
     /** From now on, nodes are told to host ranks: a supervisor looks for them. */
     void beginHosting() {
         hosting = true;
@@ -240,17 +193,15 @@ final class RunShares {
     private void host() {
         for (Share share : shares.values()) {
             Optional<String> driver =
-                    Optional.ofNullable(drivers.get(share.entry.offer().host()))
-                            .flatMap(Driver::directory);
+                    Optional.ofNullable(drivers.get(share.node.host())).flatMap(Driver::directory);
             if (hosting && share.open && driver.isPresent() && !share.toHost.isEmpty()) {
-                share.entry
-                        .node()
-                        .tell(
-                                new ClusterNode.HostRanks(
-                                        plan.runId(),
-                                        List.copyOf(share.toHost),
-                                        driver.get(),
-                                        key));
+                out.accept(
+                        new ClusterEffect.HostRanks(
+                                run,
+                                share.node.address(),
+                                List.copyOf(share.toHost),
+                                driver.get(),
+                                key));
                 share.toHost.clear();
             }
         }
@@ -260,10 +211,64 @@ final class RunShares {
     void lost(String address) {
         driverDied(address);
         shares.remove(address);
-        homes.values().removeIf(entry -> entry.offer().address().equals(address));
+        homes.values().removeIf(node -> node.address().equals(address));
         Set<String> hosts = new HashSet<>();
-        shares.values().forEach(share -> hosts.add(share.entry.offer().host()));
+        shares.values().forEach(share -> hosts.add(share.node.host()));
         drivers.keySet().retainAll(hosts);
+    }
+
+    /** The nodes let go of the run. */
+    void close() {
+        shares.keySet().forEach(node -> out.accept(new ClusterEffect.CloseShare(run, node)));
+        shares.clear();
+        homes.clear();
+        drivers.clear();
+        hosting = false;
+    }
+
+    // ---- shares of a seed that is gone ------------------------------------------------------
+
+    /** Whether nothing else has taken the place of what is in a share that comes late. */
+    boolean fits(NodeOffer node, ClusterNode.ShareKept kept) {
+        return homes.keySet().stream().noneMatch(kept.ranks()::contains)
+                && !(kept.ownsDriver() && drivers.containsKey(node.host()));
+    }
+
+    /**
+     * A share that another owner had opened.
+     *
+     * @param ranks of it that are the run's: a node may have another that was replaced
+     */
+    void adopt(NodeOffer node, ClusterNode.ShareKept kept, Set<Integer> ranks) {
+        Share share = new Share(node);
+        share.open = true;
+        shares.put(node.address(), share);
+        ranks.forEach(rank -> homes.put(rank, node));
+        kept.key().ifPresent(handed -> key = Optional.of(handed));
+        if (kept.ownsDriver()) {
+            drivers.put(node.host(), new Driver(node.address(), Optional.of(kept.driver()), ""));
+        } else {
+            drivers.putIfAbsent(node.host(), new Driver("", Optional.empty(), kept.driver()));
+        }
+    }
+
+    // ---- drivers ----------------------------------------------------------------------------
+
+    /**
+     * A node started the driver that it was to start.
+     *
+     * @return the directory of the one whose place it takes; empty if that is another's by now
+     */
+    Optional<String> driverStarted(String address, String directory) {
+        for (Map.Entry<String, Driver> host : drivers.entrySet()) {
+            if (host.getValue().owner().equals(address)) {
+                String former = host.getValue().former();
+                host.setValue(new Driver(address, Optional.of(directory), former));
+                host();
+                return Optional.of(former);
+            }
+        }
+        return Optional.empty();
     }
 
     /** The driver that this node started is gone. */
@@ -277,26 +282,15 @@ final class RunShares {
     boolean restartDrivers() {
         boolean any = false;
         for (Share share : shares.values()) {
-            NodeOffer offer = share.entry.offer();
-            Driver driver = drivers.get(offer.host());
+            NodeOffer node = share.node;
+            Driver driver = drivers.get(node.host());
             if (driver != null && driver.owner().isEmpty()) {
                 drivers.put(
-                        offer.host(),
-                        new Driver(offer.address(), Optional.empty(), driver.former()));
-                share.entry.node().tell(new ClusterNode.StartDriver(plan.runId()));
+                        node.host(), new Driver(node.address(), Optional.empty(), driver.former()));
+                out.accept(new ClusterEffect.StartDriver(run, node.address()));
             }
             any |= driver != null && driver.directory().isEmpty();
         }
         return any;
-    }
-
-    /** The nodes let go of the run. */
-    void close() {
-        shares.values()
-                .forEach(share -> share.entry.node().tell(new ClusterNode.CloseRun(plan.runId())));
-        shares.clear();
-        homes.clear();
-        drivers.clear();
-        hosting = false;
     }
 }

@@ -1,106 +1,152 @@
 package dev.penstock.actors.cluster;
 
-import akka.actor.typed.ActorRef;
-import akka.actor.typed.javadsl.TimerScheduler;
-import dev.penstock.actors.supervisor.PipelineSupervisor;
+import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.supervisor.RunBeginning;
 import java.time.Duration;
 import java.util.Collection;
-import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.function.Consumer;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 
 /**
- * How a run is taken up whose keeper is gone: nodes keep their shares for a while, so whoever has
- * one is found, and the run goes on there. Its keeper's thread only.
+ * The shares of a run whose seed is gone. Asks every node for its share, and knows whom the run has
+ * to hear before it is known who lives: the processes to which its journal says that ranks went,
+ * for as long as they are members of the cluster and keep their shares. Where the journal does not
+ * say so of every rank, every node that there is. Of a new run nothing is looked for.
  */
 final class RunTakeover {
-    /** By then, a seed knows all members of its cluster, and they have said what they have. */
-    private static final Duration SETTLING = Duration.ofSeconds(5);
+    /** By then, a seed that has just come has heard of all members of its cluster. */
+    static final Duration SETTLING = Duration.ofSeconds(5);
 
-    /** For what the ranks of the shares say of themselves. */
-    private static final Duration INTRODUCTIONS = Duration.ofSeconds(2);
+    private final ClusterRun made;
+    private final RunShares shares;
+    private final Consumer<ClusterEffect> out;
+    private final long sinceNanos;
 
-    private final ManagedRun kept;
-    private final ActorRef<ClusterNode.Report> reports;
-    private final TimerScheduler<RunManager.Command> timers;
-    private final Runnable supervise;
+    /** Processes by rank, as journalled. */
+    private final Map<Integer, String> placed;
 
-    /** Whether nodes are still asked for their shares. */
-    private boolean asking;
+    /** Processes that have said what they have. */
+    private final Set<String> answered = new HashSet<>();
 
-    private final Map<String, NodeInventory.Entry> asked = new HashMap<>();
+    /** Drivers that were started again in an earlier seed's time, by the directory before. */
+    private final Map<String, String> movedDrivers = new TreeMap<>();
 
-    /** Drivers that were started again in an earlier owner's time, by the directory before. */
-    private final Map<String, String> movedDrivers = new HashMap<>();
+    private boolean looks;
+
+    RunTakeover(ClusterRun made, RunShares shares, Consumer<ClusterEffect> out, long now) {
+        this.made = made;
+        this.shares = shares;
+        this.out = out;
+        this.sinceNanos = now;
+        this.looks = made.beginning() instanceof RunBeginning.TakenUp;
+        this.placed =
+                made.beginning() instanceof RunBeginning.TakenUp taken
+                        ? taken.run().placed()
+                        : Map.of();
+    }
+
+    /** Whether shares are still looked for. */
+    boolean looks() {
+        return looks;
+    }
+
+    void end() {
+        looks = false;
+    }
+
+    /** A node that there is may have kept a share. The question, or its answer, may be lost. */
+    void ask(NodeOffer node) {
+        if (looks && !hasAnswered(node)) {
+            out.accept(new ClusterEffect.AskForShare(made.name(), node.address()));
+        }
+    }
+
+    /** A process has said what it has. */
+    void answered(NodeOffer node) {
+        answered.add(node.process());
+    }
+
+    /** What it said counts no more: if it was only away, it is asked again. */
+    void lost(NodeOffer node) {
+        answered.remove(node.process());
+    }
+
+    private boolean hasAnswered(NodeOffer node) {
+        return answered.contains(node.process());
+    }
 
     /**
-     * @param supervise has a supervisor begin
+     * A node has kept a share. One that comes late is adopted if nothing has taken its place, and
+     * is closed otherwise.
+     *
+     * @return the ranks that are there: as the node says, or as the journal does, since some may
+     *     have gone there by themselves
      */
-    RunTakeover(
-            ManagedRun kept,
-            ActorRef<ClusterNode.Report> reports,
-            TimerScheduler<RunManager.Command> timers,
-            Runnable supervise) {
-        this.kept = kept;
-        this.reports = reports;
-        this.timers = timers;
-        this.supervise = supervise;
+    Set<Integer> onKept(NodeOffer node, ClusterNode.ShareKept kept) {
+        answered(node);
+        if (shares.isAt(node.address())) {
+            return Set.of(); // it was asked twice, or has another share by now
+        }
+        if (!looks && !shares.fits(node, kept)) {
+            out.accept(new ClusterEffect.CloseShare(made.name(), node.address()));
+            return Set.of();
+        }
+        Set<Integer> ranks = new TreeSet<>(kept.ranks());
+        ranks.removeAll(shares.homes().keySet());
+        if (looks) {
+            placed.forEach(
+                    (rank, process) -> {
+                        if (process.equals(node.process())) {
+                            ranks.add(rank);
+                        }
+                    });
+        }
+        shares.adopt(node, kept, ranks);
+        if (!kept.firstDriver().equals(kept.driver())) {
+            movedDrivers.put(kept.firstDriver(), kept.driver());
+        }
+        return ranks;
     }
 
-    void begin(Collection<NodeInventory.Entry> nodes) {
-        asking = true;
-        kept.enter(RunState.RECOVERING, "its seed was gone: looks for its ranks");
-        kept.tellPeople("the run's seed was gone: another looks for its ranks");
-        timers.startSingleTimer(new RunManager.AllAsked(), SETTLING);
-        nodes.forEach(this::ask);
+    Map<String, String> movedDrivers() {
+        return movedDrivers;
     }
 
-    boolean isAsking() {
-        return asking;
+    /** Whether each rank is in a share, and each host has its driver. */
+    boolean isComplete() {
+        return nowhere().isEmpty() && !shares.lacksDriver();
     }
 
-    /** A node that there is may have a share. */
-    void ask(NodeInventory.Entry node) {
-        if (asking) {
-            asked.put(node.offer().address(), node);
-            node.node().tell(new ClusterNode.AdoptRun(kept.made().plan().runId(), reports));
-        }
+    /** The ranks that no share has. */
+    Set<Integer> nowhere() {
+        Set<Integer> nowhere =
+                IntStream.range(0, made.plan().ranks()).boxed().collect(Collectors.toSet());
+        nowhere.removeAll(shares.homes().keySet());
+        return nowhere;
     }
 
-    void onShareKept(ClusterNode.ShareKept share) {
-        NodeInventory.Entry entry = asked.get(share.node());
-        if (entry == null) {
-            return;
+    /**
+     * Whether nobody is waited for any more.
+     *
+     * @param members of the cluster, by the number of their membership
+     * @param nodes that have introduced themselves
+     */
+    boolean isDone(Set<Long> members, Collection<NodeOffer> nodes, long now) {
+        Duration patience = ClusterRun.patience(made.plan().timeouts());
+        if (now - sinceNanos > patience.toNanos()) {
+            return true;
         }
-        kept.shares().adopt(entry, share);
-        share.ranks().forEach(rank -> kept.seated(rank, entry));
-        if (!share.firstDriver().equals(share.driver())) {
-            movedDrivers.put(share.firstDriver(), share.driver());
-        }
-        if (!kept.isSupervised() && kept.shares().homes().size() == kept.made().plan().ranks()) {
-            superviseAdopted();
-        }
-    }
-
-    private void superviseAdopted() {
-        supervise.run();
-        kept.enter(RunState.RECOVERING, "its seed was gone: its ranks are taken up");
-        movedDrivers.forEach(
-                (former, directory) ->
-                        kept.tellSupervisor(
-                                new PipelineSupervisor.LinkRestarted(former, directory)));
-        if (kept.shares().lacksDriver()) {
-            kept.tellSupervisor(new PipelineSupervisor.LinkDied("its node is gone"));
-        }
-    }
-
-    /** No more shares are looked for; what nobody has by now is nowhere. */
-    void onAllAsked() {
-        asking = false;
-        if (kept.isSupervised()) {
-            kept.tellSupervisor(new PipelineSupervisor.AllAsked());
-        } else {
-            superviseAdopted();
-            timers.startSingleTimer(new RunManager.AllAsked(), INTRODUCTIONS);
-        }
+        boolean settled = now - sinceNanos > SETTLING.toNanos();
+        return placed.size() == made.plan().ranks()
+                ? placed.values().stream()
+                        .filter(process -> !answered.contains(process))
+                        .allMatch(process -> settled && !members.contains(NodeInfo.uid(process)))
+                : settled && nodes.stream().allMatch(this::hasAnswered);
     }
 }

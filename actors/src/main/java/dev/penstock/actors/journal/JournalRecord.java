@@ -10,7 +10,7 @@ public sealed interface JournalRecord {
             case Committed committed -> committed.epoch();
             case RolledBack back -> back.epoch();
             case Skipped skipped -> skipped.epoch();
-            case Counted _, Published _, Failed _, Ended _ -> 0;
+            case Counted _, Placed _, Published _, Failed _, Ended _ -> 0;
         };
     }
 
@@ -31,6 +31,13 @@ public sealed interface JournalRecord {
      * @param atMs on the clock of the world, since the next supervisor may run elsewhere
      */
     record Counted(long atMs, String cause) implements JournalRecord {}
+
+    /**
+     * The rank is hosted there from now on, or was to be: where to ask for it.
+     *
+     * @param process as its {@code NodeInfo.process} says
+     */
+    record Placed(int rank, String process) implements JournalRecord {}
 
     /**
      * The step will be applied everywhere, whatever happens; written before any rank hears of it.

@@ -6,6 +6,7 @@ import dev.penstock.actors.journal.JournalRecord.Counted;
 import dev.penstock.actors.journal.JournalRecord.Ended;
 import dev.penstock.actors.journal.JournalRecord.EpochRaised;
 import dev.penstock.actors.journal.JournalRecord.Failed;
+import dev.penstock.actors.journal.JournalRecord.Placed;
 import dev.penstock.actors.journal.JournalRecord.Published;
 import dev.penstock.actors.journal.JournalRecord.RolledBack;
 import dev.penstock.actors.journal.JournalRecord.Skipped;
@@ -21,6 +22,7 @@ final class JournalText {
                     "began %d %d %d %s %s".formatted(epoch, ranks, completed, hash, oneLine(run));
             case EpochRaised(int epoch, String cause) -> "epoch " + epoch + " " + oneLine(cause);
             case Counted(long atMs, String cause) -> "counted " + atMs + " " + oneLine(cause);
+            case Placed(int rank, String process) -> "placed " + rank + " " + oneLine(process);
             case Committed(int epoch, long step, double clip, double loss, double norm) ->
                     "committed %d %d %s %s %s"
                             .formatted(epoch, step, hex(clip), hex(loss), hex(norm));
@@ -58,6 +60,8 @@ final class JournalText {
                                 new EpochRaised(Integer.parseInt(words[1]), text.split(" ", 3)[2]));
                 case "counted" ->
                         Optional.of(new Counted(Long.parseLong(words[1]), text.split(" ", 3)[2]));
+                case "placed" ->
+                        Optional.of(new Placed(Integer.parseInt(words[1]), text.split(" ", 3)[2]));
                 case "committed" ->
                         Optional.of(
                                 new Committed(

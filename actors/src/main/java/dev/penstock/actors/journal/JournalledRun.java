@@ -3,7 +3,9 @@ package dev.penstock.actors.journal;
 import dev.penstock.actors.journal.JournalRecord.Committed;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,6 +21,8 @@ import org.jspecify.annotations.Nullable;
  *     nothing was committed since the run began or went back
  * @param published step of the newest complete checkpoint that this start has written; -1 if none
  * @param counted the recoveries since the run began
+ * @param placed the process that each rank went to last; lacks ranks that never had one, and all of
+ *     them where an earlier version wrote the journal
  * @param ending why the run is over; empty if it is not
  */
 public record JournalledRun(
@@ -29,9 +33,11 @@ public record JournalledRun(
         Optional<Committed> commit,
         long published,
         List<JournalRecord.Counted> counted,
+        Map<Integer, String> placed,
         Optional<JournalRecord> ending) {
     public JournalledRun {
         counted = List.copyOf(counted);
+        placed = Map.copyOf(placed);
     }
 
     /** No checkpoint. */
@@ -49,6 +55,8 @@ public record JournalledRun(
         List<JournalRecord> records = new ArrayList<>();
         records.add(began);
         records.addAll(counted);
+        new TreeMap<>(placed)
+                .forEach((rank, process) -> records.add(new JournalRecord.Placed(rank, process)));
         records.add(new JournalRecord.EpochRaised(epoch, "as known so far"));
         if (commit.isPresent()) {
             records.add(commit.get());
@@ -75,6 +83,7 @@ public record JournalledRun(
                 commit,
                 published,
                 counted,
+                placed,
                 ending);
     }
 
@@ -86,7 +95,8 @@ public record JournalledRun(
      * @param newest its step; {@link #NONE} if there is none
      */
     public JournalledRun withPublished(long newest) {
-        return new JournalledRun(began, epoch, completed, applied, commit, newest, counted, ending);
+        return new JournalledRun(
+                began, epoch, completed, applied, commit, newest, counted, placed, ending);
     }
 
     private static final class Reader {
@@ -97,6 +107,7 @@ public record JournalledRun(
         private @Nullable Committed commit;
         private long published = NONE;
         private final List<JournalRecord.Counted> counted = new ArrayList<>();
+        private final Map<Integer, String> placed = new TreeMap<>();
         private @Nullable JournalRecord ending;
 
         void take(JournalRecord record) {
@@ -109,10 +120,12 @@ public record JournalledRun(
                     commit = null;
                     published = NONE;
                     counted.clear();
+                    placed.clear();
                     ending = null;
                 }
                 case JournalRecord.EpochRaised(int to, String _) -> raise(to);
                 case JournalRecord.Counted recovery -> counted.add(recovery);
+                case JournalRecord.Placed(int rank, String process) -> placed.put(rank, process);
                 case Committed next -> {
                     raise(next.epoch());
                     commit = next;
@@ -152,6 +165,7 @@ public record JournalledRun(
                                     Optional.ofNullable(commit),
                                     published,
                                     counted,
+                                    placed,
                                     Optional.ofNullable(ending)));
         }
     }

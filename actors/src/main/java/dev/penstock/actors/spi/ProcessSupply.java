@@ -35,9 +35,9 @@ public interface ProcessSupply {
     /**
      * Told where a rank goes.
      *
-     * @param node name of the node
+     * @param process as its {@code NodeInfo.process} says
      */
-    default void placed(int rank, String node, long pid) {}
+    default void placed(int rank, String process, long pid) {}
 
     /**
      * Has ranks go to nodes that hold their mirrors, if these have room; nobody counts that unless

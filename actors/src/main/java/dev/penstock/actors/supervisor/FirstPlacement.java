@@ -39,7 +39,7 @@ final class FirstPlacement {
             return;
         }
         chosen.forEach((rank, node) -> ranks.placed(rank, node, now));
-        chosen.forEach((rank, node) -> out.add(new Effect.HostRank(node, birth(rank))));
+        chosen.forEach((rank, node) -> out.host(node, birth(rank)));
     }
 
     /** Where there are mirrors, all ranks have a node. */

@@ -1,5 +1,8 @@
 package dev.penstock.actors.supervisor;
 
+import dev.penstock.actors.journal.JournalRecord;
+import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.spi.RunListener;
 import java.util.ArrayList;
@@ -21,6 +24,12 @@ final class Outbox {
 
     void notify(Consumer<RunListener> call) {
         add(new Effect.Notify(call));
+    }
+
+    /** A rank goes to a node, and whoever takes the run up finds it there. */
+    void host(NodeInfo node, RankAssignment birth) {
+        add(new Effect.Journal(new JournalRecord.Placed(birth.rank(), node.process())));
+        add(new Effect.HostRank(node, birth));
     }
 
     /** To every rank that is there to listen. */

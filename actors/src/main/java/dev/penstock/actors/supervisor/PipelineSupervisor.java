@@ -61,7 +61,8 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
             implements Command {}
 
     /**
-     * Proof that a process of any host is gone, with every rank that lives there.
+     * Proof that a process of any host is gone, with every rank that lives there: a closed
+     * connection, or its removal from the cluster.
      *
      * @param process as its {@link NodeInfo#process} says
      * @param withLink whether the media driver went with it
@@ -73,10 +74,15 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
      */
     public record NoRoom(String line) implements Command {}
 
-    /**
-     * A run was taken up, and every node that there is has been asked: other ranks live nowhere.
-     */
-    public record AllAsked() implements Command {}
+    /** Ranks are sent to this process: it lives, even if its death was told before. */
+    public record NodeBack(String process) implements Command {}
+
+    /** Proof that these ranks live nowhere; of use to a supervisor that took the run up. */
+    public record Nowhere(Set<Integer> ranks) implements Command {
+        public Nowhere {
+            ranks = Set.copyOf(ranks);
+        }
+    }
 
     /**
      * Proof that a media driver is gone, and with it every link of its host.
@@ -146,6 +152,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     private final ActorRef<NodeActor.HostAnswer> hostAnswers;
     private final ActorRef<NodeActor.Introduction> introductions;
     private final Map<NodeInfo, ActorRef<NodeActor.Command>> nodes = new HashMap<>();
+    private final Set<String> dead = new HashSet<>();
     private final Set<ActorRef<NodeActor.Command>> left = new HashSet<>();
     private Set<ActorRef<NodeActor.Command>> listed = Set.of();
     private long askedNanos;
@@ -210,10 +217,26 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
         return Behaviors.setup(
                 context ->
                         Behaviors.withTimers(
-                                timers ->
-                                        new PipelineSupervisor(
+                                timers -> {
+                                    try {
+                                        return new PipelineSupervisor(
                                                 context, timers, plan, listener, services,
-                                                beginning, outcome)));
+                                                beginning, outcome);
+                                    } catch (RuntimeException e) {
+                                        LOG.error("run {} has no supervisor", plan.runId(), e);
+                                        outcome.complete(cannotBegin(beginning, plan, e));
+                                        return Behaviors.stopped();
+                                    }
+                                }));
+    }
+
+    private static RunOutcome cannotBegin(
+            RunBeginning beginning, RunPlan plan, RuntimeException reason) {
+        long step =
+                beginning instanceof RunBeginning.TakenUp taken
+                        ? taken.run().completed()
+                        : plan.steps().completed();
+        return new RunOutcome.Failed(step, "no supervisor can begin: " + reason.getMessage());
     }
 
     private static Behavior<NodeActor.Introduction> introductions(ActorRef<Command> supervisor) {
@@ -267,9 +290,15 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
                 leaveCluster(pid);
                 yield coordinator.onProcessDied(pid, startedFor, how, now);
             }
-            case NodeDied(String process, boolean withLink, String how) ->
-                    coordinator.onNodeDied(process, withLink, how, now);
-            case AllAsked _ -> onAllAsked(now);
+            case NodeDied(String process, boolean withLink, String how) -> {
+                dead.add(process);
+                yield coordinator.onNodeDied(process, withLink, how, now);
+            }
+            case NodeBack(String process) -> {
+                dead.remove(process);
+                yield List.of();
+            }
+            case Nowhere(Set<Integer> ranks) -> onNowhere(ranks, now);
             case RoomAnswered(var asked, boolean granted) ->
                     coordinator.onRoom(asked, granted, now);
             case VitalsRead(var signs, var own) -> coordinator.onVitals(signs, own, now);
@@ -286,11 +315,9 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
         };
     }
 
-    private List<Effect> onAllAsked(long now) {
+    private List<Effect> onNowhere(Set<Integer> ranks, long now) {
         List<Effect> effects = new ArrayList<>();
-        for (int rank = 0; rank < plan.ranks(); rank++) {
-            effects.addAll(coordinator.onNowhere(rank, now));
-        }
+        ranks.forEach(rank -> effects.addAll(coordinator.onNowhere(rank, now)));
         return effects;
     }
 
@@ -319,7 +346,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
         if (left.contains(introduction.node())) {
             return List.of(); // it said so before it heard that it is to leave
         }
-        if (!services.processes().mayLive(node.pid())) {
+        if (dead.contains(node.process()) || !services.processes().mayLive(node.pid())) {
             return List.of(); // its last words: they may come after the news of its death
         }
         nodes.put(node, introduction.node());
@@ -363,7 +390,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
         switch (effect) {
             case Effect.HostRank host -> {
                 NodeInfo node = host.node();
-                services.processes().placed(host.birth().rank(), node.name(), node.pid());
+                services.processes().placed(host.birth().rank(), node.process(), node.pid());
                 Objects.requireNonNull(nodes.get(node))
                         .tell(
                                 new NodeActor.HostRank(

@@ -47,8 +47,9 @@ record RecoveryAttempt(
          *
          * @param gathersUntilNanos until then, nodes may say that they host ranks which nobody else
          *     has
+         * @param asked whether every node was asked: what nobody has by then lives nowhere
          */
-        record TakeUp(long gathersUntilNanos) implements Reason {}
+        record TakeUp(long gathersUntilNanos, boolean asked) implements Reason {}
     }
 
     static RecoveryAttempt begin(Origin origin) {
@@ -101,7 +102,14 @@ record RecoveryAttempt(
 
     /** Whether ranks that nobody has heard of may still be found. */
     boolean gathersAt(long now) {
-        return origin.reason() instanceof Reason.TakeUp(long until) && now < until;
+        return origin.reason() instanceof Reason.TakeUp(long until, boolean _) && now < until;
+    }
+
+    /** Whether a rank that nobody has heard of is dead, and not only silent. */
+    boolean knowsAllAt(long now) {
+        return origin.reason() instanceof Reason.TakeUp(long _, boolean asked)
+                && asked
+                && !gathersAt(now);
     }
 
     boolean takesUp() {

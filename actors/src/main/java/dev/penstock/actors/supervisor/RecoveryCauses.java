@@ -1,14 +1,16 @@
 package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.fault.RecoveryPolicy;
-import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.Timeouts;
 import dev.penstock.actors.supervisor.RecoveryAttempt.Reason;
+import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Collectors;
@@ -28,6 +30,9 @@ final class RecoveryCauses {
     private final RecoveryDriver recovery;
     private final RecoveryBudget budget;
     private final NotFiniteSteps notFinite;
+
+    /** By rank, the process that has it if it lives; of a run that was taken up. */
+    private Map<Integer, String> named = Map.of();
 
     RecoveryCauses(
             RunPlan plan,
@@ -231,11 +236,20 @@ final class RecoveryCauses {
 
     // ---- after a supervisor's death -------------------------------------------------------------
 
-    /** Another supervisor had the run: asks who hosts what, for a lease at most. */
-    void takeUp(JournalledRun run, long now) {
-        budget.takeUp(run.counted());
+    /**
+     * Another supervisor had the run: asks who hosts what, for a lease at most. Ranks that nodes
+     * have named get half of what a rank has for any answer: it may take a cluster seconds to list
+     * them.
+     *
+     * @param taken with the processes where the named ranks are
+     */
+    void takeUp(RunBeginning.TakenUp taken, long now) {
+        budget.takeUp(taken.run().counted());
+        named = taken.asked() ? taken.run().placed() : Map.of();
         String cause = "the supervisor was gone, another took the run up";
-        var reason = new Reason.TakeUp(now + plan.timeouts().lease().toNanos());
+        Timeouts limits = plan.timeouts();
+        Duration patience = taken.asked() ? limits.stallLimit().dividedBy(2) : limits.lease();
+        var reason = new Reason.TakeUp(now + patience.toNanos(), taken.asked());
         recovery.raise(recovery.begin(reason, cause, now), cause, now);
     }
 
@@ -255,7 +269,19 @@ final class RecoveryCauses {
                 out.add(new Effect.Dismiss(node, each, new RankCommand.Stop(ranks.epoch())));
             }
         }
+        Optional<Integer> absent = node.rank().filter(rank -> isAbsent(rank, node, hosted));
+        if (absent.isPresent()) {
+            return recovery.onNowhere(absent.get(), now);
+        }
         List<Integer> gone = ranks.lostAgain(node, hosted);
         return gone.isEmpty() ? NextAction.GO_ON : onDead(gone, "a rank ended unheard", now);
+    }
+
+    /** Whether the one node that was to have a rank says that it does not. */
+    private boolean isAbsent(int rank, NodeInfo node, List<HostedRank> hosted) {
+        return recovery.gathers()
+                && node.process().equals(named.get(rank))
+                && !ranks.hasNode(rank)
+                && hosted.stream().noneMatch(each -> each.rank() == rank);
     }
 }

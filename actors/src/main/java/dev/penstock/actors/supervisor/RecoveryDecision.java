@@ -244,7 +244,7 @@ final class RecoveryDecision {
     private void host(RestartSource source, MirrorLayout mirrors, int rank) {
         NodeInfo node = ranks.node(rank).orElseThrow();
         var birth = new RankAssignment(rank, source.ofMissing(rank), links(mirrors, node));
-        out.add(new Effect.HostRank(node, birth));
+        out.host(node, birth);
     }
 
     /** A node is there that was not: whom it is for is hosted. */

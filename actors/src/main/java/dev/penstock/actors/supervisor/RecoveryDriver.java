@@ -185,12 +185,17 @@ final class RecoveryDriver {
         return NextAction.GO_ON;
     }
 
-    private RecoveryPhase decideIfReady(Preparing under, long now) {
+    private RecoveryPhase decideIfReady(Preparing gathering, long now) {
+        Preparing under = gathering;
         List<Integer> silent = new ArrayList<>();
         for (int rank = 0; rank < ranks.size(); rank++) {
             boolean unheardOf = !ranks.hasNode(rank) && !under.attempt().dead().contains(rank);
             if (unheardOf && under.attempt().gathersAt(now)) {
                 return under; // somebody may still say that it has it
+            }
+            if (unheardOf && under.attempt().knowsAllAt(now)) {
+                under = under.with(under.attempt().died(rank));
+                continue;
             }
             if (ranks.isSilent(rank) || unheardOf) {
                 silent.add(rank);

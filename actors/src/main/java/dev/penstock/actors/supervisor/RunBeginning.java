@@ -15,6 +15,12 @@ public sealed interface RunBeginning {
      */
     record New(int epoch) implements RunBeginning {}
 
-    /** Another supervisor had it, and is gone; ranks may live. */
-    record TakenUp(JournalledRun run) implements RunBeginning {}
+    /**
+     * Another supervisor had it, and is gone; ranks may live.
+     *
+     * @param asked whether the run's nodes have been asked which ranks they host: then this
+     *     supervisor is told which live nowhere, and waits longer for the others to introduce
+     *     themselves
+     */
+    record TakenUp(JournalledRun run, boolean asked) implements RunBeginning {}
 }

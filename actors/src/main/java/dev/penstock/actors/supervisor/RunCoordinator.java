@@ -61,8 +61,7 @@ public final class RunCoordinator {
                 coordinator.begins();
                 yield coordinator;
             }
-            case RunBeginning.TakenUp(JournalledRun run) ->
-                    resumeFrom(run, plan, policy, worldClockMs, now);
+            case RunBeginning.TakenUp taken -> resumeFrom(taken, plan, policy, worldClockMs, now);
         };
     }
 
@@ -85,7 +84,12 @@ public final class RunCoordinator {
      * @throws IllegalArgumentException if it is not, or the run is over
      */
     private static RunCoordinator resumeFrom(
-            JournalledRun run, RunPlan plan, RecoveryPolicy policy, long worldClockMs, long now) {
+            RunBeginning.TakenUp taken,
+            RunPlan plan,
+            RecoveryPolicy policy,
+            long worldClockMs,
+            long now) {
+        JournalledRun run = taken.run();
         var began = run.began();
         if (!began.planHash().equals(plan.hash())
                 || began.completed() != plan.steps().completed()
@@ -96,7 +100,7 @@ public final class RunCoordinator {
         }
         var coordinator = new RunCoordinator(plan, policy, run.epoch(), worldClockMs, now);
         coordinator.driver.takeUp(run);
-        coordinator.course.takeUp(run, now);
+        coordinator.course.takeUp(taken, now);
         return coordinator;
     }
 
@@ -323,7 +327,8 @@ public final class RunCoordinator {
     }
 
     /**
-     * Proof that a process of any host is gone, such as a closed connection.
+     * Proof that a process of any host is gone: a closed connection, or its removal from the
+     * cluster.
      *
      * @param process as its node says
      * @param withLink whether the media driver went with it

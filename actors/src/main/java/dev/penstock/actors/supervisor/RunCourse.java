@@ -2,7 +2,6 @@ package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.journal.JournalRecord;
-import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunPlan;
@@ -63,7 +62,7 @@ final class RunCourse {
     }
 
     /** Another supervisor had the run. */
-    void takeUp(JournalledRun run, long now) {
+    void takeUp(RunBeginning.TakenUp run, long now) {
         causes.takeUp(run, now);
         phase = Phase.RECOVERING;
     }

@@ -2,26 +2,18 @@ package dev.penstock.actors.cluster;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import akka.actor.testkit.typed.javadsl.ActorTestKit;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 class NodeInventoryTest {
     private static final long MIB = 1 << 20;
 
-    private final ActorTestKit kit = ActorTestKit.create();
     private final NodeInventory book = new NodeInventory();
-
-    @AfterEach
-    void shutDown() {
-        kit.shutdownTestKit();
-    }
 
     @Test
     void whatOneRunTookAnotherWaitsFor() {
@@ -200,7 +192,7 @@ class NodeInventoryTest {
                         NodeInventory.Answer.Granted.class,
                         granted ->
                                 assertThat(granted.nodes().values())
-                                        .extracting(entry -> entry.offer().name())
+                                        .extracting(NodeOffer::name)
                                         .containsExactly("b", "c"));
         assertThat(nowhere)
                 .isInstanceOfSatisfying(
@@ -289,7 +281,7 @@ class NodeInventoryTest {
         Map<Integer, String> names = new TreeMap<>();
         ((NodeInventory.Answer.Granted) answer)
                 .nodes()
-                .forEach((rank, entry) -> names.put(rank, entry.offer().name()));
+                .forEach((rank, node) -> names.put(rank, node.name()));
         return names;
     }
 
@@ -303,16 +295,15 @@ class NodeInventoryTest {
 
     private void add(String name, long mebibytes, String host) {
         book.add(
-                new NodeInventory.Entry(
-                        new NodeOffer(
-                                name,
-                                address(name),
-                                host,
-                                7,
-                                "0.1",
-                                List.of("cpu"),
-                                mebibytes * MIB,
-                                2),
-                        kit.<ClusterNode.Command>createTestProbe().ref()));
+                new NodeOffer(
+                        name,
+                        address(name),
+                        host,
+                        7,
+                        1,
+                        "0.1",
+                        List.of("cpu"),
+                        mebibytes * MIB,
+                        2));
     }
 }

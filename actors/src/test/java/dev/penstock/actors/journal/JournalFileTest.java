@@ -23,6 +23,7 @@ class JournalFileTest {
                     new JournalRecord.RolledBack(2, 1),
                     new JournalRecord.Committed(2, 2, Double.MIN_VALUE, -0.0, 7),
                     new JournalRecord.Skipped(2, 3),
+                    new JournalRecord.Placed(2, "a worker/1/4711"),
                     new JournalRecord.Failed(3, "it did not work"),
                     new JournalRecord.Ended(2));
 

@@ -7,11 +7,13 @@ import dev.penstock.actors.journal.JournalRecord.Committed;
 import dev.penstock.actors.journal.JournalRecord.Counted;
 import dev.penstock.actors.journal.JournalRecord.Ended;
 import dev.penstock.actors.journal.JournalRecord.EpochRaised;
+import dev.penstock.actors.journal.JournalRecord.Placed;
 import dev.penstock.actors.journal.JournalRecord.Published;
 import dev.penstock.actors.journal.JournalRecord.RolledBack;
 import dev.penstock.actors.journal.JournalRecord.Skipped;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 class JournalledRunTest {
@@ -78,6 +80,20 @@ class JournalledRunTest {
         assertThat(run.withPublished(1).published()).isEqualTo(1);
     }
 
+    @Test
+    void aRankIsWhereItWasPlacedLastSinceTheRunBegan() {
+        JournalledRun run =
+                read(
+                        new Began("run", "hash", 4, 1, 0),
+                        new Placed(3, "an earlier start/1/1"),
+                        BEGAN,
+                        new Placed(0, "a/7/99"),
+                        new Placed(1, "a/7/99"),
+                        new Placed(1, "b/7/98"));
+
+        assertThat(run.placed()).isEqualTo(Map.of(0, "a/7/99", 1, "b/7/98"));
+    }
+
     private static Committed commit(int epoch, long step) {
         return new Committed(epoch, step, 1, 3, 2);
     }
@@ -95,6 +111,7 @@ class JournalledRunTest {
                         commit(2, 5),
                         new EpochRaised(3, "a death"),
                         new Counted(7, "a death"),
+                        new Placed(1, "a/7/99"),
                         new Published(2),
                         new RolledBack(3, 2),
                         new Skipped(2, 6),

@@ -181,6 +181,7 @@ final class RunChecks implements RunListener, SimStage.Watch {
                 reported = Math.min(reported, step);
             }
             case JournalRecord.Counted _,
+                    JournalRecord.Placed _,
                     JournalRecord.Published _,
                     JournalRecord.Skipped _,
                     JournalRecord.Failed _,

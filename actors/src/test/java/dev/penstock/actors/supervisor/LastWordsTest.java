@@ -1,6 +1,7 @@
 package dev.penstock.actors.supervisor;
 
 import akka.actor.testkit.typed.javadsl.ActorTestKit;
+import akka.actor.testkit.typed.javadsl.TestProbe;
 import akka.actor.typed.ActorRef;
 import akka.actor.typed.receptionist.Receptionist;
 import dev.penstock.actors.fault.RecoveryPolicy;
@@ -20,7 +21,12 @@ class LastWordsTest {
     private static final long DEAD = 98;
     private static final long ALIVE = 99;
 
+    private static final String NAME = "stage process 0";
+
     private final ActorTestKit kit = ActorTestKit.create();
+    private final TestProbe<NodeActor.Command> dead = kit.createTestProbe();
+    private final TestProbe<NodeActor.Command> living = kit.createTestProbe();
+    private ActorRef<NodeActor.Introduction> introductions = kit.system().ignoreRef();
 
     @AfterEach
     void end() {
@@ -29,6 +35,30 @@ class LastWordsTest {
 
     @Test
     void noRankGoesToAProcessThatIsKnownToBeDead() {
+        supervise();
+
+        introductions.tell(introduction(DEAD, dead));
+        introductions.tell(introduction(ALIVE, living));
+
+        living.expectMessageClass(NodeActor.HostRank.class);
+    }
+
+    /** As in a cluster, where a node may be taken for dead that has only been away. */
+    @Test
+    void aNodeThatWasSaidToBeDeadIsHeardAgainWhenItIsSaidToBeBack() {
+        ActorRef<PipelineSupervisor.Command> supervisor = supervise();
+        String process = TestNodes.of(NAME, ALIVE, 0).process();
+        supervisor.tell(new PipelineSupervisor.NodeDied(process, false, "it left the cluster"));
+
+        introductions.tell(introduction(ALIVE, living));
+        living.expectNoMessage();
+        supervisor.tell(new PipelineSupervisor.NodeBack(process));
+        introductions.tell(introduction(ALIVE, living));
+
+        living.expectMessageClass(NodeActor.HostRank.class);
+    }
+
+    private ActorRef<PipelineSupervisor.Command> supervise() {
         var chain = new ChainPipeline("gpipe", new ChainStage.Settings(1, 2, 1, false, 0.1));
         var services =
                 new SupervisorServices(
@@ -37,27 +67,20 @@ class LastWordsTest {
                         RunJournal.NONE,
                         new Processes(),
                         ProcessVitals.NONE);
-        kit.spawn(
-                PipelineSupervisor.create(
-                        chain.plan(), chain, services, new CompletableFuture<>()));
-        var dead = kit.<NodeActor.Command>createTestProbe();
-        var living = kit.<NodeActor.Command>createTestProbe();
+        ActorRef<PipelineSupervisor.Command> supervisor =
+                kit.spawn(
+                        PipelineSupervisor.create(
+                                chain.plan(), chain, services, new CompletableFuture<>()));
         kit.system()
                 .receptionist()
                 .tell(Receptionist.register(NodeActor.key(chain.plan().runId()), dead.getRef()));
-        ActorRef<NodeActor.Introduction> introductions =
-                dead.expectMessageClass(NodeActor.Introduce.class).replyTo();
-
-        introductions.tell(introduction(DEAD, dead.getRef()));
-        introductions.tell(introduction(ALIVE, living.getRef()));
-
-        living.expectMessageClass(NodeActor.HostRank.class);
-        dead.expectNoMessage();
+        introductions = dead.expectMessageClass(NodeActor.Introduce.class).replyTo();
+        return supervisor;
     }
 
-    private static NodeActor.Introduction introduction(long pid, ActorRef<NodeActor.Command> node) {
-        return new NodeActor.Introduction(
-                TestNodes.of("stage process 0", pid, 0), node, 1, List.of());
+    private static NodeActor.Introduction introduction(
+            long pid, TestProbe<NodeActor.Command> node) {
+        return new NodeActor.Introduction(TestNodes.of(NAME, pid, 0), node.getRef(), 1, List.of());
     }
 
     private static final class Processes implements ProcessSupply {

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.journal.JournalRecord;
+import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.node.TestNodes;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.StateSource;
@@ -39,6 +40,18 @@ class RunCoordinatorTest {
                         effect ->
                                 assertThat(((Effect.TellRank) effect).order())
                                         .isEqualTo(new RankCommand.Commit(1, 1, 1.0)));
+    }
+
+    @Test
+    void whereARankGoesIsJournalledBeforeItGoesThere() {
+        run.joins(0).joins(1);
+        NodeInfo node = TestNodes.of("new", 99, 2);
+
+        run.take(run.coordinator.onNode(node, run.now));
+
+        assertThat(run.lastEffects().getFirst())
+                .isEqualTo(new Effect.Journal(new JournalRecord.Placed(2, node.process())));
+        assertThat(run.lastEffects().get(1)).isInstanceOf(Effect.HostRank.class);
     }
 
     @Test

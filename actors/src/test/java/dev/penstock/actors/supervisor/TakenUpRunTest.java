@@ -118,6 +118,63 @@ class TakenUpRunTest implements RunListener {
         assertThat(orders(RankCommand.Resume.class)).hasSize(2);
     }
 
+    /** A large cluster needs seconds to list the node of a rank that lives. */
+    @Test
+    void aRankThatItsNodeNamedHasMoreThanALeaseToIntroduceItself() {
+        takeUpNamed();
+        found(0);
+        found(1);
+
+        for (int lease = 0; lease < 4; lease++) {
+            prepared(1, 2, -1);
+            afterALease(0);
+        }
+        assertThat(orders(RankCommand.Resume.class)).isEmpty();
+        found(2);
+        prepared(1, 2, -1);
+        prepared(2, 2, -1);
+
+        assertThat(orders(RankCommand.Resume.class))
+                .hasSize(RANKS)
+                .allSatisfy(order -> assertThat(order.start()).isEqualTo(new StateSource.Kept()));
+    }
+
+    @Test
+    void aNamedRankThatNobodyHasInTheEndIsDead() {
+        takeUpNamed();
+        found(0);
+        prepared(0, 2, -1);
+
+        for (int lease = 0; lease < 11; lease++) {
+            afterALease(0);
+        }
+
+        assertThat(orders(RankCommand.Resume.class)).as("no majority is needed").hasSize(1);
+    }
+
+    @Test
+    void aRankThatItsOwnNodeDoesNotHaveIsDeadAtOnce() {
+        takeUpNamed(new JournalRecord.Placed(2, node(2).process()));
+        found(0);
+        found(1);
+        prepared(0, 2, -1);
+        prepared(1, 2, -1);
+
+        take(coordinator.onNode(node(2), now));
+
+        assertThat(orders(RankCommand.Resume.class)).hasSize(2);
+    }
+
+    private void takeUpNamed(JournalRecord... placed) {
+        List<JournalRecord> journal = new ArrayList<>(List.of(began()));
+        journal.addAll(List.of(placed));
+        journal.addAll(List.of(committed(1), committed(2)));
+        coordinator =
+                TestCoordinators.takeUpNamed(
+                        JournalledRun.of(journal).orElseThrow(), plan, RecoveryPolicy.DEFAULT, now);
+        effects.clear();
+    }
+
     @Test
     void aSecondRankOfTheSameNumberIsSentAway() {
         found(0);

@@ -16,6 +16,12 @@ public final class TestCoordinators {
     /** A run whose supervisor is gone. */
     public static RunCoordinator takeUp(
             JournalledRun run, RunPlan plan, RecoveryPolicy policy, long now) {
-        return RunCoordinator.of(new RunBeginning.TakenUp(run), plan, policy, 0, now);
+        return RunCoordinator.of(new RunBeginning.TakenUp(run, false), plan, policy, 0, now);
+    }
+
+    /** The same in a cluster, whose nodes have been asked which ranks they kept. */
+    static RunCoordinator takeUpNamed(
+            JournalledRun run, RunPlan plan, RecoveryPolicy policy, long now) {
+        return RunCoordinator.of(new RunBeginning.TakenUp(run, true), plan, policy, 0, now);
     }
 }

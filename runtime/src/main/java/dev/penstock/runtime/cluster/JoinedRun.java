@@ -1,5 +1,6 @@
 package dev.penstock.runtime.cluster;
 
+import dev.penstock.actors.cluster.ClusterRun;
 import dev.penstock.actors.cluster.HostedRun;
 import dev.penstock.actors.dataplane.DataPlane;
 import dev.penstock.actors.dataplane.aeron.MediaDriverProcess;
@@ -37,10 +38,9 @@ final class JoinedRun implements HostedRun {
         return assembly.plan().hash();
     }
 
-    /** A run may take as long to come back as it may take to begin. */
     @Override
     public Duration patience() {
-        return assembly.plan().timeouts().start();
+        return ClusterRun.patience(assembly.plan().timeouts());
     }
 
     @Override

@@ -310,6 +310,7 @@ public final class NodeProcess {
                 cluster.selfMember().address().toString(),
                 hostId(),
                 ProcessHandle.current().pid(),
+                cluster.selfMember().uniqueAddress().longUid(),
                 BuiltVersion.text(),
                 List.of(Devices.survey().automatic()),
                 memory,

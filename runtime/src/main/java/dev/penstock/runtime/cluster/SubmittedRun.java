@@ -2,6 +2,7 @@ package dev.penstock.runtime.cluster;
 
 import dev.penstock.actors.cluster.ClusterRun;
 import dev.penstock.actors.journal.JournalFile;
+import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.actors.spi.ProcessSupply;
 import dev.penstock.actors.spi.RunListener;
@@ -17,14 +18,18 @@ import dev.penstock.runtime.launch.RunRecord;
 import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.metrics.RunLock;
 import dev.penstock.runtime.report.MemoryPlan;
+import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** A run as the seed has it: its directory, and everything it is checked and recorded with. */
 final class SubmittedRun implements ClusterRun {
+    private static final Logger LOG = LoggerFactory.getLogger(SubmittedRun.class);
 
     private final RunDirectory directory;
     private final RunAssembly assembly;
@@ -49,7 +54,7 @@ final class SubmittedRun implements ClusterRun {
         this.directory = directory;
         this.assembly = assembly;
         this.lock = lock;
-        this.beginning = new RunBeginning.TakenUp(known);
+        this.beginning = new RunBeginning.TakenUp(known, true);
         this.record = new RunRecord(assembly, directory, true, known.completed());
     }
 
@@ -107,7 +112,7 @@ final class SubmittedRun implements ClusterRun {
 
     @Override
     public SupervisorServices services(ProcessSupply processes) {
-        JournalFile opened = JournalFile.open(directory.path().resolve(JournalFile.NAME));
+        JournalFile opened = JournalFile.open(journalFile());
         journal = opened;
         return new SupervisorServices(
                 assembly.checkpoints(),
@@ -119,7 +124,32 @@ final class SubmittedRun implements ClusterRun {
 
     @Override
     public String finish(RunOutcome outcome, Duration took) {
+        writeEnding(outcome);
         return record.report(outcome, took, Optional.empty());
+    }
+
+    /**
+     * Of a run that its supervisor did not end: one that died, could not begin or was not there.
+     */
+    private void writeEnding(RunOutcome outcome) {
+        if (EarlierStarts.in(directory.path()).unfinished().isEmpty()) {
+            return;
+        }
+        try (JournalFile written = JournalFile.open(journalFile())) {
+            written.append(
+                    switch (outcome) {
+                        case RunOutcome.Completed(long last) -> new JournalRecord.Ended(last);
+                        case RunOutcome.Interrupted(long last) -> new JournalRecord.Ended(last);
+                        case RunOutcome.Failed(long last, String reason) ->
+                                new JournalRecord.Failed(last, reason);
+                    });
+        } catch (UncheckedIOException e) {
+            LOG.warn("run {} may be taken up again, though it has ended", name(), e);
+        }
+    }
+
+    private Path journalFile() {
+        return directory.path().resolve(JournalFile.NAME);
     }
 
     @Override

@@ -23,11 +23,12 @@ import dev.penstock.schedules.validate.InvalidScheduleException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -44,9 +45,6 @@ import org.slf4j.LoggerFactory;
  */
 record SubmittedRuns(Path root, boolean secured, String clusterId) implements RunMaker {
     private static final Logger LOG = LoggerFactory.getLogger(SubmittedRuns.class);
-
-    /** A network file system may give a dead process's lock back late. */
-    private static final Duration LOCK_PATIENCE = Duration.ofSeconds(10);
 
     @Override
     public ClusterRun make(String text) {
@@ -81,8 +79,8 @@ record SubmittedRuns(Path root, boolean secured, String clusterId) implements Ru
     }
 
     @Override
-    public void unfinished(Consumer<ClusterRun> found) {
-        new UnfinishedRuns(root, clusterId, LOCK_PATIENCE).open(found);
+    public Set<String> unfinished(Predicate<String> names, Consumer<ClusterRun> found) {
+        return new UnfinishedRuns(root, clusterId).open(names, found);
     }
 
     private RunDirectory directory(Submission submission) {

@@ -13,10 +13,17 @@ import dev.penstock.runtime.metrics.RunLock;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
+import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.concurrent.locks.LockSupport;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -26,12 +33,9 @@ import org.slf4j.LoggerFactory;
  * died.
  *
  * @param root where run directories are
- * @param patience for directories that are still locked
  */
-record UnfinishedRuns(Path root, String clusterId, Duration patience) {
+record UnfinishedRuns(Path root, String clusterId) {
     private static final Logger LOG = LoggerFactory.getLogger(UnfinishedRuns.class);
-
-    private static final Duration PAUSE = Duration.ofMillis(250);
 
     /** Names the cluster that a run belongs to. */
     private static final String MARK = "cluster.txt";
@@ -42,49 +46,60 @@ record UnfinishedRuns(Path root, String clusterId, Duration patience) {
     }
 
     /**
-     * Locks and opens all that can be; the others are logged.
+     * Locks and opens all that can be; one that cannot be opened is logged. It takes a while to see
+     * that a holder on another host is gone, so all are tried at once.
      *
-     * @param found told each
+     * @param names of the directories that are looked at
+     * @param found told each as soon as it is open
+     * @return the names of those that are locked
      */
-    void open(Consumer<ClusterRun> found) {
-        long deadline = System.nanoTime() + patience.toNanos();
-        List<Path> locked = mine();
-        while (true) {
-            locked = locked.stream().filter(each -> !open(each, found)).toList();
-            if (locked.isEmpty()) {
-                return;
+    Set<String> open(Predicate<String> names, Consumer<ClusterRun> found) {
+        Map<Path, CompletableFuture<Optional<RunLock>>> locks = new LinkedHashMap<>();
+        Set<String> locked = new TreeSet<>();
+        try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
+            for (Path each : mine(names)) {
+                locks.put(each, CompletableFuture.supplyAsync(() -> lock(each), threads));
             }
-            if (System.nanoTime() - deadline > 0) {
-                LOG.info("{}: somebody keeps them", locked);
-                return;
-            }
-            LockSupport.parkNanos(PAUSE.toNanos());
+            locks.forEach(
+                    (each, lock) ->
+                            lock.join()
+                                    .ifPresentOrElse(
+                                            held -> open(each, held, found),
+                                            () -> locked.add(name(each))));
         }
+        return locked;
     }
 
-    /** Whether nothing more is to be done about it; false while it is locked. */
-    private static boolean open(Path each, Consumer<ClusterRun> found) {
+    private static Optional<RunLock> lock(Path directory) {
         try {
-            var directory = new RunDirectory(each);
-            RunLock lock;
-            try {
-                lock = directory.lock();
-            } catch (RunDirectoryException e) {
-                return false;
-            }
-            found.accept(open(directory, lock));
-        } catch (RuntimeException | IOException e) {
-            LOG.error("run {} has not ended, but cannot be taken up", each.getFileName(), e);
+            return Optional.of(new RunDirectory(directory).lock());
+        } catch (RunDirectoryException e) {
+            return Optional.empty();
         }
-        return true;
     }
 
-    private List<Path> mine() {
+    private static void open(Path each, RunLock lock, Consumer<ClusterRun> found) {
+        try {
+            found.accept(opened(new RunDirectory(each), lock));
+        } catch (RuntimeException | IOException | LinkageError e) {
+            lock.close();
+            LOG.error("run {} has not ended, but cannot be taken up", name(each), e);
+        }
+    }
+
+    private static String name(Path directory) {
+        return String.valueOf(directory.getFileName());
+    }
+
+    private List<Path> mine(Predicate<String> names) {
         if (!Files.isDirectory(root)) {
             return List.of();
         }
         try (Stream<Path> entries = Files.list(root)) {
-            return entries.filter(this::isMine).sorted().toList();
+            return entries.filter(entry -> names.test(name(entry)))
+                    .filter(this::isMine)
+                    .sorted()
+                    .toList();
         } catch (IOException e) {
             LOG.error("runs that have not ended cannot be looked for in {}", root, e);
             return List.of();
@@ -103,17 +118,13 @@ record UnfinishedRuns(Path root, String clusterId, Duration patience) {
         }
     }
 
-    private static ClusterRun open(RunDirectory directory, RunLock lock) throws IOException {
-        try {
-            var loaded =
-                    ConfigLoader.loadWithOrigins(
-                            directory.path().resolve(RunAssembly.LAUNCH_CONFIG), List.of());
-            RunAssembly assembly = RunAssembly.of(loaded, RunOptions.read(directory.path()));
-            return new SubmittedRun(directory, assembly, lock, known(directory));
-        } catch (RuntimeException e) {
-            lock.close();
-            throw e;
-        }
+    private static ClusterRun opened(RunDirectory directory, RunLock lock) throws IOException {
+        JournalledRun known = known(directory);
+        var loaded =
+                ConfigLoader.loadWithOrigins(
+                        directory.path().resolve(RunAssembly.LAUNCH_CONFIG), List.of());
+        RunAssembly assembly = RunAssembly.of(loaded, RunOptions.read(directory.path()));
+        return new SubmittedRun(directory, assembly, lock, known);
     }
 
     /** Read behind the lock: nobody writes it any more. */

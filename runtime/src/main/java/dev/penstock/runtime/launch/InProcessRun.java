@@ -45,6 +45,7 @@ public record InProcessRun(
                     new NodeInfo(
                             "this process",
                             ProcessHandle.current().pid(),
+                            0,
                             BuiltVersion.text(),
                             Optional.empty(),
                             false,

@@ -102,7 +102,7 @@ final class LocalProcesses implements ProcessSupply, AutoCloseable {
     }
 
     @Override
-    public void placed(int rank, String node, long pid) {
+    public void placed(int rank, String process, long pid) {
         taken.add(pid);
     }
 

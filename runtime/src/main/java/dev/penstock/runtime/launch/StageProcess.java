@@ -50,6 +50,7 @@ public final class StageProcess {
                 new NodeInfo(
                         rank.map(r -> "stage process " + r).orElse("spare process"),
                         ProcessHandle.current().pid(),
+                        0,
                         BuiltVersion.text(),
                         rank,
                         rank.isEmpty(),

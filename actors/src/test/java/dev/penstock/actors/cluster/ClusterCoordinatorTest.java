@@ -1,0 +1,264 @@
+package dev.penstock.actors.cluster;
+
+import static dev.penstock.actors.cluster.CoordinatedCluster.RUN;
+import static dev.penstock.actors.cluster.CoordinatedCluster.address;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.actors.supervisor.PipelineSupervisor;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+
+/** Where ranks go, and what becomes of a run when nodes come, go and refuse. */
+class ClusterCoordinatorTest {
+    private final CoordinatedCluster cluster = new CoordinatedCluster();
+
+    /** A run of two ranks on two nodes that is under way. */
+    private CoordinatedCluster underWay() {
+        return cluster.introduces("a", 1)
+                .introduces("b", 1)
+                .keeps(new ImaginedRun(RUN, 2))
+                .opens("a")
+                .opens("b")
+                .sees(0, cluster.process("a"))
+                .sees(1, cluster.process("b"));
+    }
+
+    // ---- a run begins -----------------------------------------------------------------------
+
+    @Test
+    void aRunIsSupervisedWhenAllItsSharesAreBuilt() {
+        cluster.introduces("a", 1).introduces("b", 1).keeps(new ImaginedRun(RUN, 2)).opens("a");
+        assertThat(cluster.isSupervised()).isFalse();
+        assertThat(cluster.standing().state()).isEqualTo(RunState.OPENING);
+
+        cluster.opens("b");
+
+        assertThat(cluster.isSupervised()).isTrue();
+        assertThat(cluster.hosting()).containsExactly("a[0]", "b[1]");
+        assertThat(cluster.standing().state()).isEqualTo(RunState.RUNNING);
+        assertThat(cluster.standing().nodes()).isEqualTo(2);
+    }
+
+    @Test
+    void aRunWaitsForRoomAndTakesTheNodeThatComes() {
+        cluster.introduces("a", 1).keeps(new ImaginedRun(RUN, 2));
+
+        assertThat(cluster.standing().state()).isEqualTo(RunState.WAITING);
+        assertThat(cluster.standing().detail()).startsWith("waits for 1 more node");
+        assertThat(cluster.of(ClusterEffect.TellPeople.class)).hasSize(1);
+        cluster.waits(Duration.ofMinutes(5));
+        assertThat(cluster.of(ClusterEffect.TellPeople.class)).as("said once").hasSize(1);
+
+        cluster.introduces("b", 1);
+
+        assertThat(cluster.opened()).containsExactly("a", "b");
+    }
+
+    @Test
+    void theRoomOfARunThatEndsIsTheNextOnes() {
+        underWay().keeps(new ImaginedRun("next-1", 2));
+        assertThat(cluster.standing("next-1").state()).isEqualTo(RunState.WAITING);
+
+        cluster.coordinator.onEnded(RUN, new RunOutcome.Completed(9), cluster.now);
+        cluster.waits(Duration.ofSeconds(1));
+
+        assertThat(cluster.standing().state()).isEqualTo(RunState.COMPLETED);
+        assertThat(cluster.closed()).containsExactlyInAnyOrder("a", "b");
+        assertThat(cluster.standing("next-1").state()).isEqualTo(RunState.OPENING);
+    }
+
+    @Test
+    void aNodeThatDiesWhileSharesAreBuiltSendsTheRunBackToItsWait() {
+        cluster.introduces("a", 1).introduces("b", 1).keeps(new ImaginedRun(RUN, 2)).opens("a");
+
+        cluster.dies("b");
+        assertThat(cluster.standing().state()).isEqualTo(RunState.WAITING);
+        assertThat(cluster.closed()).contains("a");
+        cluster.forget().introduces("c", 1);
+
+        assertThat(cluster.opened()).containsExactlyInAnyOrder("a", "c");
+    }
+
+    @Test
+    void sharesThatAreNotBuiltInTimeEndTheRun() {
+        cluster.introduces("a", 2).keeps(new ImaginedRun(RUN, 2)).waits(Duration.ofSeconds(61));
+
+        assertThat(cluster.standing().state()).isEqualTo(RunState.FAILED);
+        assertThat(cluster.standing().detail()).contains("a (a:1, pid 1)", "timeouts.start");
+        assertThat(cluster.of(ClusterEffect.End.class)).hasSize(1);
+    }
+
+    @Test
+    void aNodeThatCannotTakePartEndsARunThatHasNotBegun() {
+        cluster.introduces("a", 2).keeps(new ImaginedRun(RUN, 2)).refuses("a");
+
+        assertThat(cluster.standing().detail()).contains("cannot take part: it has another plan");
+        assertThat(cluster.standing().state()).isEqualTo(RunState.FAILED);
+    }
+
+    @Test
+    void aRunThatWaitsCanBeStopped() {
+        cluster.keeps(new ImaginedRun(RUN, 2)).stops();
+
+        assertThat(cluster.of(ClusterEffect.End.class))
+                .extracting(ClusterEffect.End::outcome)
+                .containsExactly(new RunOutcome.Interrupted(0));
+    }
+
+    // ---- nodes die, come back, refuse -------------------------------------------------------
+
+    @Test
+    void theRanksOfADeadNodeGoToOneThatHasRoom() {
+        underWay().introduces("c", 1).forget();
+
+        cluster.dies("b").wants(1).opens("c");
+
+        assertThat(cluster.toldSupervisor())
+                .containsExactly(
+                        new PipelineSupervisor.NodeDied(
+                                cluster.process("b"), false, "it left the cluster"),
+                        new PipelineSupervisor.NodeBack(cluster.process("c")));
+        assertThat(cluster.hosting()).containsExactly("c[1]");
+    }
+
+    @Test
+    void ranksWithoutRoomAreWaitedForAndTheSupervisorKnows() {
+        underWay().dies("b").wants(1).waits(Duration.ofSeconds(3));
+
+        assertThat(cluster.of(ClusterEffect.TellSupervisor.class))
+                .extracting(ClusterEffect.TellSupervisor::command)
+                .filteredOn(PipelineSupervisor.NoRoom.class::isInstance)
+                .hasSizeGreaterThanOrEqualTo(4);
+        cluster.forget().introduces("c", 1).opens("c");
+        assertThat(cluster.hosting()).containsExactly("c[1]");
+    }
+
+    @Test
+    void whatComesBackAtADeadNodesAddressIsAnotherNode() {
+        underWay();
+        String former = cluster.process("b");
+        cluster.forget().introduces("b", 1);
+
+        assertThat(cluster.process("b")).isNotEqualTo(former);
+        assertThat(cluster.toldSupervisor())
+                .containsExactly(
+                        new PipelineSupervisor.NodeDied(
+                                former, false, "its process was started anew"));
+        cluster.wants(1).opens("b");
+        assertThat(cluster.hosting()).containsExactly("b[1]");
+
+        cluster.forget().coordinator.onNodeGone(former, "its connection closed late", cluster.now);
+        assertThat(cluster.coordinator.drain()).isEmpty();
+    }
+
+    /** Containers all have process number 1, and may well have one name. */
+    @Test
+    void membersOfOneNameAreToldApart() {
+        cluster.introduces(cluster.joins("worker", "a", 1))
+                .introduces(cluster.joins("worker", "b", 1))
+                .keeps(new ImaginedRun(RUN, 2))
+                .opens("a")
+                .opens("b")
+                .sees(0, cluster.process("a"))
+                .sees(1, cluster.process("b"));
+
+        assertThat(cluster.process("a")).isNotEqualTo(cluster.process("b"));
+        assertThat(cluster.standing().nodes()).isEqualTo(2);
+        cluster.forget().dies("b").wants(1);
+        assertThat(cluster.toldSupervisor())
+                .containsExactly(
+                        new PipelineSupervisor.NodeDied(
+                                cluster.process("b"), false, "it left the cluster"));
+    }
+
+    @Test
+    void aNodeThatWasTakenForDeadIsSaidToBeBackBeforeItHostsRanksAgain() {
+        NodeOffer b = underWay().offer("b");
+        cluster.coordinator.onNodeGone(b.process(), "it left the cluster", cluster.now);
+        cluster.forget().introduces(b).wants(1).opens("b");
+
+        assertThat(cluster.effects())
+                .containsSubsequence(
+                        new ClusterEffect.TellSupervisor(
+                                RUN, new PipelineSupervisor.NodeBack(b.process())),
+                        new ClusterEffect.OpenShare(RUN, address("b"), true),
+                        new ClusterEffect.HostRanks(
+                                RUN, address("b"), List.of(1), "driver of b", Optional.empty()));
+    }
+
+    @Test
+    void aNodeWhereARankFellSilentIsAvoided() {
+        underWay().introduces("c", 1).forget().wants(1);
+
+        assertThat(cluster.opened()).containsExactly("c");
+    }
+
+    @Test
+    void aNodeThatRefusesARunUnderWayIsAvoided() {
+        underWay().introduces("c", 1).introduces("d", 1).dies("b").wants(1).forget();
+
+        cluster.refuses("c").wants();
+
+        assertThat(cluster.opened()).containsExactly("d");
+    }
+
+    @Test
+    void whatASupervisorSaysLateOfANodeThatIsGoneChangesNothing() {
+        underWay();
+        String gone = cluster.process("b");
+        cluster.dies("b").sees(1, gone).introduces("c", 2).wants(1).opens("c");
+
+        assertThat(cluster.hosting()).endsWith("c[1]");
+        assertThat(cluster.standing().nodes()).isEqualTo(2);
+    }
+
+    @Test
+    void ranksGoToTheirMirrorsOnlyIfAllOfThemHaveRoom() {
+        cluster.introduces("a", 2).introduces("b", 2).introduces("c", 1);
+        cluster.keeps(new ImaginedRun(RUN, 4)).opens("a").opens("b").opens("c");
+        String a = cluster.process("a");
+
+        assertThat(cluster.coordinator.takeIn(RUN, Map.of(3, "nobody/1/1"))).isFalse();
+        assertThat(cluster.coordinator.takeIn(RUN, Map.of(2, a, 3, a))).isFalse();
+        assertThat(cluster.coordinator.takeIn("other-1", Map.of(3, a))).isFalse();
+    }
+
+    @Test
+    void crowdedRanksMoveToANodeThatCameLater() {
+        cluster.introduces("a", 4).keeps(new ImaginedRun(RUN, 4)).opens("a").introduces("b", 4);
+
+        assertThat(cluster.coordinator.rebalance(RUN))
+                .hasValueSatisfying(line -> assertThat(line).contains("go to emptier nodes"));
+
+        assertThat(cluster.waits(Duration.ofSeconds(1)).toldSupervisor())
+                .anyMatch(PipelineSupervisor.Move.class::isInstance);
+        assertThat(cluster.coordinator.rebalance("other-1")).isEmpty();
+    }
+
+    // ---- drivers ----------------------------------------------------------------------------
+
+    @Test
+    void aDriverThatDiedIsStartedAgainByANodeOfItsHost() {
+        underWay().forget().driverDies("a").wantsDrivers();
+
+        assertThat(cluster.of(ClusterEffect.StartDriver.class))
+                .containsExactly(new ClusterEffect.StartDriver(RUN, address("a")));
+        cluster.driverStarts("a", "another");
+        assertThat(cluster.toldSupervisor())
+                .containsExactly(
+                        new PipelineSupervisor.LinkDied("kill -9"),
+                        new PipelineSupervisor.LinkRestarted("driver of a", "another"));
+    }
+
+    @Test
+    void whereNoDriverIsMissingTheSupervisorIsAnsweredAtOnce() {
+        underWay().forget().wantsDrivers();
+
+        assertThat(cluster.toldSupervisor())
+                .containsExactly(new PipelineSupervisor.LinkRestarted("", ""));
+    }
+}

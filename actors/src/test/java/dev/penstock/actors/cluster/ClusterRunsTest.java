@@ -1,0 +1,76 @@
+package dev.penstock.actors.cluster;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import akka.actor.testkit.typed.javadsl.ActorTestKit;
+import akka.actor.testkit.typed.javadsl.TestProbe;
+import akka.actor.typed.ActorRef;
+import com.typesafe.config.ConfigFactory;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.function.Predicate;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** The keeper of a cluster's runs, on a seed without nodes. */
+class ClusterRunsTest {
+    private static final String RUN = "run-1";
+
+    private final ActorTestKit kit =
+            ActorTestKit.create(
+                    ConfigFactory.parseString(
+                                    "akka.actor.provider = cluster, akka.remote.artery.canonical {"
+                                            + " hostname = 127.0.0.1, port = 0 },"
+                                            + " akka.cluster.jmx.enabled = off")
+                            .withFallback(ConfigFactory.load()));
+    private final BlockingQueue<Boolean> looksForAll = new LinkedBlockingQueue<>();
+
+    @AfterEach
+    void shutDown() {
+        kit.shutdownTestKit();
+    }
+
+    /** A file server may keep a dead host's lock for minutes. */
+    @Test
+    void aRunWhoseLockIsHeldIsLookedForAgainUntilItIsFree() throws Exception {
+        ActorRef<ClusterRuns.Command> keeper = kit.spawn(ClusterRuns.create(maker(), "host"));
+        assertThat(looksForAll.poll(10, TimeUnit.SECONDS)).isTrue();
+
+        assertThat(looksForAll.poll(20, TimeUnit.SECONDS)).as("only for the locked one").isFalse();
+
+        TestProbe<ClusterRuns.RunList> list = kit.createTestProbe();
+        keeper.tell(new ClusterRuns.ListRuns(list.getRef()));
+        assertThat(list.receiveMessage(Duration.ofSeconds(10)).runs())
+                .extracting(RunStanding::run)
+                .containsExactly(RUN);
+        assertThat(looksForAll.poll(5, TimeUnit.SECONDS)).as("nothing is locked").isNull();
+    }
+
+    private RunMaker maker() {
+        return new RunMaker() {
+            private boolean locked = true;
+
+            @Override
+            public ClusterRun make(String submission) {
+                throw new UnsupportedOperationException("nobody submits anything");
+            }
+
+            @Override
+            public Set<String> unfinished(Predicate<String> names, Consumer<ClusterRun> found) {
+                if (locked) {
+                    locked = false;
+                    looksForAll.add(names.test("other-1"));
+                    return Set.of(RUN);
+                }
+                found.accept(new ImaginedRun(RUN, 2, Map.of()));
+                looksForAll.add(names.test("other-1"));
+                return Set.of();
+            }
+        };
+    }
+}

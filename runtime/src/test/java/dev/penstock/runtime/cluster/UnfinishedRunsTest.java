@@ -1,0 +1,95 @@
+package dev.penstock.runtime.cluster;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.actors.cluster.ClusterRun;
+import dev.penstock.actors.journal.JournalRecord;
+import dev.penstock.actors.journal.RunJournal;
+import dev.penstock.actors.spi.ProcessSupply;
+import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.supervisor.RunBeginning;
+import dev.penstock.runtime.config.run.ConfigLoader;
+import dev.penstock.runtime.config.run.RunConfig;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Runs whose seed is gone, as another seed finds them in their directories. */
+class UnfinishedRunsTest {
+    private static final String PROCESS = "worker/1/4711";
+
+    @TempDir Path folder;
+
+    private final List<ClusterRun> found = new ArrayList<>();
+    private SubmittedRuns runs = new SubmittedRuns(Path.of(""), false, "cluster");
+
+    @BeforeEach
+    void layOut() {
+        runs = new SubmittedRuns(folder, false, "cluster");
+    }
+
+    /** The lock of a host that died may be kept for minutes by a file server. */
+    @Test
+    void aRunThatIsLockedIsNamedAndFoundOnceItsLockIsFree() {
+        ClusterRun kept = afterTwoSteps();
+
+        assertThat(runs.unfinished(_ -> true, found::add)).containsExactly(kept.name());
+        assertThat(found).isEmpty();
+        kept.close();
+        assertThat(runs.unfinished(kept.name()::equals, found::add)).isEmpty();
+
+        assertThat(found).hasSize(1);
+        try (ClusterRun again = found.getFirst()) {
+            assertThat(again.completed()).isEqualTo(2);
+            assertThat(again.beginning())
+                    .isInstanceOfSatisfying(
+                            RunBeginning.TakenUp.class,
+                            taken ->
+                                    assertThat(taken.run().placed()).isEqualTo(Map.of(0, PROCESS)));
+        }
+    }
+
+    @Test
+    void onlyRunsThatAreLookedForAreOpened() {
+        afterTwoSteps().close();
+
+        assertThat(runs.unfinished(_ -> false, found::add)).isEmpty();
+        assertThat(found).isEmpty();
+    }
+
+    /** Stopped while its shares were looked for, or of a plan that nobody can supervise. */
+    @Test
+    void aRunThatEndsWithoutItsSupervisorIsNotTakenUpAgain() {
+        afterTwoSteps().close();
+        runs.unfinished(_ -> true, found::add);
+        try (ClusterRun stopped = found.removeFirst()) {
+            stopped.finish(new RunOutcome.Interrupted(2), Duration.ZERO);
+        }
+
+        assertThat(runs.unfinished(_ -> true, found::add)).isEmpty();
+
+        assertThat(found).isEmpty();
+    }
+
+    private ClusterRun afterTwoSteps() {
+        RunConfig config =
+                ConfigLoader.load(
+                        Path.of("../sample-configs/quickstart.conf"),
+                        List.of("report.dashboard=false"));
+        ClusterRun run = runs.make(Submission.of(config, Optional.empty(), false).text());
+        RunPlan plan = run.plan();
+        RunJournal journal = run.services(ProcessSupply.NONE).journal();
+        journal.append(new JournalRecord.Began(plan.runId(), plan.hash(), plan.ranks(), 1, 0));
+        journal.append(new JournalRecord.Placed(0, PROCESS));
+        journal.append(new JournalRecord.Committed(1, 1, 1, 3, 1));
+        journal.append(new JournalRecord.Committed(1, 2, 1, 3, 1));
+        return run;
+    }
+}
