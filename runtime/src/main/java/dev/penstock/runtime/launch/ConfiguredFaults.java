@@ -46,17 +46,25 @@ public final class ConfiguredFaults {
         return new FaultMarkers(runDirectory.resolve(FOLDER), InstantSource.system());
     }
 
-    /** Makes them happen in this process. */
-    static FaultInjector injector(RunConfig config, Path runDirectory) {
+    /**
+     * What a fault does to a process of a run: only one that is no more than a rank pauses whole.
+     */
+    static ProcessHarm harm(RunConfig config) {
+        return config.pipeline().processes() == Processes.PER_STAGE
+                ? ProcessHarm.WHOLE_PROCESS
+                : ProcessHarm.ONE_THREAD;
+    }
+
+    /**
+     * Makes them happen in this process.
+     *
+     * @param harm what they do to it
+     */
+    static FaultInjector injector(RunConfig config, Path runDirectory, ProcessHarm harm) {
         FaultPlan plan = plan(config);
-        if (plan.isEmpty()) {
-            return FaultInjector.NONE;
-        }
-        boolean ownProcess = config.pipeline().processes() == Processes.PER_STAGE;
-        return new FaultInjector(
-                plan,
-                markers(runDirectory),
-                ownProcess ? ProcessHarm.WHOLE_PROCESS : ProcessHarm.ONE_THREAD);
+        return plan.isEmpty()
+                ? FaultInjector.NONE
+                : new FaultInjector(plan, markers(runDirectory), harm);
     }
 
     /** Whether frames of the data plane are harmed. */

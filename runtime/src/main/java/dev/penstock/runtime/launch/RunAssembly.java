@@ -6,6 +6,7 @@ import dev.penstock.actors.dataplane.aeron.DriverSettings;
 import dev.penstock.actors.dataplane.aeron.MediaDriverHandle;
 import dev.penstock.actors.dataplane.direct.TransferRegistry;
 import dev.penstock.actors.fault.FaultInjector;
+import dev.penstock.actors.fault.ProcessHarm;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.rank.RankResources;
 import dev.penstock.actors.spi.DeviceFactory;
@@ -78,10 +79,18 @@ public final class RunAssembly implements AutoCloseable {
      * @param parts whose starting point is closed with this assembly
      */
     public RunAssembly(RunParts parts, RunOptions options) {
+        this(parts, options, ConfiguredFaults.harm(parts.config()));
+    }
+
+    /**
+     * Same as {@link #RunAssembly(RunParts, RunOptions)}, in a process that faults harm in a way of
+     * its own.
+     */
+    RunAssembly(RunParts parts, RunOptions options, ProcessHarm harm) {
         this.parts = parts;
         this.options = options;
         this.plan = ConfiguredPlan.of(parts, options);
-        this.faults = ConfiguredFaults.injector(config(), options.directory());
+        this.faults = ConfiguredFaults.injector(config(), options.directory(), harm);
         this.stages =
                 new GptStageFactory(
                                 parts.model(),

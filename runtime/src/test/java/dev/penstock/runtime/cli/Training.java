@@ -136,6 +136,16 @@ public final class Training {
         return option("--resume");
     }
 
+    /** Whether it continues with the run that was started before. */
+    public boolean isResumed() {
+        return options.contains("--resume");
+    }
+
+    /** The weights that it starts from, if it does not draw them. */
+    public Optional<Path> weights() {
+        return weights;
+    }
+
     /** Where the run's files are. */
     public Path directory() {
         return directory;

@@ -14,102 +14,23 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.List;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.MethodSource;
 
-/** A stage's process dies by kill -9: the run continues with the same losses, bit for bit. */
+/**
+ * A stage's process dies by kill -9: the run continues with the same losses, bit for bit. {@link
+ * DeathsInOneJvmIT} shows the same of every phase of a step.
+ */
 @EnabledOnOs(OS.LINUX)
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
 class KilledStageIT {
     private static final Duration LIMIT = Duration.ofSeconds(120);
 
     @TempDir Path folder;
-
-    /**
-     * Every run has four deaths. Steps 6 and 10 are two steps after a checkpoint, step 2 is before
-     * the first checkpoint, and step 8 saves one.
-     */
-    @ParameterizedTest
-    @MethodSource("phases")
-    void fourDeathsDoNotChangeTheLosses(List<Death> deaths) throws Exception {
-        Training training = perStage().set("fault=" + deaths.stream().map(Death::fault).toList());
-
-        Trained ended = training.run();
-
-        assertThat(ended.exitCode()).as(ended.err()).isEqualTo(ExitCode.OK);
-        assertThat(ended.lossBits()).isEqualTo(CalmRuns.onText().lossBits());
-        assertThat(ended.validationBits()).isEqualTo(CalmRuns.onText().validationBits());
-        assertThat(ended.recoveries())
-                .extracting(recovery -> recovery.get("cause").asText())
-                .zipSatisfy(
-                        deaths,
-                        (cause, death) -> assertThat(cause).contains("rank " + death.rank, "died"));
-    }
-
-    /**
-     * The death of a process.
-     *
-     * @param rank that lives in it
-     * @param at the point in the rank's program or in the step
-     */
-    record Death(int rank, int step, String at) {
-        String fault() {
-            return "{kill-rank=%d, step=%d, %s}".formatted(rank, step, at);
-        }
-    }
-
-    static Stream<List<Death>> phases() {
-        return Stream.of(
-                List.of(
-                        new Death(1, 2, "op=1B3"), // cool-down
-                        new Death(1, 6, "op=1F0"), // warm-up
-                        new Death(1, 6, "at=ready"),
-                        new Death(1, 8, "at=saved")),
-                List.of(
-                        new Death(0, 6, "op=0B1"), // steady
-                        new Death(0, 6, "at=optimizer"),
-                        new Death(0, 8, "at=checkpoint"),
-                        new Death(0, 10, "at=updated")));
-    }
-
-    @Test
-    void aSpareReplacesTheDeadProcess() throws Exception {
-        Training training =
-                perStage()
-                        .set("recovery.spares=1")
-                        .set(
-                                "fault=[{kill-rank=1, op=1F2, step=7}, {kill-rank=0, op=0F1,"
-                                        + " step=11}]");
-
-        Trained ended = training.run();
-
-        assertThat(ended.exitCode()).as(ended.err()).isEqualTo(ExitCode.OK);
-        assertThat(ended.lossBits()).isEqualTo(CalmRuns.onText().lossBits());
-    }
-
-    @Test
-    void repeatedDeathsEndTheRunWithAllCauses() throws Exception {
-        Training training =
-                perStage()
-                        .set("recovery.max-restarts=1")
-                        .set(
-                                "fault=[{kill-rank=1, op=1F2, step=6}, {kill-rank=0, op=0F1,"
-                                        + " step=7}]");
-
-        Trained ended = training.run();
-
-        assertThat(ended.exitCode()).isEqualTo(ExitCode.FAILURE);
-        assertThat(ended.out() + ended.err())
-                .contains("rank 0", "rank 1", "recovery.max-restarts = 1");
-    }
 
     /**
      * The checkpoint from which the run resumed is gone by then: the new process has to do without

@@ -14,8 +14,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 
 /**
  * Four stage processes with mirrors, some of which are killed: no committed step is lost and no bit
@@ -35,23 +33,20 @@ class MirrorRecoveryIT {
 
     @TempDir Path folder;
 
-    /** Every run has two deaths, the second when one process already has two ranks. */
-    @ParameterizedTest(name = "rank 1 at {0}, rank 3 at {1}")
-    @CsvSource({
-        "op=1F0, op=3B2", // warm-up, steady
-        "op=1B3, at=ready", // cool-down; gradients complete but not reported
-        "at=optimizer, at=updated", // before and after some of the ranks applied the step
-        "at=checkpoint, at=saved"
-    })
-    void aDeathInAnyPhaseLosesNoCommittedStep(String first, String second) {
+    /**
+     * One of the phases of {@link DeathsInOneJvmIT}: before and after some of the ranks applied the
+     * step. The second death comes when one process already has two ranks.
+     */
+    @Test
+    void deathsInTheMiddleOfACommitLoseNoCommittedStep() {
         List<String> bits = CalmRuns.onText(FOUR_STAGES).lossBits();
 
         Trained mirrored =
                 training("mirrored")
                         .set("pipeline.processes=per-stage", "recovery.mirror=on")
                         .set(
-                                "fault=[{kill-rank=1, step=4, %s}, {kill-rank=3, step=8, %s}]"
-                                        .formatted(first, second))
+                                "fault=[{kill-rank=1, step=4, at=optimizer}, {kill-rank=3, step=8,"
+                                        + " at=updated}]")
                         .complete();
 
         assertThat(mirrored.lossBits()).isEqualTo(bits);

@@ -51,16 +51,6 @@ class NotFiniteStepIT {
     }
 
     @Test
-    void stageProcessesSkipTheSameStep() {
-        List<String> bits = skipping("single").complete().lossBits();
-
-        Trained trained = skipping("processes").set("pipeline.processes=per-stage").complete();
-
-        assertThat(trained.lossBits()).isEqualTo(bits).hasSize(11);
-        assertThat(onlyRecovery(trained).get("replaced")).isEmpty();
-    }
-
-    @Test
     void anAccidentIsUndoneByARollback() {
         CalmRuns.CalmRun calm = CalmRuns.onText();
 
