@@ -67,6 +67,7 @@ final class HostedProcess implements ProcessHarm, AutoCloseable {
                     new NodeInfo(
                             rank.map(r -> "stage process " + r).orElse("spare process"),
                             pid,
+                            0,
                             BuiltVersion.text(),
                             rank,
                             rank.isEmpty(),

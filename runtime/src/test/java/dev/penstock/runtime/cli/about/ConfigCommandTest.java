@@ -136,7 +136,8 @@ class ConfigCommandTest {
 
         assertThat(keys.exitCode()).isEqualTo(ExitCode.OK);
         assertThat(keys.out())
-                .contains("# transformer blocks (an integer, at least 1 and at most 10000)\n  layers = 4")
+                .contains(
+                        "# transformer blocks (an integer, at least 1 and at most 10000)\n  layers = 4")
                 .contains("data-plane {");
     }
 
