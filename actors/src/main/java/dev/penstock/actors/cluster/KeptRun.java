@@ -259,8 +259,7 @@ final class KeptRun {
         } else if (!supervised) {
             fail("the media driver of node %s died: %s".formatted(shares.name(node), how), now);
         } else if (shares.hasDriver(node)) {
-            shares.driverDied(node);
-            tellSupervisor(new PipelineSupervisor.LinkDied(how));
+            tellSupervisor(new PipelineSupervisor.LinkDied(shares.driverDied(node), how));
         }
     }
 

@@ -271,9 +271,20 @@ final class RunShares {
         return Optional.empty();
     }
 
-    /** The driver that this node started is gone. */
-    void driverDied(String address) {
+    /**
+     * The driver that this node started is gone.
+     *
+     * @return its directory; empty if there was none yet
+     */
+    String driverDied(String address) {
+        String directory =
+                drivers.values().stream()
+                        .filter(driver -> driver.owner().equals(address))
+                        .flatMap(driver -> driver.directory().stream())
+                        .findFirst()
+                        .orElse("");
         drivers.replaceAll((_, had) -> had.owner().equals(address) ? had.died() : had);
+        return directory;
     }
 
     /**

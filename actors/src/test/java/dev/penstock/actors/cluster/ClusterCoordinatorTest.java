@@ -250,7 +250,7 @@ class ClusterCoordinatorTest {
         cluster.driverStarts("a", "another");
         assertThat(cluster.toldSupervisor())
                 .containsExactly(
-                        new PipelineSupervisor.LinkDied("kill -9"),
+                        new PipelineSupervisor.LinkDied("driver of a", "kill -9"),
                         new PipelineSupervisor.LinkRestarted("driver of a", "another"));
     }
 

@@ -46,6 +46,9 @@ import org.slf4j.LoggerFactory;
 record SubmittedRuns(Path root, boolean secured, String clusterId) implements RunMaker {
     private static final Logger LOG = LoggerFactory.getLogger(SubmittedRuns.class);
 
+    /** The configuration while it is looked at. */
+    private static final String SUBMITTED = "submitted.conf";
+
     @Override
     public ClusterRun make(String text) {
         Submission submission = Submission.parse(text);
@@ -101,8 +104,22 @@ record SubmittedRuns(Path root, boolean secured, String clusterId) implements Ru
 
     private SubmittedRun assemble(Submission submission, RunDirectory directory, RunLock lock)
             throws IOException {
-        Path configuration = directory.path().resolve(RunAssembly.LAUNCH_CONFIG);
+        Path configuration = directory.path().resolve(SUBMITTED);
         Files.writeString(configuration, submission.configuration());
+        try {
+            return assemble(submission, configuration, directory, lock);
+        } finally {
+            Files.deleteIfExists(configuration);
+        }
+    }
+
+    /**
+     * What the run is started from is replaced only when all is well: a refused {@code --resume}
+     * leaves the run as it was.
+     */
+    private SubmittedRun assemble(
+            Submission submission, Path configuration, RunDirectory directory, RunLock lock)
+            throws IOException {
         List<String> overrides = List.of();
         if (submission.order().isPresent()) {
             Path order = directory.path().resolve("order-" + submission.orderFile());

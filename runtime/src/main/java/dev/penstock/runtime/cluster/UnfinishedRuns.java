@@ -3,6 +3,7 @@ package dev.penstock.runtime.cluster;
 import dev.penstock.actors.cluster.ClusterRun;
 import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
+import dev.penstock.runtime.checkpoint.DurableFiles;
 import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.launch.EarlierStarts;
 import dev.penstock.runtime.launch.RunAssembly;
@@ -42,7 +43,7 @@ record UnfinishedRuns(Path root, String clusterId) {
 
     /** Local runs may lie in the same place, and runs of other clusters. */
     static void mark(RunDirectory directory, String clusterId) throws IOException {
-        Files.writeString(directory.path().resolve(MARK), clusterId);
+        DurableFiles.write(directory.path().resolve(MARK), clusterId);
     }
 
     /**

@@ -1,8 +1,10 @@
 package dev.penstock.runtime.cluster;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.penstock.actors.cluster.ClusterRun;
+import dev.penstock.actors.cluster.RunRefusedException;
 import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.journal.RunJournal;
 import dev.penstock.actors.spi.ProcessSupply;
@@ -11,6 +13,8 @@ import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.supervisor.RunBeginning;
 import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.config.run.RunConfig;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -76,6 +80,27 @@ class UnfinishedRunsTest {
         assertThat(runs.unfinished(_ -> true, found::add)).isEmpty();
 
         assertThat(found).isEmpty();
+    }
+
+    /** Else another seed would take it up as what was refused. */
+    @Test
+    void aRefusedResumeLeavesWhatTheRunIsStartedFrom() throws IOException {
+        afterTwoSteps().close();
+        Path launched = folder.resolve("quickstart-1/launch.conf");
+        String before = Files.readString(launched);
+        var refused =
+                new Submission(
+                        "quickstart",
+                        "run.name = quickstart, model.heads = 5, data.source = nowhere.txt",
+                        Optional.empty(),
+                        "order.txt",
+                        Optional.empty(),
+                        true);
+
+        assertThatThrownBy(() -> runs.make(refused.text())).isInstanceOf(RunRefusedException.class);
+
+        assertThat(launched).content().isEqualTo(before);
+        assertThat(folder.resolve("quickstart-1/submitted.conf")).doesNotExist();
     }
 
     private ClusterRun afterTwoSteps() {

@@ -58,7 +58,7 @@ class RunReportTest {
         assertThat(directory.trace()).isNotEmptyFile();
         assertThat(directory.path()).isDirectoryNotContaining("glob:**.part");
         assertThat(summary)
-                .contains("quickstart, completed in 1:40")
+                .contains("quickstart, completed, NOT SAVED in 1:40")
                 .contains("60 of 60")
                 .contains("validation 2.6")
                 .contains("tokens/s")

@@ -37,13 +37,23 @@ public final class ForkedCli implements AutoCloseable {
     }
 
     /**
+     * Starts a process that computes nothing, such as a seed or a client: it lives for seconds, so
+     * it does without the optimising compiler.
+     */
+    public static ForkedCli startLight(List<String> arguments, String... settings)
+            throws IOException {
+        List<String> command = ForkedJava.command("-Xmx512m", "-XX:TieredStopAtLevel=1");
+        return start(Path.of("").toAbsolutePath(), command, arguments, settings);
+    }
+
+    /**
      * Starts it as {@link #start(List, String...)} does, through another command.
      *
      * @param starter executes its arguments in the end, in the same process
      */
     public static ForkedCli startWith(
             List<String> starter, List<String> arguments, String... settings) throws IOException {
-        return start(Path.of("").toAbsolutePath(), starter, arguments, settings);
+        return start(Path.of("").toAbsolutePath(), launched(starter), arguments, settings);
     }
 
     /**
@@ -52,14 +62,19 @@ public final class ForkedCli implements AutoCloseable {
      */
     public static ForkedCli startIn(Path folder, List<String> arguments, String... settings)
             throws IOException {
-        return start(folder, List.of(), arguments, settings);
+        return start(folder, launched(List.of()), arguments, settings);
+    }
+
+    private static List<String> launched(List<String> starter) throws IOException {
+        List<String> command = new ArrayList<>(starter);
+        command.addAll(ForkedJava.command("-Xmx512m"));
+        return command;
     }
 
     private static ForkedCli start(
-            Path folder, List<String> starter, List<String> arguments, String... settings)
+            Path folder, List<String> launched, List<String> arguments, String... settings)
             throws IOException {
-        List<String> command = new ArrayList<>(starter);
-        command.addAll(ForkedJava.command("-Xmx512m"));
+        List<String> command = new ArrayList<>(launched);
         command.addAll(arguments);
         for (String setting : settings) {
             command.addAll(List.of("--set", setting));

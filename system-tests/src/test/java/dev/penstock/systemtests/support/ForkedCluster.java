@@ -34,7 +34,7 @@ public record ForkedCluster(Path folder, Duration patience) {
 
     /** Starts a seed on a free port, unless the settings name one. */
     public ForkedCli seed(String... settings) throws Exception {
-        return ForkedCli.start(
+        return ForkedCli.startLight(
                 List.of(
                         "node",
                         "../sample-configs/cluster/seed.conf",
@@ -57,7 +57,7 @@ public record ForkedCluster(Path folder, Duration patience) {
 
     public static ForkedCli train(ForkedCli seed, Path configuration, String... settings)
             throws Exception {
-        return ForkedCli.start(
+        return ForkedCli.startLight(
                 withSeeds(List.of("train", configuration.toString()), List.of(address(seed))),
                 settings);
     }
@@ -65,7 +65,7 @@ public record ForkedCluster(Path folder, Duration patience) {
     /** Starts a training that runs until it is stopped. */
     public ForkedCli trainSteadily(List<String> seeds, String... settings) throws Exception {
         Training training = SteadyTraining.on(folder.resolve("text"));
-        return ForkedCli.start(
+        return ForkedCli.startLight(
                 withSeeds(List.of("train", training.configuration().toString()), seeds),
                 Stream.concat(training.settings().stream(), Stream.of(settings))
                         .toArray(String[]::new));

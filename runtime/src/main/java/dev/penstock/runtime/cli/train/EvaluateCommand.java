@@ -48,6 +48,9 @@ import picocli.CommandLine.Parameters;
             "      --set pipeline.stages=1",
         })
 public final class EvaluateCommand extends PenstockCommand {
+    /** More batches than there are: all are measured. */
+    private static final int WHOLE_FILE = 1_000_000_000;
+
     /**
      * The answer for programs.
      *
@@ -124,7 +127,7 @@ public final class EvaluateCommand extends PenstockCommand {
             all.add("data.format=" + (lines ? "jsonl" : "text"));
             all.add("data.validation-fraction=1");
             all.add("batch.last=smaller");
-            all.add("evaluation.batches=" + Integer.MAX_VALUE);
+            all.add("evaluation.batches=" + WHOLE_FILE);
         }
         all.addAll(overrides);
         return all;

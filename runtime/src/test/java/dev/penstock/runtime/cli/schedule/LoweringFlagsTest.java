@@ -77,7 +77,8 @@ class LoweringFlagsTest {
                 Path again = folder.resolve("again");
                 String as = "--format=" + format.label();
                 var generate = new ArrayList<>(List.of("schedule", "generate", "breadth-first"));
-                generate.addAll(List.of("--ranks=2", "--chunks=2", as, "-o", file.toString()));
+                generate.addAll(
+                        List.of("--ranks=2", "--chunks=2", as, "--force", "-o", file.toString()));
                 generate.addAll(flags);
 
                 Cli generated = Cli.run(generate.toArray(String[]::new));
@@ -95,6 +96,7 @@ class LoweringFlagsTest {
                         file.toString(),
                         "--from=" + format.label(),
                         "--to=" + format.label(),
+                        "--force",
                         "-o",
                         again.toString());
                 Cli validate = Cli.run("schedule", "validate", file.toString(), as);
