@@ -457,8 +457,8 @@ class GpuDeviceTest {
                 .isInstanceOf(DeviceException.class)
                 .hasMessage(
                         "opening device cuda:0: expected a GPU of compute capability 8.0 or later"
-                                + " (Ampere), got emulated GPU of 7.0; try another GPU or device ="
-                                + " cpu");
+                                + " (Ampere), got emulated GPU of 7.0; try another GPU or"
+                                + " device.kind = cpu");
     }
 
     private static long freeBytes(int gpu) {
