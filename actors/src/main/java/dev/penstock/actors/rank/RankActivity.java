@@ -29,6 +29,19 @@ public record RankActivity(
         /** It is waiting for room in the log, or for the peer to connect. */
         WAITING_FOR_LINK,
         /** It is waiting for other members of its group, inside an op. */
-        WAITING_FOR_MEMBERS
+        WAITING_FOR_MEMBERS;
+
+        /** Returns whether the rank itself is busy: it waits for nobody. */
+        public boolean isWork() {
+            return switch (this) {
+                case COMPUTING, UPDATING, SAVING -> true;
+                case IDLE,
+                        WAITING_FOR_FRAME,
+                        WAITING_FOR_CREDIT,
+                        WAITING_FOR_LINK,
+                        WAITING_FOR_MEMBERS ->
+                        false;
+            };
+        }
     }
 }

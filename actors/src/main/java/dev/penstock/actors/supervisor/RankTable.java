@@ -61,16 +61,7 @@ final class RankTable {
 
         /** Whether the rank was inside an op when it last spoke. */
         boolean works() {
-            return activity != null
-                    && switch (activity.state()) {
-                        case COMPUTING, UPDATING, SAVING -> true;
-                        case IDLE,
-                                WAITING_FOR_FRAME,
-                                WAITING_FOR_CREDIT,
-                                WAITING_FOR_LINK,
-                                WAITING_FOR_MEMBERS ->
-                                false;
-                    };
+            return activity != null && activity.state().isWork();
         }
 
         /** For how long the rank has been at its activity, as far as is known. */

@@ -101,17 +101,7 @@ final class SimRank {
     }
 
     boolean hangsInAnOp() {
-        return stuck
-                && !ended
-                && switch (status.now().state()) {
-                    case COMPUTING, UPDATING, SAVING -> true;
-                    case IDLE,
-                            WAITING_FOR_FRAME,
-                            WAITING_FOR_CREDIT,
-                            WAITING_FOR_LINK,
-                            WAITING_FOR_MEMBERS ->
-                            false;
-                };
+        return stuck && !ended && status.now().state().isWork();
     }
 
     private void renewLease() {

@@ -187,11 +187,13 @@ final class PartChecks {
                             "batch",
                             "a run that fits into this machine's memory of "
                                     + Quantities.bytes(machineBytes),
-                            "%s for %d ranks, at most %s for one"
-                                    .formatted(
-                                            Quantities.bytes(ranks.getSum()),
-                                            ranks.getCount(),
-                                            Quantities.bytes(ranks.getMax())),
+                            ranks.getCount() == 1
+                                    ? Quantities.bytes(ranks.getSum())
+                                    : "%s for %d ranks, at most %s for one"
+                                            .formatted(
+                                                    Quantities.bytes(ranks.getSum()),
+                                                    ranks.getCount(),
+                                                    Quantities.bytes(ranks.getMax())),
                             "try smaller micro-batches (more batch.micro-batches), a smaller model, or schedule.recompute = full"));
         }
     }

@@ -43,13 +43,8 @@ public record RunParts(
      * into its memory, or the part of it that this process may use.
      */
     public static RunParts prepareHere(DraftConfig draft, RunStart start, List<Problem> others) {
-        return prepareWithin(draft, start, others, memoryOfThisMachine());
-    }
-
-    /** The same for a machine with so much memory. */
-    static RunParts prepareWithin(
-            DraftConfig draft, RunStart start, List<Problem> others, long machineBytes) {
-        return new PartChecks(draft, start, others, OptionalLong.of(machineBytes)).partsOrThrow();
+        return new PartChecks(draft, start, others, OptionalLong.of(memoryOfThisMachine()))
+                .partsOrThrow();
     }
 
     private static long memoryOfThisMachine() {
