@@ -98,7 +98,7 @@ public final class NodeProcess {
     }
 
     /**
-     * Takes part until asked to end.
+     * Takes part until asked to end, by the future or by an interrupt of the calling thread.
      *
      * @param end completed when the node is to leave
      * @throws ClusterException if it cannot listen or is not allowed to join
@@ -150,7 +150,7 @@ public final class NodeProcess {
         try {
             CompletableFuture.anyOf(end, ended, begun).get();
         } catch (InterruptedException e) {
-            throw new IllegalStateException("interrupted while a node takes part", e);
+            end.complete(null); // leaving takes waits of its own, so the flag stays cleared
         } catch (ExecutionException e) {
             LOG.info("this node's part ends", e);
         }

@@ -2,7 +2,7 @@ package dev.penstock.runtime.metrics;
 
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.StepReport;
-import java.io.PrintStream;
+import java.io.PrintWriter;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -14,14 +14,14 @@ final class ProgressLinesListener implements ProgressListener {
     private static final long LONGEST_SILENCE_NANOS = TimeUnit.SECONDS.toNanos(10);
     private static final long SHORTEST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
 
-    private final PrintStream out;
+    private final PrintWriter out;
     private final ProgressFigures figures;
     private final long stepsPerLine;
     private long lastLineStep = -1;
     private long lastLineNanos;
     private boolean told = true;
 
-    ProgressLinesListener(PrintStream out, ProgressFigures figures) {
+    ProgressLinesListener(PrintWriter out, ProgressFigures figures) {
         this.out = out;
         this.figures = figures;
         this.stepsPerLine = Math.max(1, (figures.lastStep() - figures.firstStep()) / PARTS);

@@ -3,6 +3,8 @@ package dev.penstock.runtime.metrics;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.StepTokens;
 import java.io.PrintStream;
+import java.io.PrintWriter;
+import java.util.Optional;
 import java.util.function.LongSupplier;
 
 /**
@@ -15,8 +17,8 @@ public sealed interface ProgressListener extends RunListener, AutoCloseable
     /**
      * Chooses a bar or lines.
      *
-     * @param out where to write; not closed
-     * @param terminal whether {@code out} is a terminal: only then is a bar drawn
+     * @param out for lines; not closed
+     * @param terminal for a bar, where there is one to draw on; not closed
      * @param columns width of the terminal, 0 to query it
      * @param firstStep the step that the run continues from; 0 for a new run
      * @param lastStep the step that it ends with
@@ -24,8 +26,8 @@ public sealed interface ProgressListener extends RunListener, AutoCloseable
      * @param meter of the lowered training program
      */
     static ProgressListener of(
-            PrintStream out,
-            boolean terminal,
+            PrintWriter out,
+            Optional<PrintStream> terminal,
             int columns,
             String name,
             long firstStep,
@@ -35,9 +37,9 @@ public sealed interface ProgressListener extends RunListener, AutoCloseable
         LongSupplier nanoClock = System::nanoTime;
         ProgressFigures figures =
                 new ProgressFigures(firstStep, lastStep, tokens, meter, nanoClock);
-        return terminal
-                ? new ProgressBarListener(out, columns, name, figures)
-                : new ProgressLinesListener(out, figures);
+        return terminal.<ProgressListener>map(
+                        screen -> new ProgressBarListener(screen, columns, name, figures))
+                .orElseGet(() -> new ProgressLinesListener(out, figures));
     }
 
     @Override

@@ -7,9 +7,11 @@ import dev.penstock.actors.spi.StepTokens;
 import dev.penstock.schedules.ir.PipelineShape;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
+import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
@@ -140,8 +142,8 @@ class ProgressListenerTest {
     void aTerminalGetsABar() {
         try (ProgressListener progress =
                 ProgressListener.of(
-                        out,
-                        true,
+                        new PrintWriter(out),
+                        Optional.of(out),
                         160,
                         "quick",
                         0,
@@ -184,7 +186,7 @@ class ProgressListenerTest {
     }
 
     private ProgressListener lines(long steps) {
-        return new ProgressLinesListener(out, figures(steps));
+        return new ProgressLinesListener(new PrintWriter(out, true), figures(steps));
     }
 
     private ProgressFigures figures(long steps) {

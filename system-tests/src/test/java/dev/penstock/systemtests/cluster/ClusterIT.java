@@ -1,9 +1,11 @@
 package dev.penstock.systemtests.cluster;
 
-import static dev.penstock.systemtests.support.ForkedCluster.address;
-import static dev.penstock.systemtests.support.ForkedCluster.runs;
-import static dev.penstock.systemtests.support.ForkedCluster.train;
-import static dev.penstock.systemtests.support.ForkedCluster.worker;
+import static dev.penstock.systemtests.support.TestCluster.address;
+import static dev.penstock.systemtests.support.TestCluster.runs;
+import static dev.penstock.systemtests.support.TestCluster.train;
+import static dev.penstock.systemtests.support.TestCluster.trainProcess;
+import static dev.penstock.systemtests.support.TestCluster.worker;
+import static dev.penstock.systemtests.support.TestCluster.workerProcess;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -13,34 +15,43 @@ import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.systemtests.support.CalmRuns;
 import dev.penstock.systemtests.support.ForkedCli;
-import dev.penstock.systemtests.support.ForkedCluster;
+import dev.penstock.systemtests.support.HostedCli;
+import dev.penstock.systemtests.support.TestCluster;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Seeds, workers and clients, each in its own JVM. */
+/** Seeds, workers and clients: a whole run in processes, and what is said to users. */
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
 class ClusterIT {
     private static final Duration PATIENCE = Duration.ofSeconds(90);
 
     @TempDir Path folder;
 
+    private TestCluster cluster;
+
+    @BeforeEach
+    void layOut() {
+        cluster = new TestCluster(folder, PATIENCE);
+    }
+
     /** Each node has two shards, which exchange data in its memory. */
     @Test
     void aClusterTrainsWithTheBitsOfOneProcess() throws Exception {
         CalmRuns.CalmRun alone = CalmRuns.onText("parallel.tensor=2");
         Path configuration = Training.onText(folder.resolve("text")).configuration();
-        try (ForkedCli seed = seed("cluster.cluster-id=bits");
-                ForkedCli first = worker(seed, "cluster.cluster-id=bits");
-                ForkedCli second = worker(seed, "cluster.cluster-id=bits");
+        try (ForkedCli seed = cluster.seedProcess("cluster.cluster-id=bits");
+                ForkedCli first = workerProcess(seed, "cluster.cluster-id=bits");
+                ForkedCli second = workerProcess(seed, "cluster.cluster-id=bits");
                 ForkedCli train =
-                        train(
+                        trainProcess(
                                 seed,
                                 configuration,
                                 "parallel.tensor=2",
@@ -74,10 +85,10 @@ class ClusterIT {
     @Test
     void aRunWaitsForNodesAndContinuesWithoutItsClient() throws Exception {
         Path configuration = Training.onText(folder.resolve("text")).configuration();
-        try (ForkedCli seed = seed();
-                ForkedCli _ = worker(seed);
+        try (HostedCli seed = cluster.seed();
+                HostedCli _ = worker(seed);
                 ForkedCli train =
-                        train(
+                        trainProcess(
                                 seed,
                                 configuration,
                                 "pipeline.ranks-per-node=1",
@@ -92,9 +103,10 @@ class ClusterIT {
             assertThat(waiting.at("/runs/0/state").asText()).isEqualTo("WAITING");
             assertThat(waiting.at("/nodes")).hasSize(1);
 
-            try (ForkedCli _ = worker(seed);
-                    ForkedCli attached =
-                            ForkedCli.start("attach", "tiny-1", "--cluster", address(seed))) {
+            try (HostedCli _ = worker(seed);
+                    HostedCli attached =
+                            HostedCli.start(
+                                    List.of("attach", "tiny-1", "--cluster", address(seed)))) {
                 attached.awaitOutput("step \\d+/1000000");
                 assertThat(runs(seed).at("/runs/0/state").asText()).isEqualTo("RUNNING");
                 assertThat(Cli.run("stop", "tiny-2", "--cluster", address(seed)).err())
@@ -125,9 +137,9 @@ class ClusterIT {
                         "--output",
                         order.toString());
         assertThat(made.exitCode()).as(made.err()).isZero();
-        try (ForkedCli seed = seed();
-                ForkedCli _ = worker(seed);
-                ForkedCli train = train(seed, configuration, "schedule.file=" + order)) {
+        try (HostedCli seed = cluster.seed();
+                HostedCli _ = worker(seed);
+                HostedCli train = train(seed, configuration, "schedule.file=" + order)) {
             assertThat(train.awaitEnd(PATIENCE)).as(train.output()).isZero();
             assertThat(train.output()).contains("placed: ranks 0-1 on ");
             assertThat(folder.resolve("runs/tiny-1/order-mine.txt")).exists();
@@ -137,7 +149,7 @@ class ClusterIT {
     @Test
     void aSeedThatDoesNotHaveTheDataRefusesTheRun() throws Exception {
         Path configuration = Training.onText(folder.resolve("text")).configuration();
-        try (ForkedCli seed = seed()) {
+        try (HostedCli seed = cluster.seed()) {
             Cli refused =
                     Cli.run(
                             "train",
@@ -155,10 +167,17 @@ class ClusterIT {
 
     @Test
     void aPortThatIsTakenIsNamedInTheError() throws Exception {
-        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getByName("127.0.0.1"));
-                ForkedCli seed = seed("cluster.port=" + taken.getLocalPort())) {
-            assertThat(seed.awaitEnd(PATIENCE)).isEqualTo(ExitCode.BAD_INPUT);
-            assertThat(seed.output())
+        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getByName("127.0.0.1"))) {
+            Cli seed =
+                    Cli.run(
+                            "node",
+                            "../sample-configs/cluster/seed.conf",
+                            "--port",
+                            "" + taken.getLocalPort(),
+                            "--set",
+                            "cluster.runs=\"" + folder.resolve("runs") + "\"");
+            assertThat(seed.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+            assertThat(seed.err())
                     .contains("expected to listen on 127.0.0.1:" + taken.getLocalPort())
                     .contains("cluster.port");
         }
@@ -166,10 +185,17 @@ class ClusterIT {
 
     @Test
     void aNodeOfAnotherClusterIsRefusedOnBothSides() throws Exception {
-        try (ForkedCli seed = seed("cluster.cluster-id=blue");
-                ForkedCli stranger = worker(seed, "cluster.cluster-id=red")) {
-            assertThat(stranger.awaitEnd(PATIENCE)).isEqualTo(ExitCode.BAD_INPUT);
-            assertThat(stranger.output()).contains("cluster-id red here, blue there");
+        try (ForkedCli seed = cluster.seedProcess("cluster.cluster-id=blue")) {
+            Cli stranger =
+                    Cli.run(
+                            "node",
+                            "../sample-configs/cluster/worker.conf",
+                            "--cluster",
+                            address(seed),
+                            "--set",
+                            "cluster.cluster-id=red");
+            assertThat(stranger.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+            assertThat(stranger.err()).contains("cluster-id red here, blue there");
             seed.awaitOutput("cluster-id blue here, red there");
         }
     }
@@ -209,9 +235,5 @@ class ClusterIT {
                 child.onExit().get(60, TimeUnit.SECONDS);
             }
         }
-    }
-
-    private ForkedCli seed(String... settings) throws Exception {
-        return new ForkedCluster(folder, PATIENCE).seed(settings);
     }
 }

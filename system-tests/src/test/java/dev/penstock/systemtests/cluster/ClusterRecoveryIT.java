@@ -1,14 +1,17 @@
 package dev.penstock.systemtests.cluster;
 
-import static dev.penstock.systemtests.support.ForkedCluster.address;
-import static dev.penstock.systemtests.support.ForkedCluster.runs;
-import static dev.penstock.systemtests.support.ForkedCluster.worker;
+import static dev.penstock.systemtests.support.TestCluster.address;
+import static dev.penstock.systemtests.support.TestCluster.runs;
+import static dev.penstock.systemtests.support.TestCluster.worker;
+import static dev.penstock.systemtests.support.TestCluster.workerProcess;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import dev.penstock.runtime.cli.Cli;
 import dev.penstock.systemtests.support.ForkedCli;
-import dev.penstock.systemtests.support.ForkedCluster;
+import dev.penstock.systemtests.support.HostedCli;
+import dev.penstock.systemtests.support.RunningCli;
+import dev.penstock.systemtests.support.TestCluster;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -30,11 +33,11 @@ class ClusterRecoveryIT {
 
     @TempDir Path folder;
 
-    private ForkedCluster cluster;
+    private TestCluster cluster;
 
     @BeforeEach
     void layOut() {
-        cluster = new ForkedCluster(folder, PATIENCE);
+        cluster = new TestCluster(folder, PATIENCE);
     }
 
     /**
@@ -43,17 +46,17 @@ class ClusterRecoveryIT {
      */
     @Test
     void aSpareNodeTakesOverAndWithoutOneTheRunWaitsForANodeToJoin() throws Exception {
-        try (ForkedCli seed = cluster.seed();
-                ForkedCli one = worker(seed);
-                ForkedCli two = worker(seed)) {
+        try (HostedCli seed = cluster.seed();
+                ForkedCli one = workerProcess(seed);
+                ForkedCli two = workerProcess(seed)) {
             one.awaitOutput("joined");
             two.awaitOutput("joined");
-            try (ForkedCli train =
+            try (HostedCli train =
                     cluster.trainSteadily(List.of(address(seed)), "pipeline.ranks-per-node=1")) {
                 cluster.awaitSteps(10);
                 ForkedCli owner = ownsDriver(one) ? one : two;
                 ForkedCli other = owner == one ? two : one;
-                try (ForkedCli _ = worker(seed)) {
+                try (HostedCli _ = worker(seed)) {
                     awaitNodes(seed, 3);
                     other.signal("KILL");
                     train.awaitOutput("recovered: ");
@@ -62,7 +65,7 @@ class ClusterRecoveryIT {
                     train.awaitOutput("waits for 1 more node with .* at most 1 on a node");
                     assertThat(runs(seed).at("/runs/0/state").asText()).isEqualTo("RECOVERING");
                     assertThat(runs(seed).at("/runs/0/detail").asText()).contains("waits for 1");
-                    try (ForkedCli _ = worker(seed)) {
+                    try (HostedCli _ = worker(seed)) {
                         cluster.awaitRecoveries(2);
                         cluster.stopAfterMoreSteps(address(seed), train);
                     }
@@ -81,12 +84,12 @@ class ClusterRecoveryIT {
     /** The survivor has room for both ranks, and a mirror of the rank that it does not have. */
     @Test
     void aSurvivorTakesOverFromItsMirrorAndStartsAnotherDriver() throws Exception {
-        try (ForkedCli seed = cluster.seed();
-                ForkedCli one = worker(seed);
-                ForkedCli two = worker(seed)) {
+        try (HostedCli seed = cluster.seed();
+                ForkedCli one = workerProcess(seed);
+                ForkedCli two = workerProcess(seed)) {
             one.awaitOutput("joined");
             two.awaitOutput("joined");
-            try (ForkedCli train =
+            try (HostedCli train =
                     cluster.trainSteadily(List.of(address(seed)), "recovery.mirror=on")) {
                 cluster.awaitSteps(10);
                 ForkedCli owner = ownsDriver(one) ? one : two;
@@ -112,12 +115,12 @@ class ClusterRecoveryIT {
     /** The node is out of the cluster when it wakes up, joins anew, and is as good as any other. */
     @Test
     void aSuspendedNodeRejoinsAndGetsARankAgain() throws Exception {
-        try (ForkedCli seed = cluster.seed();
-                ForkedCli one = worker(seed);
-                ForkedCli two = worker(seed)) {
+        try (HostedCli seed = cluster.seed();
+                ForkedCli one = workerProcess(seed);
+                ForkedCli two = workerProcess(seed)) {
             one.awaitOutput("joined");
             two.awaitOutput("joined");
-            try (ForkedCli train =
+            try (HostedCli train =
                     cluster.trainSteadily(List.of(address(seed)), "recovery.mirror=on")) {
                 cluster.awaitSteps(10);
                 ForkedCli sleeper = ownsDriver(one) ? two : one;
@@ -144,13 +147,13 @@ class ClusterRecoveryIT {
     /** No node dies: a rank moves between two steps, to a node that joined later. */
     @Test
     void rebalancingMovesARankToANewNodeWithoutLosingAStep() throws Exception {
-        try (ForkedCli seed = cluster.seed();
-                ForkedCli one = worker(seed)) {
+        try (HostedCli seed = cluster.seed();
+                HostedCli one = worker(seed)) {
             one.awaitOutput("joined");
-            try (ForkedCli train = cluster.trainSteadily(List.of(address(seed)))) {
+            try (HostedCli train = cluster.trainSteadily(List.of(address(seed)))) {
                 cluster.awaitSteps(10);
                 assertThat(rebalance(seed)).contains("spread over all nodes that have room");
-                try (ForkedCli _ = worker(seed)) {
+                try (HostedCli _ = worker(seed)) {
                     awaitNodes(seed, 2);
                     assertThat(rebalance(seed)).contains("ranks [1] go to emptier nodes");
                     train.awaitOutput("recovered: ");
@@ -166,13 +169,13 @@ class ClusterRecoveryIT {
                 .satisfies(recovery -> assertThat(recovery.get("stepsLost").asLong()).isZero());
     }
 
-    private static String rebalance(ForkedCli seed) throws Exception {
+    private static String rebalance(RunningCli seed) throws Exception {
         Cli moved = Cli.run("rebalance", "tiny-1", "--cluster", address(seed));
         assertThat(moved.exitCode()).as(moved.err()).isZero();
         return moved.out();
     }
 
-    private static void awaitNodes(ForkedCli seed, int nodes) {
+    private static void awaitNodes(RunningCli seed, int nodes) {
         await().atMost(PATIENCE).until(() -> runs(seed).get("nodes").size() == nodes);
     }
 

@@ -1,6 +1,6 @@
 package dev.penstock.systemtests.cluster;
 
-import static dev.penstock.systemtests.support.ForkedCluster.address;
+import static dev.penstock.systemtests.support.TestCluster.address;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.runtime.cli.Cli;
@@ -9,7 +9,9 @@ import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.systemtests.support.CalmRuns;
 import dev.penstock.systemtests.support.ForkedCli;
-import dev.penstock.systemtests.support.ForkedCluster;
+import dev.penstock.systemtests.support.HostedCli;
+import dev.penstock.systemtests.support.RunningCli;
+import dev.penstock.systemtests.support.TestCluster;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -30,11 +32,11 @@ class HostsIT {
 
     @TempDir Path folder;
 
-    private ForkedCluster cluster;
+    private TestCluster cluster;
 
     @BeforeEach
     void layOut() {
-        cluster = new ForkedCluster(folder, PATIENCE);
+        cluster = new TestCluster(folder, PATIENCE);
     }
 
     @Test
@@ -49,11 +51,11 @@ class HostsIT {
             "cluster.tls.key=\"" + certs.resolve("127.0.0.1.key") + "\"",
             "cluster.tls.authority=\"" + certs.resolve("ca.pem") + "\""
         };
-        try (ForkedCli seed = cluster.seed(tls);
-                ForkedCli _ = worker(seed, "east", tls);
-                ForkedCli _ = worker(seed, "west", tls);
-                ForkedCli train =
-                        ForkedCli.start(
+        try (HostedCli seed = cluster.seed(tls);
+                HostedCli _ = worker(seed, "east", tls);
+                HostedCli _ = worker(seed, "west", tls);
+                HostedCli train =
+                        HostedCli.start(
                                 List.of(
                                         "train",
                                         configuration.toString(),
@@ -77,15 +79,15 @@ class HostsIT {
     /** A host dies, and no process on it can report that; a third host has room. */
     @Test
     void theRanksOfADeadHostContinueOnAThirdHost() throws Exception {
-        try (ForkedCli seed = cluster.seed();
-                ForkedCli east = worker(seed, "east");
-                ForkedCli west = worker(seed, "west")) {
+        try (HostedCli seed = cluster.seed();
+                HostedCli east = worker(seed, "east");
+                ForkedCli west = workerProcess(seed, "west")) {
             east.awaitOutput("joined");
             west.awaitOutput("joined");
-            try (ForkedCli train =
+            try (HostedCli train =
                     cluster.trainSteadily(List.of(address(seed)), "pipeline.ranks-per-node=1")) {
                 cluster.awaitSteps(10);
-                try (ForkedCli north = worker(seed, "north")) {
+                try (HostedCli north = worker(seed, "north")) {
                     north.awaitOutput("joined");
                     west.signal("KILL");
                     train.awaitOutput("recovered: ");
@@ -104,12 +106,12 @@ class HostsIT {
      */
     @Test
     void aHostsMediaDriverDiesAndTheOtherHostStillReachesTheHost() throws Exception {
-        try (ForkedCli seed = cluster.seed();
-                ForkedCli east = worker(seed, "east");
-                ForkedCli west = worker(seed, "west")) {
+        try (HostedCli seed = cluster.seed();
+                ForkedCli east = workerProcess(seed, "east");
+                ForkedCli west = workerProcess(seed, "west")) {
             east.awaitOutput("joined");
             west.awaitOutput("joined");
-            try (ForkedCli train =
+            try (HostedCli train =
                     cluster.trainSteadily(List.of(address(seed)), "pipeline.ranks-per-node=1")) {
                 cluster.awaitSteps(10);
                 for (ForkedCli host : List.of(east, west)) {
@@ -133,16 +135,13 @@ class HostsIT {
     @Test
     void aRunThatNeedsSharedMemoryWaitsForRoomOnOneHost() throws Exception {
         Path configuration = Training.onText(folder.resolve("text")).configuration();
-        try (ForkedCli seed = cluster.seed();
-                ForkedCli _ = worker(seed, "east");
-                ForkedCli _ = worker(seed, "west");
+        try (HostedCli seed = cluster.seed();
+                HostedCli _ = worker(seed, "east");
+                HostedCli _ = worker(seed, "west");
                 ForkedCli train =
-                        ForkedCli.start(
-                                List.of(
-                                        "train",
-                                        configuration.toString(),
-                                        "--cluster",
-                                        address(seed)),
+                        TestCluster.trainProcess(
+                                seed,
+                                configuration,
                                 "pipeline.ranks-per-node=1",
                                 "data-plane.transport=ipc")) {
             train.awaitOutput("waits for 1 more node with .* on one host");
@@ -165,10 +164,17 @@ class HostsIT {
         }
     }
 
-    private static ForkedCli worker(ForkedCli seed, String host, String... settings)
-            throws Exception {
+    private static HostedCli worker(RunningCli seed, String host, String... settings) {
+        return TestCluster.worker(seed, on(host, settings));
+    }
+
+    private static ForkedCli workerProcess(RunningCli seed, String host) throws Exception {
+        return TestCluster.workerProcess(seed, on(host));
+    }
+
+    private static String[] on(String host, String... settings) {
         List<String> all = new ArrayList<>(List.of(settings));
         all.add("cluster.host-id=" + host);
-        return ForkedCluster.worker(seed, all.toArray(String[]::new));
+        return all.toArray(String[]::new);
     }
 }

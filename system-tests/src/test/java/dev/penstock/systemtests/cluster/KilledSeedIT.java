@@ -1,14 +1,16 @@
 package dev.penstock.systemtests.cluster;
 
-import static dev.penstock.systemtests.support.ForkedCluster.address;
-import static dev.penstock.systemtests.support.ForkedCluster.freePort;
-import static dev.penstock.systemtests.support.ForkedCluster.worker;
+import static dev.penstock.systemtests.support.TestCluster.address;
+import static dev.penstock.systemtests.support.TestCluster.freePort;
+import static dev.penstock.systemtests.support.TestCluster.worker;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.systemtests.support.ForkedCli;
-import dev.penstock.systemtests.support.ForkedCluster;
+import dev.penstock.systemtests.support.HostedCli;
+import dev.penstock.systemtests.support.TestCluster;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeEach;
@@ -28,27 +30,27 @@ class KilledSeedIT {
 
     @TempDir Path folder;
 
-    private ForkedCluster cluster;
+    private TestCluster cluster;
 
     @BeforeEach
     void layOut() {
-        cluster = new ForkedCluster(folder, PATIENCE);
+        cluster = new TestCluster(folder, PATIENCE);
     }
 
     @Test
     void theNextOldestSeedTakesOverTheRunWhetherASeedLeavesOrDies() throws Exception {
-        try (ForkedCli first = seed("one", freePort());
-                ForkedCli second = joined(seed("two", freePort(), address(first)));
-                ForkedCli third = seed("three", freePort(), address(first));
-                ForkedCli worker =
+        try (HostedCli first = seed("one", freePort());
+                ForkedCli second = joined(seedProcess("two", freePort(), address(first)));
+                HostedCli third = seed("three", freePort(), address(first));
+                HostedCli worker =
                         worker(List.of(address(first), address(second), address(third)))) {
             third.awaitOutput("joined");
             worker.awaitOutput("joined");
-            try (ForkedCli train =
+            try (HostedCli train =
                     cluster.trainSteadily(
                             List.of(address(first), address(second), address(third)))) {
                 cluster.awaitSteps(10);
-                first.signal("TERM"); // an orderly stop: the cluster does not have to detect it
+                first.interrupt(); // an orderly stop: the cluster does not have to detect it
                 awaitTakeOver();
                 assertThat(first.awaitEnd(PATIENCE)).as(first.output()).isZero();
                 assertThat(first.output()).contains("another seed goes on with the runs");
@@ -63,14 +65,14 @@ class KilledSeedIT {
     @Test
     void aRestartedSeedTakesOverItsRun() throws Exception {
         int port = freePort();
-        try (ForkedCli seed = seed("only", port);
-                ForkedCli worker = worker(seed)) {
+        try (ForkedCli seed = seedProcess("only", port);
+                HostedCli worker = worker(seed)) {
             worker.awaitOutput("joined");
-            try (ForkedCli train = cluster.trainSteadily(List.of(address(seed)))) {
+            try (HostedCli train = cluster.trainSteadily(List.of(address(seed)))) {
                 cluster.awaitSteps(10);
                 seed.signal("KILL");
                 assertThat(seed.awaitEnd(PATIENCE)).isNotZero();
-                try (ForkedCli again = seed("only", port)) {
+                try (HostedCli again = seed("only", port)) {
                     awaitTakeOver();
                     cluster.stopAfterMoreSteps(address(again), train);
                 }
@@ -94,12 +96,20 @@ class KilledSeedIT {
                 .contains("the supervisor was gone");
     }
 
-    private ForkedCli seed(String name, int port, String... others) throws Exception {
-        return ForkedCli.start(
-                ForkedCluster.withSeeds(
-                        List.of("node", "../sample-configs/cluster/seed.conf"), List.of(others)),
-                "cluster.name=" + name,
-                "cluster.port=" + port,
-                "cluster.runs=\"" + folder.resolve("runs") + "\"");
+    private HostedCli seed(String name, int port, String... others) {
+        return cluster.seed(known(name, port, others));
+    }
+
+    private ForkedCli seedProcess(String name, int port, String... others) throws Exception {
+        return cluster.seedProcess(known(name, port, others));
+    }
+
+    private static String[] known(String name, int port, String... others) {
+        List<String> settings =
+                new ArrayList<>(List.of("cluster.name=" + name, "cluster.port=" + port));
+        if (others.length > 0) {
+            settings.add("cluster.seeds=[\"" + String.join("\",\"", others) + "\"]");
+        }
+        return settings.toArray(String[]::new);
     }
 }

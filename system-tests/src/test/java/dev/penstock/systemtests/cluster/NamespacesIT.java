@@ -1,6 +1,6 @@
 package dev.penstock.systemtests.cluster;
 
-import static dev.penstock.systemtests.support.ForkedCluster.address;
+import static dev.penstock.systemtests.support.TestCluster.address;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.runtime.cli.Cli;
@@ -8,8 +8,8 @@ import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.systemtests.support.CalmRuns;
 import dev.penstock.systemtests.support.ForkedCli;
-import dev.penstock.systemtests.support.ForkedCluster;
 import dev.penstock.systemtests.support.SteadyTraining;
+import dev.penstock.systemtests.support.TestCluster;
 import dev.penstock.systemtests.support.TwoNamespaces;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -95,7 +95,7 @@ class NamespacesIT {
     @Test
     void onlyTheMajorityContinuesWhenTheCableIsCut() throws Exception {
         Training training = SteadyTraining.on(folder.resolve("text")).set(THREE_STAGES);
-        var cluster = new ForkedCluster(folder, PATIENCE);
+        var cluster = new TestCluster(folder, PATIENCE);
         try (ForkedCli seed = seed();
                 ForkedCli one = worker(TwoNamespaces.EAST, seed);
                 ForkedCli two = worker(TwoNamespaces.EAST, seed);

@@ -5,7 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.penstock.runtime.cli.Cli;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.systemtests.support.ForkedCli;
-import dev.penstock.systemtests.support.ForkedCluster;
+import dev.penstock.systemtests.support.HostedCli;
+import dev.penstock.systemtests.support.RunningCli;
+import dev.penstock.systemtests.support.TestCluster;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -27,9 +29,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * Runs the commands of README.md and docs that {@link DocumentsTest} does not run, because they
- * start processes or last until they are stopped. Each is run exactly as documented, in a folder
- * that has only the sample configurations. Trainings have a narrow model and few steps, and nodes
- * use a free port.
+ * start processes or last until they are stopped. Each is run exactly as documented, with the files
+ * of an empty folder. Trainings have a narrow model and few steps, and nodes use a free port.
  */
 @Timeout(value = 6, unit = TimeUnit.MINUTES)
 class DocumentedProcessesIT {
@@ -101,9 +102,10 @@ class DocumentedProcessesIT {
                 .isEqualTo(DocumentedCommand.block(README, ONE_MACHINE));
         assertThat(commands.stream().map(List::getFirst))
                 .containsExactly("node", "node", "train", "runs");
-        int port = ForkedCluster.freePort();
-        try (ForkedCli seed = seed(commands.get(0), port);
-                ForkedCli worker = start(onPort(commands.get(1), port))) {
+        int port = TestCluster.freePort();
+        try (RunningCli seed = seed(commands.get(0), port);
+                RunningCli worker =
+                        host(TestCluster.named("worker", onPort(commands.get(1), port)))) {
             seed.awaitOutput("listens on");
             worker.awaitOutput("joined");
             try (ForkedCli train =
@@ -112,7 +114,7 @@ class DocumentedProcessesIT {
                 assertThat(ended(onPort(commands.get(3), port)).out())
                         .containsPattern("quickstart-1 +running")
                         .contains("node ");
-                try (ForkedCli attached = start(aboutTheRun("attach", port))) {
+                try (RunningCli attached = host(aboutTheRun("attach", port))) {
                     attached.awaitOutput("step \\d+/100000");
                     assertThat(ended(aboutTheRun("rebalance", port)).out())
                             .startsWith("quickstart-1: ");
@@ -137,13 +139,16 @@ class DocumentedProcessesIT {
         List<List<String>> commands = DocumentedCommand.asBashSees(block);
         assertThat(commands.stream().map(List::getFirst))
                 .containsExactly("certs", "node", "node", "train");
-        int port = ForkedCluster.freePort();
-        try (ForkedCli certs = start(commands.get(0))) {
+        int port = TestCluster.freePort();
+        try (RunningCli certs = host(commands.get(0))) {
             assertThat(certs.awaitEnd(PATIENCE)).as(certs.output()).isZero();
         }
-        try (ForkedCli seed = seed(commands.get(1), port, "cluster.host-id=one")) {
+        try (RunningCli seed = seed(commands.get(1), port, "cluster.host-id=one")) {
             seed.awaitOutput("listens on");
-            try (ForkedCli worker = start(onPort(commands.get(2), port), "cluster.host-id=two")) {
+            try (RunningCli worker =
+                    host(
+                            TestCluster.named("worker", onPort(commands.get(2), port)),
+                            "cluster.host-id=two")) {
                 worker.awaitOutput("joined");
                 try (ForkedCli train =
                         start(onPort(commands.get(3), port), narrow("run.steps=2"))) {
@@ -190,7 +195,7 @@ class DocumentedProcessesIT {
 
     /** Runs the command, expects it to succeed, and returns its output. */
     private String complete(DocumentedCommand command, String... settings) throws Exception {
-        try (ForkedCli process = start(command.words(), narrow(settings))) {
+        try (RunningCli process = host(command.words(), narrow(settings))) {
             assertThat(process.awaitEnd(PATIENCE))
                     .as(() -> command + "\n" + process.output())
                     .isZero();
@@ -198,16 +203,29 @@ class DocumentedProcessesIT {
         }
     }
 
-    private static String[] narrow(String... settings) {
-        return Stream.concat(DocumentsTest.SHORT.stream(), Stream.of(settings))
-                .toArray(String[]::new);
+    private String[] narrow(String... settings) {
+        List<String> all = new ArrayList<>(DocumentsTest.SHORT);
+        all.add("run.directory=" + folder.resolve("runs"));
+        all.addAll(List.of(settings));
+        return all.toArray(String[]::new);
     }
 
-    private ForkedCli seed(List<String> words, int port, String... more) throws IOException {
+    private RunningCli seed(List<String> words, int port, String... more) {
         List<String> settings = new ArrayList<>(List.of(more));
         settings.add("cluster.port=" + port);
         settings.add("cluster.runs=\"" + folder.resolve("runs") + "\"");
-        return start(words, settings.toArray(String[]::new));
+        return host(TestCluster.named("seed", words), settings.toArray(String[]::new));
+    }
+
+    /** Starts the program in this JVM: its files are those of the folder. */
+    private RunningCli host(List<String> words, String... settings) {
+        List<String> placed = new ArrayList<>(List.of(words.getFirst()));
+        words.stream()
+                .skip(1)
+                .map(word -> DocumentsTest.placed(folder, word))
+                .map(word -> word.replace("=certs/", "=" + folder + "/certs/"))
+                .forEach(placed::add);
+        return HostedCli.start(placed, settings);
     }
 
     private static List<String> onPort(List<String> words, int port) {

@@ -226,7 +226,7 @@ class DocumentsTest {
     private List<String> arguments(DocumentedCommand command) {
         List<String> placed = new ArrayList<>();
         placed.add(command.words().getFirst());
-        command.words().stream().skip(1).map(this::placed).forEach(placed::add);
+        command.words().stream().skip(1).map(word -> placed(folder, word)).forEach(placed::add);
         if (command.is("chaos")) {
             placed.set(placed.indexOf("--faults") + 1, "2");
             placed.addAll(List.of("--set", "pipeline.processes=single"));
@@ -241,10 +241,8 @@ class DocumentsTest {
         return arguments;
     }
 
-    /**
-     * Places a word: files of the repository stay there, all others go to the document's folder.
-     */
-    private String placed(String word) {
+    /** Places a word: files of the repository stay there, all others go to this folder. */
+    static String placed(Path folder, String word) {
         if (word.startsWith("sample-configs/")) {
             return ROOT.resolve(word).toString();
         }

@@ -1,15 +1,17 @@
 package dev.penstock.systemtests.golden;
 
-import static dev.penstock.systemtests.support.ForkedCluster.train;
-import static dev.penstock.systemtests.support.ForkedCluster.worker;
+import static dev.penstock.systemtests.support.TestCluster.train;
+import static dev.penstock.systemtests.support.TestCluster.worker;
+import static dev.penstock.systemtests.support.TestCluster.workerProcess;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.systemtests.support.CalmRuns;
 import dev.penstock.systemtests.support.ForkedCli;
-import dev.penstock.systemtests.support.ForkedCluster;
 import dev.penstock.systemtests.support.GoldenTruth;
+import dev.penstock.systemtests.support.HostedCli;
+import dev.penstock.systemtests.support.TestCluster;
 import dev.penstock.systemtests.support.TrafficTruth;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -68,11 +70,11 @@ class GridsAcrossProcessesIT {
         String[] grid = {"run.steps=4", "parallel={tensor=2, data=2, zero.stage=3}"};
         CalmRuns.CalmRun alone = CalmRuns.onText(grid);
         Path configuration = Training.onText(folder.resolve("text")).configuration();
-        var cluster = new ForkedCluster(folder, PATIENCE);
-        try (ForkedCli seed = cluster.seed();
-                ForkedCli _ = worker(seed);
-                ForkedCli _ = worker(seed);
-                ForkedCli train =
+        var cluster = new TestCluster(folder, PATIENCE);
+        try (HostedCli seed = cluster.seed();
+                HostedCli _ = worker(seed);
+                ForkedCli _ = workerProcess(seed);
+                HostedCli train =
                         train(seed, configuration, grid[0], grid[1], "pipeline.ranks-per-node=4")) {
             assertThat(train.awaitEnd(PATIENCE)).as(train.output()).isZero();
 

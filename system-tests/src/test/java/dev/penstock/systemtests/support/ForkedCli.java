@@ -1,7 +1,6 @@
 package dev.penstock.systemtests.support;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.awaitility.Awaitility.await;
 
 import dev.penstock.runtime.cli.ForkedJava;
 import java.io.IOException;
@@ -12,13 +11,9 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 
 /** The program in its own JVM, which is killed when this is closed. */
-public final class ForkedCli implements AutoCloseable {
-    private static final Duration PATIENCE = Duration.ofSeconds(90);
-
+public final class ForkedCli implements RunningCli {
     private final Process process;
     private final Path output;
 
@@ -75,10 +70,7 @@ public final class ForkedCli implements AutoCloseable {
             Path folder, List<String> launched, List<String> arguments, String... settings)
             throws IOException {
         List<String> command = new ArrayList<>(launched);
-        command.addAll(arguments);
-        for (String setting : settings) {
-            command.addAll(List.of("--set", setting));
-        }
+        command.addAll(withSettings(arguments, settings));
         Path output = Files.createTempFile("penstock-cli-", ".txt");
         output.toFile().deleteOnExit();
         return new ForkedCli(
@@ -90,22 +82,12 @@ public final class ForkedCli implements AutoCloseable {
                 output);
     }
 
-    /** Waits until the program has printed a match and returns the last group of the match. */
-    public String awaitOutput(String pattern) {
-        Pattern wanted = Pattern.compile(pattern);
-        await().atMost(PATIENCE)
-                .pollInterval(Duration.ofMillis(50))
-                .until(
-                        () -> {
-                            boolean found = wanted.matcher(output()).find();
-                            assertThat(found || process.isAlive())
-                                    .as(() -> "ended without printing " + pattern + ": " + output())
-                                    .isTrue();
-                            return found;
-                        });
-        Matcher match = wanted.matcher(output());
-        assertThat(match.find()).isTrue();
-        return match.group(match.groupCount());
+    static List<String> withSettings(List<String> arguments, String... settings) {
+        List<String> all = new ArrayList<>(arguments);
+        for (String setting : settings) {
+            all.addAll(List.of("--set", setting));
+        }
+        return all;
     }
 
     /** Sends a signal by its name, such as INT. */
@@ -119,14 +101,19 @@ public final class ForkedCli implements AutoCloseable {
         return process.descendants().toList();
     }
 
-    /** Waits for the end and returns the exit code. */
+    @Override
+    public boolean isAlive() {
+        return process.isAlive();
+    }
+
+    @Override
     public int awaitEnd(Duration limit) throws InterruptedException {
         boolean ended = process.waitFor(limit.toMillis(), TimeUnit.MILLISECONDS);
         assertThat(ended).as(() -> "still running after " + limit + ": " + output()).isTrue();
         return process.exitValue();
     }
 
-    /** Returns all output so far, from both streams. */
+    @Override
     public String output() {
         try {
             return Files.readString(output);

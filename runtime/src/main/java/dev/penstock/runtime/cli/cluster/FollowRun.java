@@ -87,8 +87,8 @@ final class FollowRun implements NewsReader.Reader {
         out.flush();
         ProgressListener shown =
                 ProgressListener.of(
-                        System.out,
-                        Terminal.canDraw(),
+                        out,
+                        Terminal.screen(),
                         0,
                         known.run(),
                         known.firstStep(),

@@ -3,8 +3,10 @@ package dev.penstock.runtime.cli.command;
 import dev.penstock.schedules.render.GridColors;
 import java.io.File;
 import java.io.IOException;
+import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
 /** What is known of the place where output goes. */
@@ -19,6 +21,11 @@ public final class Terminal {
     /** Whether what is there can be drawn over: a dumb terminal is written to line by line. */
     public static boolean canDraw() {
         return canDraw(isTerminal(), System.getenv());
+    }
+
+    /** Returns what can be drawn on, if there is such a thing. */
+    public static Optional<PrintStream> screen() {
+        return canDraw() ? Optional.of(System.out) : Optional.empty();
     }
 
     public static boolean canDraw(boolean terminal, Map<String, String> environment) {

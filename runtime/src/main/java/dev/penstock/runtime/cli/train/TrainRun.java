@@ -47,8 +47,8 @@ final class TrainRun {
             RunOutcome outcome;
             try (var progress =
                     ProgressListener.of(
-                            System.out,
-                            Terminal.canDraw(),
+                            out,
+                            Terminal.screen(),
                             0,
                             assembly.config().run().name(),
                             steps.completed(),

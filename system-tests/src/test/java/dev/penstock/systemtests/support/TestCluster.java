@@ -17,58 +17,87 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 
 /**
- * Seeds, workers and clients of a cluster, each in its own JVM, and the one run that they work on.
+ * Seeds, workers and clients of a cluster, and the one run that they work on. Those that a test
+ * kills, or sends any other signal, are processes of their own; the others share the test's JVM.
  *
  * @param folder for all files
  * @param patience for everything a test waits for
  */
-public record ForkedCluster(Path folder, Duration patience) {
+public record TestCluster(Path folder, Duration patience) {
+    private static final AtomicInteger HOSTED = new AtomicInteger();
     private static final String RUN = "tiny-1";
     private static final int FIRST_PORT = 12_000;
     private static final int PORTS = 20_000;
 
-    // ---- processes --------------------------------------------------------------------------
+    // ---- nodes and clients ------------------------------------------------------------------
 
-    /** Starts a seed on a free port, unless the settings name one. */
-    public ForkedCli seed(String... settings) throws Exception {
-        return ForkedCli.startLight(
-                List.of(
-                        "node",
-                        "../sample-configs/cluster/seed.conf",
-                        "--set",
-                        "cluster.port=0",
-                        "--set",
-                        "cluster.runs=\"" + folder.resolve("runs") + "\""),
-                settings);
+    /** Starts a seed of its own JVM on a free port, unless the settings name one. */
+    public ForkedCli seedProcess(String... settings) throws Exception {
+        return ForkedCli.startLight(aSeed(), settings);
     }
 
-    public static ForkedCli worker(ForkedCli seed, String... settings) throws Exception {
+    /** Starts a seed on a free port, unless the settings name one. */
+    public HostedCli seed(String... settings) {
+        return HostedCli.start(named("seed", aSeed()), settings);
+    }
+
+    private List<String> aSeed() {
+        return List.of(
+                "node",
+                "../sample-configs/cluster/seed.conf",
+                "--set",
+                "cluster.port=0",
+                "--set",
+                "cluster.runs=\"" + folder.resolve("runs") + "\"");
+    }
+
+    public static ForkedCli workerProcess(RunningCli seed, String... settings) throws Exception {
+        return ForkedCli.start(aWorker(List.of(address(seed))), settings);
+    }
+
+    public static HostedCli worker(RunningCli seed, String... settings) {
         return worker(List.of(address(seed)), settings);
     }
 
-    public static ForkedCli worker(List<String> seeds, String... settings) throws Exception {
-        return ForkedCli.start(
-                withSeeds(List.of("node", "../sample-configs/cluster/worker.conf"), seeds),
-                settings);
+    public static HostedCli worker(List<String> seeds, String... settings) {
+        return HostedCli.start(named("worker", aWorker(seeds)), settings);
     }
 
-    public static ForkedCli train(ForkedCli seed, Path configuration, String... settings)
+    private static List<String> aWorker(List<String> seeds) {
+        return withSeeds(List.of("node", "../sample-configs/cluster/worker.conf"), seeds);
+    }
+
+    /** Nodes are named after their processes: those of one JVM would all have the same name. */
+    public static List<String> named(String role, List<String> node) {
+        return ForkedCli.withSettings(
+                node, "cluster.name=" + role + "-" + HOSTED.incrementAndGet());
+    }
+
+    /** A client of its own JVM. */
+    public static ForkedCli trainProcess(RunningCli seed, Path configuration, String... settings)
             throws Exception {
-        return ForkedCli.startLight(
-                withSeeds(List.of("train", configuration.toString()), List.of(address(seed))),
-                settings);
+        return ForkedCli.startLight(training(configuration, List.of(address(seed))), settings);
+    }
+
+    public static HostedCli train(RunningCli seed, Path configuration, String... settings) {
+        return HostedCli.start(training(configuration, List.of(address(seed))), settings);
     }
 
     /** Starts a training that runs until it is stopped. */
-    public ForkedCli trainSteadily(List<String> seeds, String... settings) throws Exception {
+    public HostedCli trainSteadily(List<String> seeds, String... settings) {
         Training training = SteadyTraining.on(folder.resolve("text"));
-        return ForkedCli.startLight(
-                withSeeds(List.of("train", training.configuration().toString()), seeds),
+        return HostedCli.start(
+                training(training.configuration(), seeds),
                 Stream.concat(training.settings().stream(), Stream.of(settings))
                         .toArray(String[]::new));
+    }
+
+    private static List<String> training(Path configuration, List<String> seeds) {
+        return withSeeds(List.of("train", configuration.toString()), seeds);
     }
 
     public static List<String> withSeeds(List<String> command, List<String> seeds) {
@@ -77,7 +106,7 @@ public record ForkedCluster(Path folder, Duration patience) {
         return all;
     }
 
-    public static String address(ForkedCli seed) {
+    public static String address(RunningCli seed) {
         return seed.awaitOutput("listens on (\\S+)");
     }
 
@@ -99,7 +128,7 @@ public record ForkedCluster(Path folder, Duration patience) {
 
     // ---- the run ----------------------------------------------------------------------------
 
-    public static JsonNode runs(ForkedCli seed) throws Exception {
+    public static JsonNode runs(RunningCli seed) throws Exception {
         Cli runs = Cli.run("runs", "--json", "--cluster", address(seed));
         assertThat(runs.exitCode()).as(runs.err()).isZero();
         return new ObjectMapper().readTree(runs.out());
@@ -126,7 +155,7 @@ public record ForkedCluster(Path folder, Duration patience) {
     /**
      * Waits for more steps, stops the run, and expects the client to have followed it to the end.
      */
-    public void stopAfterMoreSteps(String seed, ForkedCli train) throws Exception {
+    public void stopAfterMoreSteps(String seed, RunningCli train) throws Exception {
         awaitSteps(Trained.steps(directory()) + 5);
         Cli stop = Cli.run("stop", RUN, "--cluster", seed);
         assertThat(stop.exitCode()).as(stop.err()).isZero();
