@@ -8,7 +8,6 @@ import ch.qos.logback.classic.Logger;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.StepKind;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -28,7 +27,7 @@ class FaultSchedulesTest {
     private static final long ONE_SEED = Long.getLong("simulation.seed", -1);
     private static final int ENOUGH_FAILURES = 5;
 
-    private final Map<Scenario, Truth> truths = new HashMap<>();
+    private final SeededRuns runs = new SeededRuns();
 
     @BeforeAll
     static void recoveriesAreNoNews() {
@@ -48,7 +47,7 @@ class FaultSchedulesTest {
         long last = ONE_SEED >= 0 ? ONE_SEED + 1 : SCHEDULES;
         int recoveries = 0;
         for (long seed = first; seed < last && failures.size() < ENOUGH_FAILURES; seed++) {
-            Simulation run = run(seed);
+            Simulation run = runs.of(seed);
             if (!run.world.violations().isEmpty() || ONE_SEED >= 0) {
                 failures.add(
                         "seed %d (-Dsimulation.seed=%d): %s%n%s%n%s"
@@ -71,28 +70,10 @@ class FaultSchedulesTest {
                 .isEmpty();
     }
 
-    private Simulation run(long seed) {
-        Scenario scenario = Scenario.of(seed);
-        Truth truth =
-                truths.computeIfAbsent(
-                        scenario.undisturbed(), FaultSchedulesTest::undisturbedTruth);
-        try {
-            return new Simulation(scenario, seed, truth).run();
-        } catch (RuntimeException | Error e) {
-            throw new AssertionError("seed %d (-Dsimulation.seed=%d)".formatted(seed, seed), e);
-        }
-    }
-
-    private static Truth undisturbedTruth(Scenario undisturbed) {
-        Simulation run = new Simulation(undisturbed, 1, null).run();
-        assertThat(run.world.violations()).as(run.world.trace()).isEmpty();
-        return run.checks.seen;
-    }
-
     @Test
     void theUndisturbedRunIsTheClosedForm() {
         Scenario scenario = Scenario.of(3).undisturbed();
-        Truth truth = undisturbedTruth(scenario);
+        Truth truth = SeededRuns.truth(scenario);
 
         double[] w = new double[scenario.ranks()];
         double[] m = new double[scenario.ranks()];
@@ -129,6 +110,6 @@ class FaultSchedulesTest {
 
     @Test
     void aSeedRepeatsItsRun() {
-        assertThat(run(7).world.trace()).isEqualTo(run(7).world.trace());
+        assertThat(runs.of(7).world.trace()).isEqualTo(runs.of(7).world.trace());
     }
 }

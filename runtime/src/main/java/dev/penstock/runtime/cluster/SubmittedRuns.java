@@ -52,14 +52,15 @@ record SubmittedRuns(Path root, boolean secured, String clusterId) implements Ru
     @Override
     public ClusterRun make(String text) {
         Submission submission = Submission.parse(text);
-        boolean fresh = !submission.resume();
         RunDirectory directory = directory(submission);
         RunLock lock = null;
+        boolean made = false;
         try {
             lock = directory.lock();
-            return assemble(submission, directory, lock);
+            SubmittedRun run = assemble(submission, directory, lock);
+            made = true;
+            return run;
         } catch (ConfigException e) {
-            undo(directory, lock, fresh);
             throw new RunRefusedException(
                     "the seed finds:\n"
                             + e.problems().stream()
@@ -71,13 +72,15 @@ record SubmittedRuns(Path root, boolean secured, String clusterId) implements Ru
                 | DataPlaneException
                 | InvalidScheduleException
                 | RunDirectoryException e) {
-            undo(directory, lock, fresh);
             throw new RunRefusedException("the seed finds: " + e.getMessage(), e);
         } catch (IOException e) {
-            undo(directory, lock, fresh);
             throw new RunRefusedException(
                     "the seed cannot write into %s: %s".formatted(directory.path(), e.getMessage()),
                     e);
+        } finally {
+            if (!made) {
+                undo(directory, lock, !submission.resume());
+            }
         }
     }
 
@@ -120,12 +123,45 @@ record SubmittedRuns(Path root, boolean secured, String clusterId) implements Ru
     private SubmittedRun assemble(
             Submission submission, Path configuration, RunDirectory directory, RunLock lock)
             throws IOException {
-        List<String> overrides = List.of();
-        if (submission.order().isPresent()) {
-            Path order = directory.path().resolve("order-" + submission.orderFile());
-            Files.writeString(order, submission.order().get());
-            overrides = List.of("schedule.file=" + order);
+        if (submission.order().isEmpty()) {
+            return assemble(submission, configuration, List.of(), directory, lock);
         }
+        Path order = unusedName(directory.path(), submission.orderFile());
+        Files.writeString(order, submission.order().get());
+        boolean accepted = false;
+        try {
+            SubmittedRun run =
+                    assemble(
+                            submission,
+                            configuration,
+                            List.of("schedule.file=" + order),
+                            directory,
+                            lock);
+            accepted = true;
+            return run;
+        } finally {
+            if (!accepted) {
+                Files.deleteIfExists(order);
+            }
+        }
+    }
+
+    /** The order that the run had until now keeps its file. */
+    private static Path unusedName(Path directory, String name) {
+        Path file = directory.resolve("order-" + name);
+        for (int start = 2; Files.exists(file); start++) {
+            file = directory.resolve("order-%d-%s".formatted(start, name));
+        }
+        return file;
+    }
+
+    private SubmittedRun assemble(
+            Submission submission,
+            Path configuration,
+            List<String> overrides,
+            RunDirectory directory,
+            RunLock lock)
+            throws IOException {
         LoadedConfig loaded = ConfigLoader.loadWithOrigins(configuration, overrides);
         ExposedDataPlane.ofClusterRun(loaded, secured)
                 .ifPresent(

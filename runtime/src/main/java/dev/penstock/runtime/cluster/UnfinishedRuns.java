@@ -80,11 +80,16 @@ record UnfinishedRuns(Path root, String clusterId) {
     }
 
     private static void open(Path each, RunLock lock, Consumer<ClusterRun> found) {
+        boolean taken = false;
         try {
             found.accept(opened(new RunDirectory(each), lock));
+            taken = true;
         } catch (RuntimeException | IOException | LinkageError e) {
-            lock.close();
             LOG.error("run {} has not ended, but cannot be taken up", name(each), e);
+        } finally {
+            if (!taken) {
+                lock.close();
+            }
         }
     }
 

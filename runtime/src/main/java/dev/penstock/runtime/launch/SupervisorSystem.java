@@ -21,7 +21,8 @@ final class SupervisorSystem {
     private SupervisorSystem() {}
 
     /**
-     * Waits for the run's end.
+     * Waits for the run's end. An interrupt of the waiting thread asks the run to end early, as the
+     * user does; a second one leaves it alone.
      *
      * @param outcome that the supervisor completes
      * @param onInterrupt is given what to do when the user wants the run to end early
@@ -30,7 +31,8 @@ final class SupervisorSystem {
             ActorSystem<Command> system,
             CompletableFuture<RunOutcome> outcome,
             Consumer<Runnable> onInterrupt) {
-        onInterrupt.accept(() -> system.tell(new PipelineSupervisor.Interrupt()));
+        Runnable endEarly = () -> system.tell(new PipelineSupervisor.Interrupt());
+        onInterrupt.accept(endEarly);
         system.getWhenTerminated()
                 .whenComplete(
                         (_, _) ->
@@ -39,7 +41,12 @@ final class SupervisorSystem {
                                                 0,
                                                 "the supervisor ended unexpectedly, see the log")));
         try {
-            return outcome.get();
+            try {
+                return outcome.get();
+            } catch (InterruptedException e) {
+                endEarly.run();
+                return outcome.get();
+            }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new IllegalStateException("interrupted while waiting for the run", e);

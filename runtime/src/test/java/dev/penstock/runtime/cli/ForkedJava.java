@@ -50,7 +50,7 @@ public final class ForkedJava {
     }
 
     /** Lets processes that the program starts from within this one begin as its own do. */
-    static void asLaunched() throws IOException {
+    public static void asLaunched() throws IOException {
         rehearseOnce();
         System.setProperty("java.class.path", classPath());
     }

@@ -103,11 +103,58 @@ class UnfinishedRunsTest {
         assertThat(folder.resolve("quickstart-1/submitted.conf")).doesNotExist();
     }
 
-    private ClusterRun afterTwoSteps() {
-        RunConfig config =
-                ConfigLoader.load(
-                        Path.of("../sample-configs/quickstart.conf"),
-                        List.of("report.dashboard=false"));
+    @Test
+    void aResumeWithAnotherOrderReplacesTheOrderOnlyWhereItIsAccepted() throws IOException {
+        Path order =
+                Files.writeString(
+                        folder.resolve("mine.txt"),
+                        """
+                        ranks: 2
+                        micro-batches: 8
+                        shared: 0 1
+                        rank 0: 0F0 0F1 0F2 0F3 0F4 0F5 0F6 0F7 0B0 0B1 0B2 0B3 0B4 0B5 0B6 0B7
+                        rank 1: 1F0 1F1 1F2 1F3 1F4 1F5 1F6 1F7 1B0 1B1 1B2 1B3 1B4 1B5 1B6 1B7
+                        """);
+        afterTwoSteps("schedule.file=" + order).close();
+        Path first = folder.resolve("quickstart-1/order-mine.txt");
+        String before = Files.readString(first);
+        Submission resumed =
+                Submission.of(quickstart("schedule.file=" + order), Optional.empty(), true);
+
+        assertThatThrownBy(() -> runs.make(ordered(resumed, "rank 0: nonsense").text()))
+                .isInstanceOf(RunRefusedException.class);
+        assertThat(first).content().isEqualTo(before);
+        assertThat(folder.resolve("quickstart-1/order-2-mine.txt")).doesNotExist();
+
+        try (ClusterRun _ = runs.make(ordered(resumed, before + "# again\n").text())) {
+            assertThat(first).content().isEqualTo(before);
+            assertThat(folder.resolve("quickstart-1/order-2-mine.txt"))
+                    .content()
+                    .endsWith("# again\n");
+            assertThat(folder.resolve("quickstart-1/launch.conf"))
+                    .content()
+                    .contains("order-2-mine.txt");
+        }
+    }
+
+    private static Submission ordered(Submission submission, String order) {
+        return new Submission(
+                submission.name(),
+                submission.configuration(),
+                Optional.of(order),
+                submission.orderFile(),
+                submission.init(),
+                submission.resume());
+    }
+
+    private static RunConfig quickstart(String... settings) {
+        List<String> all = new ArrayList<>(List.of(settings));
+        all.add("report.dashboard=false");
+        return ConfigLoader.load(Path.of("../sample-configs/quickstart.conf"), all);
+    }
+
+    private ClusterRun afterTwoSteps(String... settings) {
+        RunConfig config = quickstart(settings);
         ClusterRun run = runs.make(Submission.of(config, Optional.empty(), false).text());
         RunPlan plan = run.plan();
         RunJournal journal = run.services(ProcessSupply.NONE).journal();

@@ -164,7 +164,8 @@ class HostsIT {
         }
     }
 
-    private static HostedCli worker(RunningCli seed, String host, String... settings) {
+    private static HostedCli worker(RunningCli seed, String host, String... settings)
+            throws Exception {
         return TestCluster.worker(seed, on(host, settings));
     }
 

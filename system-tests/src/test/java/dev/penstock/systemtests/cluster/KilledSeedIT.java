@@ -96,7 +96,7 @@ class KilledSeedIT {
                 .contains("the supervisor was gone");
     }
 
-    private HostedCli seed(String name, int port, String... others) {
+    private HostedCli seed(String name, int port, String... others) throws Exception {
         return cluster.seed(known(name, port, others));
     }
 

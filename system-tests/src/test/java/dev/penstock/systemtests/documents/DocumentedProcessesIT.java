@@ -210,7 +210,7 @@ class DocumentedProcessesIT {
         return all.toArray(String[]::new);
     }
 
-    private RunningCli seed(List<String> words, int port, String... more) {
+    private RunningCli seed(List<String> words, int port, String... more) throws IOException {
         List<String> settings = new ArrayList<>(List.of(more));
         settings.add("cluster.port=" + port);
         settings.add("cluster.runs=\"" + folder.resolve("runs") + "\"");
@@ -218,7 +218,7 @@ class DocumentedProcessesIT {
     }
 
     /** Starts the program in this JVM: its files are those of the folder. */
-    private RunningCli host(List<String> words, String... settings) {
+    private RunningCli host(List<String> words, String... settings) throws IOException {
         List<String> placed = new ArrayList<>(List.of(words.getFirst()));
         words.stream()
                 .skip(1)

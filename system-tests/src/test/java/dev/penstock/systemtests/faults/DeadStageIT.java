@@ -6,8 +6,8 @@ import static org.awaitility.Awaitility.await;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
-import dev.penstock.systemtests.support.ForkedTraining;
 import dev.penstock.systemtests.support.Leftovers;
+import dev.penstock.systemtests.support.RunningTraining;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -41,7 +41,7 @@ class DeadStageIT {
                         .set("run.name=" + name, "run.steps=1000000", "checkpoint.every=0")
                         .set("pipeline.processes=per-stage", "recovery.enabled=false");
 
-        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(20)) {
+        try (RunningTraining run = RunningTraining.start(training).awaitSteps(20)) {
             List<ProcessHandle> family = run.family();
             Set<Leftovers.Listening> sockets = Leftovers.listening(family);
             assertThat(family).as("the run, a media driver and two stages").hasSize(4);
@@ -68,7 +68,7 @@ class DeadStageIT {
                         .set("run.name=" + name, "run.steps=1000000", "checkpoint.every=0")
                         .set("pipeline.processes=" + processes);
 
-        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(20)) {
+        try (RunningTraining run = RunningTraining.start(training).awaitSteps(20)) {
             List<ProcessHandle> family = run.family();
             assertThat(Leftovers.sharedMemory(name)).isNotEmpty();
 

@@ -5,8 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.runtime.launch.RanksInOneJvm;
 import dev.penstock.systemtests.support.CalmRuns;
-import dev.penstock.systemtests.support.ForkedTraining;
+import dev.penstock.systemtests.support.RunningTraining;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -36,9 +37,10 @@ class FourProcessesIT {
         expectTheSame(processes().complete());
     }
 
+    /** The processes of this one live in the test's JVM; those of the next one are real. */
     @Test
     void fourProcessesGiveTheSameBitsOverUdp() throws Exception {
-        Trained ended = processes().set("data-plane.transport=udp").complete();
+        Trained ended = RanksInOneJvm.complete(processes().set("data-plane.transport=udp"));
 
         expectTheSame(ended);
 
@@ -84,7 +86,7 @@ class FourProcessesIT {
     }
 
     private static Trained runWith(Training training, String... flags) throws Exception {
-        try (ForkedTraining run = ForkedTraining.start(training, flags)) {
+        try (RunningTraining run = RunningTraining.start(training, flags)) {
             return run.awaitEnd(LIMIT);
         }
     }

@@ -8,8 +8,8 @@ import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.gpu.EmulatedGpus;
 import dev.penstock.runtime.metrics.RunDirectory;
-import dev.penstock.systemtests.support.ForkedTraining;
 import dev.penstock.systemtests.support.GoldenTruth;
+import dev.penstock.systemtests.support.RunningTraining;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -191,7 +191,7 @@ class GpuRunsIT {
                         "1:400");
         Training perStage = onTwoGpus("lossy").set("pipeline.processes=per-stage");
 
-        try (ForkedTraining run = ForkedTraining.start(environment, perStage)) {
+        try (RunningTraining run = RunningTraining.start(environment, perStage)) {
             Trained ended = run.awaitEnd(LIMIT);
 
             assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.OK);

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
-import dev.penstock.systemtests.support.ForkedTraining;
+import dev.penstock.systemtests.support.RunningTraining;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.URI;
@@ -48,7 +48,7 @@ class InterruptedRunsIT {
     void aKilledRunResumesFromItsLastCheckpointWithTheSameBits() throws Exception {
         Training training = longRun(folder);
 
-        try (ForkedTraining run = startSlowingDown(training, 130)) {
+        try (RunningTraining run = startSlowingDown(training, 130)) {
             run.signal("KILL");
             Trained killed = run.awaitEnd(SOON);
             assertThat(killed.lossBits()).hasSizeLessThan(STEPS);
@@ -64,7 +64,7 @@ class InterruptedRunsIT {
         Training training = longRun(folder);
         List<String> before;
 
-        try (ForkedTraining run = startSlowingDown(training, 30)) {
+        try (RunningTraining run = startSlowingDown(training, 30)) {
             run.signal(signal);
             Trained stopped = run.awaitEnd(SOON);
             before = stopped.lossBits();
@@ -83,7 +83,7 @@ class InterruptedRunsIT {
     void aSecondSignalEndsTheProcessAtOnce() throws Exception {
         Training training = longRun(folder);
 
-        try (ForkedTraining run = startSlowingDown(training, 30)) {
+        try (RunningTraining run = startSlowingDown(training, 30)) {
             run.signal("INT");
             run.signal("INT");
             Trained stopped = run.awaitEnd(SOON);
@@ -96,7 +96,7 @@ class InterruptedRunsIT {
         Training training = longRun(folder).set("pipeline.processes=per-stage");
         List<String> before;
 
-        try (ForkedTraining run = startSlowingDown(training, 30)) {
+        try (RunningTraining run = startSlowingDown(training, 30)) {
             List<ProcessHandle> family = run.family();
             run.signal("INT");
             Trained stopped = run.awaitEnd(SOON);
@@ -115,9 +115,9 @@ class InterruptedRunsIT {
         Training training =
                 longRun(folder).set("pipeline.processes=per-stage").set("run.steps=100");
 
-        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(30)) {
+        try (RunningTraining run = RunningTraining.start(training).awaitSteps(30)) {
             for (ProcessHandle process : run.family()) {
-                ForkedTraining.signal("HUP", process);
+                RunningTraining.signal("HUP", process);
             }
             Trained ended = run.awaitEnd(WHOLE_RUN);
 
@@ -130,7 +130,7 @@ class InterruptedRunsIT {
     void watchersAreNotifiedHowTheRunEnded() throws Exception {
         Training training = longRun(folder).set("run.steps=200", "report.dashboard=true");
 
-        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(30)) {
+        try (RunningTraining run = RunningTraining.start(training).awaitSteps(30)) {
             Matcher page = Pattern.compile("dashboard: (\\S+)").matcher(run.output());
             assertThat(page.find()).as(run.output()).isTrue();
             String told;
@@ -158,14 +158,14 @@ class InterruptedRunsIT {
      * Starts a training and waits until it has done these steps. The following steps are slowed
      * down, so that the run is far from its end when a signal arrives.
      */
-    private static ForkedTraining startSlowingDown(Training training, int steps)
+    private static RunningTraining startSlowingDown(Training training, int steps)
             throws IOException {
         Training slowed =
                 training.copy()
                         .set(
                                 "fault=[{ delay-frames = 1, for = 10 ms, from-step = %d }]"
                                         .formatted(steps + 1));
-        return ForkedTraining.start(slowed).awaitSteps(steps);
+        return RunningTraining.start(slowed).awaitSteps(steps);
     }
 
     private static Training longRun(Path folder) {

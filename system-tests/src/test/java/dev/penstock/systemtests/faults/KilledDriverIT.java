@@ -6,8 +6,8 @@ import static org.awaitility.Awaitility.await;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
-import dev.penstock.systemtests.support.ForkedTraining;
 import dev.penstock.systemtests.support.Leftovers;
+import dev.penstock.systemtests.support.RunningTraining;
 import dev.penstock.systemtests.support.SteadyTraining;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -35,7 +35,7 @@ class KilledDriverIT {
                         .set("run.name=" + name, "pipeline.processes=per-stage");
         Trained ended;
 
-        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(40)) {
+        try (RunningTraining run = RunningTraining.host(training).awaitSteps(40)) {
             List<ProcessHandle> stages = List.of(run.ofRank(0), run.ofRank(1));
             for (int kill = 1; kill <= 2; kill++) {
                 run.driver().destroyForcibly();
@@ -44,7 +44,7 @@ class KilledDriverIT {
             }
             assertThat(stages).allMatch(ProcessHandle::isAlive);
             assertThat(Leftovers.sharedMemory(name)).as("of the driver that lives").hasSize(1);
-            run.signal("INT");
+            run.interrupt();
             ended = run.awaitEnd(LIMIT);
         }
 

@@ -8,7 +8,7 @@ import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.systemtests.support.CalmRuns;
-import dev.penstock.systemtests.support.ForkedTraining;
+import dev.penstock.systemtests.support.RunningTraining;
 import dev.penstock.systemtests.support.SteadyTraining;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -63,16 +63,16 @@ class KilledStageIT {
                 SteadyTraining.on(folder.resolve("harmed")).set("pipeline.processes=per-stage");
         Trained ended;
 
-        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(25)) {
+        try (RunningTraining run = RunningTraining.host(training).awaitSteps(25)) {
             String journal = run.log("journal.txt");
             Cli evaluated = Cli.run("evaluate", training.directory().toString());
             assertThat(evaluated.exitCode()).as(evaluated.err()).isEqualTo(ExitCode.OK);
             assertThat(run.log("journal.txt").substring(journal.length()).lines())
                     .as("records of the evaluation")
                     .noneMatch(line -> line.contains("began") || line.contains("ended"));
-            ForkedTraining.signal("KILL", run.ofRank(1));
+            RunningTraining.signal("KILL", run.ofRank(1));
             await().atMost(LIMIT).until(() -> !Trained.recoveries(training.directory()).isEmpty());
-            run.signal("INT");
+            run.interrupt();
             ended = run.awaitEnd(LIMIT);
         }
 
@@ -88,12 +88,12 @@ class KilledStageIT {
         Trained ended;
         Path damaged = training.directory().resolve("checkpoints/step-000040/stage-0.safetensors");
 
-        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(45)) {
+        try (RunningTraining run = RunningTraining.host(training).awaitSteps(45)) {
             await().atMost(LIMIT).until(() -> Files.exists(damaged));
             flipABitOfTheLastTensor(damaged);
-            ForkedTraining.signal("KILL", run.ofRank(1));
+            RunningTraining.signal("KILL", run.ofRank(1));
             await().atMost(LIMIT).until(() -> !Trained.recoveries(training.directory()).isEmpty());
-            run.signal("INT");
+            run.interrupt();
             ended = run.awaitEnd(LIMIT);
         }
 

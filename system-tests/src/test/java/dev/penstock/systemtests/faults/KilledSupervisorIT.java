@@ -9,8 +9,8 @@ import dev.penstock.runtime.cli.Cli;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
-import dev.penstock.systemtests.support.ForkedTraining;
 import dev.penstock.systemtests.support.Leftovers;
+import dev.penstock.systemtests.support.RunningTraining;
 import dev.penstock.systemtests.support.SteadyTraining;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -42,7 +42,7 @@ class KilledSupervisorIT {
                         // slow, so that the run is far from its end after it has been looked at
                         .set("fault=[{ delay-frames = 1, for = 40 ms, from-step = 30 }]");
 
-        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(45)) {
+        try (RunningTraining run = RunningTraining.start(training).awaitSteps(45)) {
             List<ProcessHandle> family = run.family();
             Set<Leftovers.Listening> sockets = Leftovers.listening(family);
             assertThat(family).as("the run, a media driver and two stages").hasSize(4);
@@ -61,7 +61,7 @@ class KilledSupervisorIT {
             expectAReportFromItsLogs(training);
         }
         Trained ended;
-        try (ForkedTraining run = ForkedTraining.start(training.resume())) {
+        try (RunningTraining run = RunningTraining.start(training.resume())) {
             ended = run.awaitEnd(LIMIT);
         }
 

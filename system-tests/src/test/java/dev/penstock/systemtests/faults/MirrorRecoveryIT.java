@@ -6,7 +6,7 @@ import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.systemtests.support.CalmRuns;
-import dev.penstock.systemtests.support.ForkedTraining;
+import dev.penstock.systemtests.support.RunningTraining;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -67,7 +67,7 @@ class MirrorRecoveryIT {
                         .set(SIXTY_STEPS)
                         .set("pipeline.processes=per-stage", "recovery.mirror=on");
 
-        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(15)) {
+        try (RunningTraining run = RunningTraining.host(training).awaitSteps(15)) {
             ProcessHandle one = run.ofRank(1);
             ProcessHandle two = run.ofRank(2);
             one.destroyForcibly();

@@ -7,7 +7,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
-import dev.penstock.systemtests.support.ForkedTraining;
+import dev.penstock.systemtests.support.RunningTraining;
 import dev.penstock.systemtests.support.SteadyTraining;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -48,14 +48,14 @@ class StoppedStageIT {
     void ranksThatWaitForASuspendedRankAreReportedLongBeforeItIsGivenUp() throws Exception {
         Training training = perStage(2).set("timeouts.lease=60 s");
 
-        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(25)) {
+        try (RunningTraining run = RunningTraining.host(training).awaitSteps(25)) {
             ProcessHandle sleeper = run.ofRank(1);
-            ForkedTraining.signal("STOP", sleeper);
+            RunningTraining.signal("STOP", sleeper);
             await().atMost(Duration.ofSeconds(40)) // 4 s until the links break, and then 5 s
                     .until(() -> run.output().contains("has waited for rank 1 (node"));
-            ForkedTraining.signal("CONT", sleeper);
+            RunningTraining.signal("CONT", sleeper);
             run.awaitSteps(Trained.steps(training.directory()) + 5);
-            run.signal("INT");
+            run.interrupt();
             Trained ended = run.awaitEnd(LIMIT);
 
             assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.INTERRUPTED);
@@ -84,19 +84,19 @@ class StoppedStageIT {
         Training training = perStage(4).set("model.layers=4", "recovery.mirror=" + mirror);
         Trained ended;
 
-        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(25)) {
+        try (RunningTraining run = RunningTraining.host(training).awaitSteps(25)) {
             ProcessHandle zombie = run.ofRank(1);
             long began = System.nanoTime();
-            ForkedTraining.signal("STOP", zombie);
+            RunningTraining.signal("STOP", zombie);
             await("a recovery that replaces it")
                     .atMost(LIMIT)
                     .until(() -> !replacing(Trained.recoveries(training.directory())).isEmpty());
             run.awaitSteps(Trained.steps(training.directory()) + 5);
             await().atMost(LIMIT).until(() -> System.nanoTime() - began > pause.toNanos());
-            ForkedTraining.signal("CONT", zombie);
+            RunningTraining.signal("CONT", zombie);
             await("the zombie's end").atMost(LIMIT).until(() -> !zombie.isAlive());
             run.awaitSteps(Trained.steps(training.directory()) + 5);
-            run.signal("INT");
+            run.interrupt();
             ended = run.awaitEnd(LIMIT);
 
             assertThat(run.log("log.txt"))
@@ -123,19 +123,19 @@ class StoppedStageIT {
         Training training = perStage(2);
         Trained ended;
 
-        try (ForkedTraining run = ForkedTraining.start(training).awaitSteps(25)) {
-            List<ProcessHandle> family = run.family();
+        try (RunningTraining run = RunningTraining.host(training).awaitSteps(25)) {
+            List<ProcessHandle> family = run.started();
             ProcessHandle sleeper = run.ofRank(1);
             long began = System.nanoTime();
-            ForkedTraining.signal("STOP", sleeper);
+            RunningTraining.signal("STOP", sleeper);
             await().atMost(LIMIT).until(() -> System.nanoTime() - began > pause.toNanos());
             assertThat(run.output()).contains("parked for", "1 of 2 ranks", "rank 1");
             int before = Trained.steps(training.directory());
-            ForkedTraining.signal("CONT", sleeper);
+            RunningTraining.signal("CONT", sleeper);
             awaitRecovery(training);
             run.awaitSteps(before + 5);
             assertThat(family).as("no rank was replaced").allMatch(ProcessHandle::isAlive);
-            run.signal("INT");
+            run.interrupt();
             ended = run.awaitEnd(LIMIT);
         }
 

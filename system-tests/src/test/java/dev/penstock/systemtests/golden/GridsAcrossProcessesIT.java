@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
+import dev.penstock.runtime.launch.RanksInOneJvm;
 import dev.penstock.systemtests.support.CalmRuns;
 import dev.penstock.systemtests.support.ForkedCli;
 import dev.penstock.systemtests.support.GoldenTruth;
@@ -37,22 +38,31 @@ class GridsAcrossProcessesIT {
     @CsvSource(
             delimiter = '|',
             value = {
-                "1 | data = 2 | ipc",
                 "1 | data = 2, zero.stage = 3 | udp",
-                "1 | tensor = 2 | ipc",
-                "1 | context = 2 | ipc",
                 "2 | data = 2, zero { stage = 2, reduce = per-micro-batch }, ring-from = 0 B | ipc"
             })
     void aProcessPerRankGivesTheBitsOfOneProcess(int stages, String parallel, String transport)
             throws Exception {
-        Trained together = golden("together", stages, parallel).complete();
-
         Trained apart =
-                golden("apart", stages, parallel)
-                        .set("pipeline.processes=per-stage")
-                        .set("data-plane.transport=" + transport)
-                        .complete();
+                apart(stages, parallel, transport).set("pipeline.processes=per-stage").complete();
 
+        expectTheSame(apart, stages, parallel);
+    }
+
+    /** Each rank has its own data plane, as if it had its own process. */
+    @ParameterizedTest(name = "{0} stages, {1}")
+    @CsvSource({"1, data = 2", "1, tensor = 2", "1, context = 2"})
+    void ranksThatShareNothingGiveTheBitsOfOneProcess(int stages, String parallel)
+            throws Exception {
+        expectTheSame(RanksInOneJvm.complete(apart(stages, parallel, "ipc")), stages, parallel);
+    }
+
+    private Training apart(int stages, String parallel, String transport) {
+        return golden("apart", stages, parallel).set("data-plane.transport=" + transport);
+    }
+
+    private void expectTheSame(Trained apart, int stages, String parallel) throws Exception {
+        Trained together = golden("together", stages, parallel).complete();
         assertThat(apart.lossBits()).isEqualTo(together.lossBits());
         assertThat(apart.gradientNorms()).isEqualTo(together.gradientNorms());
         GoldenTruth.expectLosses(apart, true, "loss_fp64_accum4");

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.within;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
+import dev.penstock.runtime.launch.RanksInOneJvm;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.generate.base.ScheduleKind;
 import dev.penstock.systemtests.support.CalmRuns;
@@ -267,25 +268,25 @@ class SameBitsIT {
         CalmRuns.CalmRun plain = CalmRuns.onText("pipeline.stages=3");
 
         Trained mirrored =
-                onText(
-                        "mirrored",
-                        "pipeline={stages=3, processes=per-stage}",
-                        "recovery.mirror=on");
+                RanksInOneJvm.complete(
+                        Training.onText(folder.resolve("mirrored"))
+                                .set("pipeline.stages=3", "recovery.mirror=on"));
 
         assertThat(mirrored.lossBits()).isEqualTo(plain.lossBits());
         assertThat(mirrored.validationBits()).isEqualTo(plain.validationBits());
     }
 
+    /** Between ranks of one process, and between ranks that share nothing. */
     @ParameterizedTest
-    @ValueSource(strings = {"pipeline.processes=single", "pipeline.processes=per-stage"})
-    void tensorsOverUdpGiveTheBitsOfSharedMemory(String processes) {
+    @ValueSource(booleans = {true, false})
+    void tensorsOverUdpGiveTheBitsOfSharedMemory(boolean shared) {
         List<String> bits = bits();
 
-        List<String> overUdp =
-                losses(
+        Training udp =
+                golden(
                         "udp",
-                        processes,
                         "data-plane={term-length=1 MiB, transport=udp, udp-term-length=1 MiB}");
+        List<String> overUdp = (shared ? udp.complete() : RanksInOneJvm.complete(udp)).lossBits();
         List<String> overEthernet =
                 losses(
                         "ethernet",
@@ -301,11 +302,11 @@ class SameBitsIT {
      * settings differ.
      */
     private List<String> losses(String name, String... settings) {
-        return Training.golden(folder.resolve(name), true)
-                .set(TWO_STAGES)
-                .set(settings)
-                .complete()
-                .lossBits();
+        return golden(name, settings).complete().lossBits();
+    }
+
+    private Training golden(String name, String... settings) {
+        return Training.golden(folder.resolve(name), true).set(TWO_STAGES).set(settings);
     }
 
     /** The same as {@link #losses}, trained only once for all tests that compare with it. */

@@ -4,16 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
-import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.config.run.ConfigLoader;
+import dev.penstock.runtime.launch.RanksInOneJvm;
 import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.launch.RunOptions;
 import dev.penstock.runtime.report.MemoryPlan;
-import dev.penstock.systemtests.support.ForkedTraining;
 import dev.penstock.systemtests.support.TrafficTruth;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -23,8 +21,6 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.assertj.core.data.Percentage;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledOnOs;
-import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
@@ -79,19 +75,23 @@ class PlannedMemoryIT {
     @CsvSource(
             delimiter = '|',
             value = {
-                "data=2, zero.stage=3 | 1 | per-stage",
-                "data=2, zero.stage=1 | 2 | single",
-                "tensor=2             | 1 | per-stage",
-                "context=2            | 2 | single"
+                "data=2, zero.stage=3 | 1 | apart",
+                "data=2, zero.stage=1 | 2 | together",
+                "tensor=2             | 1 | apart",
+                "context=2            | 2 | together"
             })
-    void gridsUseThePlannedMemory(String parallel, int stages, String processes) throws Exception {
+    void gridsUseThePlannedMemory(String parallel, int stages, String ranks) throws Exception {
         Training training =
                 Training.onText(folder)
                         .set("run.steps=3", "model.layers=3", "model.width=64")
                         .set("parallel={" + parallel + "}", "evaluation.every=0")
-                        .set("pipeline={stages=%d, processes=%s}".formatted(stages, processes));
+                        .set("pipeline.stages=" + stages);
+        boolean apart = ranks.equals("apart");
+        if (apart) {
+            training.set("pipeline.processes=per-stage");
+        }
 
-        Trained trained = training.complete();
+        Trained trained = apart ? RanksInOneJvm.complete(training) : training.complete();
 
         List<Long> planned = planned(training);
         assertThat(trained.peakBytes()).hasSize(2 * stages);
@@ -109,10 +109,7 @@ class PlannedMemoryIT {
                 .containsPattern(
                         "<td>0</td><td>parameters</td><td>[0-9.]+ KiB</td>.*?<td>[+-]0.0 %")
                 .contains("<td>key/value slices</td>")
-                .matches(
-                        page ->
-                                page.contains("<td>collectives</td>")
-                                        == processes.equals("per-stage"));
+                .matches(page -> page.contains("<td>collectives</td>") == apart);
     }
 
     /** The mirror of the previous rank, blocks in flight, and a rank of two stages. */
@@ -245,13 +242,14 @@ class PlannedMemoryIT {
 
     /** Rank 2's process takes over rank 1, so rank 3 keeps the mirrors of both. */
     @Test
-    @EnabledOnOs(OS.LINUX)
     void theMirrorsAfterADeathArePlannedBeforeTheStart() throws Exception {
         Training training =
                 Training.onText(folder)
                         .set("run.steps=8", "model.layers=4", "model.width=64")
-                        .set("pipeline.stages=4", "pipeline.processes=per-stage")
-                        .set("recovery.mirror=on", "evaluation.every=0")
+                        .set(
+                                "pipeline={stages=4, processes=per-stage}",
+                                "recovery.mirror=on",
+                                "evaluation.every=0")
                         .set("fault=[{kill-rank=1, step=3, op=1F1}]");
         List<Long> calm = planned(training);
         Matcher refused =
@@ -266,12 +264,7 @@ class PlannedMemoryIT {
                                         .err());
         assertThat(refused.find()).isTrue();
 
-        List<Long> measured;
-        try (ForkedTraining run = ForkedTraining.start(training)) {
-            Trained ended = run.awaitEnd(Duration.ofSeconds(120));
-            assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.OK);
-            measured = ended.peakBytes();
-        }
+        List<Long> measured = RanksInOneJvm.complete(training).peakBytes();
 
         long most = number(refused.group(1));
         assertThat(most - number(refused.group(2))).isEqualTo(calm.get(3));

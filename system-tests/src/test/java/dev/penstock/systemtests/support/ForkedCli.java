@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
 /** The program in its own JVM, which is killed when this is closed. */
@@ -29,6 +30,17 @@ public final class ForkedCli implements RunningCli {
     /** Starts the program as the launcher does. */
     public static ForkedCli start(List<String> arguments, String... settings) throws IOException {
         return startWith(List.of(), arguments, settings);
+    }
+
+    /**
+     * Starts it with additional environment variables, for it and for the processes that it starts,
+     * and with additional flags of the JVM.
+     */
+    static ForkedCli start(Map<String, String> environment, List<String> arguments, String... flags)
+            throws IOException {
+        List<String> command = ForkedJava.command(flags);
+        command.addAll(arguments);
+        return start(Path.of("").toAbsolutePath(), environment, command);
     }
 
     /**
@@ -71,15 +83,20 @@ public final class ForkedCli implements RunningCli {
             throws IOException {
         List<String> command = new ArrayList<>(launched);
         command.addAll(withSettings(arguments, settings));
+        return start(folder, Map.of(), command);
+    }
+
+    private static ForkedCli start(
+            Path folder, Map<String, String> environment, List<String> command) throws IOException {
         Path output = Files.createTempFile("penstock-cli-", ".txt");
         output.toFile().deleteOnExit();
-        return new ForkedCli(
+        ProcessBuilder forked =
                 new ProcessBuilder(command)
                         .directory(folder.toFile())
                         .redirectErrorStream(true)
-                        .redirectOutput(output.toFile())
-                        .start(),
-                output);
+                        .redirectOutput(output.toFile());
+        forked.environment().putAll(environment);
+        return new ForkedCli(forked.start(), output);
     }
 
     static List<String> withSettings(List<String> arguments, String... settings) {
@@ -90,11 +107,20 @@ public final class ForkedCli implements RunningCli {
         return all;
     }
 
+    @Override
+    public void interrupt() throws Exception {
+        signal("INT");
+    }
+
     /** Sends a signal by its name, such as INT. */
     public void signal(String name) throws Exception {
         Process kill = new ProcessBuilder("kill", "-" + name, "" + process.pid()).start();
         assertThat(kill.waitFor(10, TimeUnit.SECONDS)).isTrue();
         assertThat(kill.exitValue()).isZero();
+    }
+
+    ProcessHandle handle() {
+        return process.toHandle();
     }
 
     public List<ProcessHandle> descendants() {

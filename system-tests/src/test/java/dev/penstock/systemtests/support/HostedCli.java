@@ -1,6 +1,8 @@
 package dev.penstock.systemtests.support;
 
 import dev.penstock.runtime.cli.Cli;
+import dev.penstock.runtime.cli.ForkedJava;
+import java.io.IOException;
 import java.io.StringWriter;
 import java.time.Duration;
 import java.util.List;
@@ -26,11 +28,12 @@ public final class HostedCli implements RunningCli {
     }
 
     /** Starts the program as {@link ForkedCli#start(List, String...)} does. */
-    public static HostedCli start(List<String> arguments, String... settings) {
+    public static HostedCli start(List<String> arguments, String... settings) throws IOException {
+        ForkedJava.asLaunched();
         return new HostedCli(ForkedCli.withSettings(arguments, settings));
     }
 
-    /** Asks for what SIGTERM asks a process for: a node leaves its cluster, a client its run. */
+    @Override
     public void interrupt() {
         thread.interrupt();
     }

@@ -19,6 +19,9 @@ public sealed interface RunningCli extends AutoCloseable permits ForkedCli, Host
     /** Waits for the end and returns the exit code. */
     int awaitEnd(Duration limit) throws InterruptedException;
 
+    /** Asks it to end as Ctrl-C does: a node leaves its cluster, a run saves and ends. */
+    void interrupt() throws Exception;
+
     @Override
     void close();
 

@@ -41,7 +41,7 @@ public record TestCluster(Path folder, Duration patience) {
     }
 
     /** Starts a seed on a free port, unless the settings name one. */
-    public HostedCli seed(String... settings) {
+    public HostedCli seed(String... settings) throws Exception {
         return HostedCli.start(named("seed", aSeed()), settings);
     }
 
@@ -59,11 +59,11 @@ public record TestCluster(Path folder, Duration patience) {
         return ForkedCli.start(aWorker(List.of(address(seed))), settings);
     }
 
-    public static HostedCli worker(RunningCli seed, String... settings) {
+    public static HostedCli worker(RunningCli seed, String... settings) throws Exception {
         return worker(List.of(address(seed)), settings);
     }
 
-    public static HostedCli worker(List<String> seeds, String... settings) {
+    public static HostedCli worker(List<String> seeds, String... settings) throws Exception {
         return HostedCli.start(named("worker", aWorker(seeds)), settings);
     }
 
@@ -83,12 +83,13 @@ public record TestCluster(Path folder, Duration patience) {
         return ForkedCli.startLight(training(configuration, List.of(address(seed))), settings);
     }
 
-    public static HostedCli train(RunningCli seed, Path configuration, String... settings) {
+    public static HostedCli train(RunningCli seed, Path configuration, String... settings)
+            throws Exception {
         return HostedCli.start(training(configuration, List.of(address(seed))), settings);
     }
 
     /** Starts a training that runs until it is stopped. */
-    public HostedCli trainSteadily(List<String> seeds, String... settings) {
+    public HostedCli trainSteadily(List<String> seeds, String... settings) throws Exception {
         Training training = SteadyTraining.on(folder.resolve("text"));
         return HostedCli.start(
                 training(training.configuration(), seeds),

@@ -3,12 +3,12 @@ package dev.penstock.systemtests.support;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
-import dev.penstock.runtime.cli.ForkedJava;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -17,18 +17,19 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
 
-/** A training run in its own JVM, so that it can be killed. */
-public final class ForkedTraining implements AutoCloseable {
+/**
+ * A training under way: in a JVM of its own, where it is to be killed, or on a thread of the
+ * test's, where only its stage processes or its media driver are.
+ */
+public final class RunningTraining implements AutoCloseable {
     private static final Duration START = Duration.ofSeconds(90);
 
     private final Training training;
-    private final Process process;
-    private final Path output;
+    private final RunningCli cli;
 
-    private ForkedTraining(Training training, Process process, Path output) {
+    private RunningTraining(Training training, RunningCli cli) {
         this.training = training;
-        this.process = process;
-        this.output = output;
+        this.cli = cli;
     }
 
     /**
@@ -36,7 +37,7 @@ public final class ForkedTraining implements AutoCloseable {
      *
      * @param flags additional flags of the JVM
      */
-    public static ForkedTraining start(Training training, String... flags) throws IOException {
+    public static RunningTraining start(Training training, String... flags) throws IOException {
         return start(Map.of(), training, flags);
     }
 
@@ -44,30 +45,30 @@ public final class ForkedTraining implements AutoCloseable {
      * Starts it as {@link #start(Training, String...)} does, with additional environment variables
      * for it and for the processes that it starts.
      */
-    public static ForkedTraining start(
+    public static RunningTraining start(
             Map<String, String> environment, Training training, String... flags)
             throws IOException {
-        List<String> command = ForkedJava.command(flags);
-        command.addAll(training.arguments());
-        Path output = training.configuration().resolveSibling("output.txt");
-        ProcessBuilder forked = new ProcessBuilder(command);
-        forked.environment().putAll(environment);
-        Process process = forked.redirectErrorStream(true).redirectOutput(output.toFile()).start();
-        return new ForkedTraining(training, process, output);
+        return new RunningTraining(
+                training, ForkedCli.start(environment, training.arguments(), flags));
+    }
+
+    /** Starts it in this JVM; the processes that it starts are real ones. */
+    public static RunningTraining host(Training training) throws IOException {
+        return new RunningTraining(training, HostedCli.start(training.arguments()));
     }
 
     /**
      * Waits until so many steps are committed. Fails if the run ends before; then no process is
      * left, since the caller may not hold it yet.
      */
-    public ForkedTraining awaitSteps(int steps) {
+    public RunningTraining awaitSteps(int steps) {
         boolean committed = false;
         try {
             await().atMost(START)
                     .pollInterval(Duration.ofMillis(50))
                     .until(
                             () -> {
-                                assertThat(process.isAlive()).as(this::output).isTrue();
+                                assertThat(cli.isAlive()).as(this::output).isTrue();
                                 return Trained.steps(training.directory()) >= steps;
                             });
             committed = true;
@@ -79,9 +80,21 @@ public final class ForkedTraining implements AutoCloseable {
         }
     }
 
-    /** Sends a signal by its name, such as INT. */
+    /** Asks the run to save and to end, as Ctrl-C does. */
+    public void interrupt() throws Exception {
+        cli.interrupt();
+    }
+
+    /** Sends a signal by its name, such as TERM. */
     public void signal(String name) throws Exception {
-        signal(name, process.toHandle());
+        process().signal(name);
+    }
+
+    private ForkedCli process() {
+        if (cli instanceof ForkedCli forked) {
+            return forked;
+        }
+        throw new IllegalStateException("this training has no process of its own");
     }
 
     /** Sends a signal to one of the run's processes. */
@@ -91,10 +104,10 @@ public final class ForkedTraining implements AutoCloseable {
         assertThat(kill.exitValue()).isZero();
     }
 
-    /** The process and all its descendants. */
+    /** The process of its own and all its descendants. */
     public List<ProcessHandle> family() {
-        List<ProcessHandle> family = new ArrayList<>(process.descendants().toList());
-        family.add(process.toHandle());
+        List<ProcessHandle> family = new ArrayList<>(process().descendants());
+        family.add(process().handle());
         return family;
     }
 
@@ -110,19 +123,39 @@ public final class ForkedTraining implements AutoCloseable {
 
     /** The media driver's process. */
     public ProcessHandle driver() throws IOException {
-        return child(
-                "the media driver",
-                words -> words.stream().anyMatch(word -> word.endsWith(".MediaDriverMain")));
+        return child("the media driver", RunningTraining::isDriver);
+    }
+
+    private static boolean isDriver(List<String> words) {
+        return words.stream().anyMatch(word -> word.endsWith(".MediaDriverMain"));
     }
 
     private ProcessHandle child(String name, Predicate<List<String>> isIt) throws IOException {
-        for (ProcessHandle child : process.children().toList()) {
-            Path command = Path.of("/proc/" + child.pid() + "/cmdline");
-            if (isIt.test(List.of(Files.readString(command).split("\0")))) {
+        for (ProcessHandle child : started()) {
+            if (isIt.test(words(child))) {
                 return child;
             }
         }
         throw new AssertionError("no process of " + name + ": " + output());
+    }
+
+    /**
+     * Returns the processes that the run has started: stages and a media driver. Of trainings in
+     * this JVM only one may run at a time.
+     */
+    public List<ProcessHandle> started() {
+        ProcessHandle parent =
+                cli instanceof ForkedCli forked ? forked.handle() : ProcessHandle.current();
+        return parent.children().toList();
+    }
+
+    private static List<String> words(ProcessHandle process) throws IOException {
+        Path command = Path.of("/proc/" + process.pid() + "/cmdline");
+        try {
+            return List.of(Files.readString(command).split("\0"));
+        } catch (NoSuchFileException e) {
+            return List.of(); // it has just ended
+        }
     }
 
     /** Returns what the run and its processes have written to this file of its directory so far. */
@@ -139,22 +172,23 @@ public final class ForkedTraining implements AutoCloseable {
      * Waits for the end and returns the result, with everything that was printed in {@code out}.
      */
     public Trained awaitEnd(Duration limit) throws InterruptedException {
-        boolean ended = process.waitFor(limit.toMillis(), TimeUnit.MILLISECONDS);
-        assertThat(ended).as(() -> "still running after " + limit + ": " + output()).isTrue();
-        return new Trained(training.directory(), process.exitValue(), output(), "");
+        int exitCode = cli.awaitEnd(limit);
+        return new Trained(training.directory(), exitCode, output(), "");
     }
 
     /** Returns the output so far. */
     public String output() {
-        try {
-            return Files.readString(output);
-        } catch (IOException e) {
-            return "no output: " + e.getMessage();
-        }
+        return cli.output();
     }
 
+    /** Leaves none of its processes behind, not even one that is suspended. */
     @Override
     public void close() {
-        family().forEach(ProcessHandle::destroyForcibly);
+        List<ProcessHandle> left = started();
+        try {
+            cli.close();
+        } finally {
+            left.forEach(ProcessHandle::destroyForcibly);
+        }
     }
 }

@@ -1,0 +1,119 @@
+package dev.penstock.actors.simulation;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import java.lang.reflect.Method;
+import java.util.Optional;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The power of {@link FaultSchedulesTest}: each of these mistakes in the protocol, planted into the
+ * real sources, is found by its seeds. Which seed finds it, and how, is logged.
+ */
+class PlantedMistakesTest {
+    private static final Logger LOG = (Logger) LoggerFactory.getLogger("dev.penstock.actors");
+    private static final org.slf4j.Logger FOUND = LoggerFactory.getLogger("planted-mistakes");
+    private static final long SEEDS = 5_000;
+
+    @BeforeAll
+    static void recoveriesAreNoNews() {
+        LOG.setLevel(Level.OFF);
+    }
+
+    @AfterAll
+    static void listenAgain() {
+        LOG.setLevel(null);
+    }
+
+    /** A mistake: what stands in the source once, and what would be wrong in its place. */
+    enum Mistake {
+        COMMIT_TOLD_BEFORE_IT_IS_JOURNALLED(
+                "supervisor/StepDriver",
+                "lastCommit = round.step();",
+                "lastCommit = round.step();"
+                        + "out.tellAll(new RankCommand.Commit(ranks.epoch(), round.step(), clipFactor));"),
+        COMMIT_TOLD_WITH_ANOTHER_CLIP_FACTOR(
+                "supervisor/StepDriver",
+                "new RankCommand.Commit(ranks.epoch(), round.step(), clipFactor)",
+                "new RankCommand.Commit(ranks.epoch(), round.step(), 1.0)"),
+        RANK_OBEYS_AN_EPOCH_THAT_IS_OVER(
+                "rank/RankRunner",
+                "order.epoch() < epoch || isAnothers(order, from)",
+                "order.epoch() < 0"),
+        EPOCH_IS_FORGOTTEN_AT_A_TAKE_OVER(
+                "journal/JournalledRun",
+                "epoch = Math.max(epoch, to);",
+                "epoch = began == null ? to : began.epoch();"),
+        ANSWERS_OF_AN_EARLIER_EPOCH_COUNT(
+                "supervisor/RunCoordinator",
+                "course.is(Phase.RECOVERING) && event.epoch() == ranks.epoch()",
+                "course.is(Phase.RECOVERING)"),
+        EXCLUSION_WITHOUT_A_MAJORITY(
+                "supervisor/RecoveryDriver",
+                "!silent.isEmpty() && !majority",
+                "!silent.isEmpty() && under.prepared().isEmpty()"),
+        HALF_COUNTS_AS_A_MAJORITY(
+                "supervisor/RecoveryDriver",
+                "2 * under.prepared().size() > ranks.size()",
+                "2 * under.prepared().size() >= ranks.size()"),
+        OLD_MIRROR_STANDS_IN(
+                "supervisor/RecoveryPhase",
+                "mirror.rank() == rank && mirror.reaches(step)",
+                "mirror.rank() == rank"),
+        RANKS_OF_DIFFERENT_STEPS_GO_ON(
+                "supervisor/RecoveryPhase",
+                "allMatch(answer -> answer.state().reaches(step))",
+                "allMatch(answer -> step >= 0)"),
+        BACK_TO_THE_CHECKPOINT_THOUGH_ALL_IS_THERE(
+                "supervisor/RecoveryDecision",
+                "!under.attempt().wantsBack() && under.allReach(commit)",
+                "!under.attempt().wantsBack() && under.allReach(commit) && commit % 2 == 0"),
+        GOING_BACK_IS_NOT_JOURNALLED(
+                "supervisor/StepDriver",
+                "out.add(new Effect.Journal(new JournalRecord.RolledBack(ranks.epoch(), step)));",
+                ""),
+        COMMIT_IS_FORGOTTEN_AT_A_TAKE_OVER("journal/JournalledRun", "commit = next;", ""),
+        TWO_ANSWERS_OF_ONE_RANK_COUNT(
+                "supervisor/CommitRound",
+                "done.step() != step || timings[done.rank()] != null",
+                "done.step() != step"),
+        CHECKPOINT_WITHOUT_A_RANKS_PART(
+                "supervisor/StepDriver",
+                "Optional<String> failure = round.failure();",
+                "Optional<String> failure = Optional.empty();"),
+        DAMAGED_CHECKPOINT_IS_GONE_BACK_TO_AGAIN(
+                "supervisor/StepDriver", "published = step.orElse(JournalledRun.NONE);", "");
+
+        private final String type;
+        private final String right;
+        private final String wrong;
+
+        Mistake(String type, String right, String wrong) {
+            this.type = type;
+            this.right = right;
+            this.wrong = wrong;
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void theSeedsFindEachMistake(Mistake mistake) throws Exception {
+        var actors = new AlteredClasses("dev.penstock.actors");
+        actors.alter("dev/penstock/actors/" + mistake.type, mistake.right, mistake.wrong);
+        Method firstFailure =
+                actors.loadClass(SeededRuns.class.getName())
+                        .getDeclaredMethod("firstFailure", long.class);
+        firstFailure.setAccessible(true);
+
+        var found = (Optional<?>) firstFailure.invoke(null, SEEDS);
+
+        assertThat(found).as("nothing was violated in %d runs", SEEDS).isPresent();
+        FOUND.info("{}: {}", mistake, found.get());
+    }
+}

@@ -1,0 +1,47 @@
+package dev.penstock.actors.simulation;
+
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+
+/** Runs of scenarios that seeds draw, each compared with the same run undisturbed. */
+final class SeededRuns {
+    private final Map<Scenario, Truth> truths = new HashMap<>();
+
+    Simulation of(long seed) {
+        Scenario scenario = Scenario.of(seed);
+        Truth truth = truths.computeIfAbsent(scenario.undisturbed(), SeededRuns::truth);
+        try {
+            return new Simulation(scenario, seed, truth).run();
+        } catch (RuntimeException | Error e) {
+            throw new AssertionError("seed %d (-Dsimulation.seed=%d)".formatted(seed, seed), e);
+        }
+    }
+
+    static Truth truth(Scenario undisturbed) {
+        Simulation run = new Simulation(undisturbed, 1, null).run();
+        if (!run.world.violations().isEmpty()) {
+            throw new AssertionError(run.world.violations() + "\n" + run.world.trace());
+        }
+        return run.checks.seen;
+    }
+
+    /**
+     * Returns the first seed below this one whose run violates something or breaks off, with what
+     * it violates.
+     */
+    static Optional<String> firstFailure(long seeds) {
+        var runs = new SeededRuns();
+        for (long seed = 0; seed < seeds; seed++) {
+            try {
+                var violations = runs.of(seed).world.violations();
+                if (!violations.isEmpty()) {
+                    return Optional.of("seed %d: %s".formatted(seed, violations));
+                }
+            } catch (AssertionError e) {
+                return Optional.of("seed %d: %s".formatted(seed, e.getCause()));
+            }
+        }
+        return Optional.empty();
+    }
+}
