@@ -88,7 +88,7 @@ class KilledStageIT {
         Trained ended;
         Path damaged = training.directory().resolve("checkpoints/step-000040/stage-0.safetensors");
 
-        try (RunningTraining run = RunningTraining.host(training).awaitSteps(45)) {
+        try (RunningTraining run = RunningTraining.start(training).awaitSteps(45)) {
             await().atMost(LIMIT).until(() -> Files.exists(damaged));
             flipABitOfTheLastTensor(damaged);
             RunningTraining.signal("KILL", run.ofRank(1));
