@@ -38,9 +38,9 @@ import org.slf4j.LoggerFactory;
  * </pre>
  *
  * Opening copies the whole lines into a file that takes the place of the old one. A supervisor that
- * is believed dead and wakes up has the old file open: what it writes, nobody reads. One that has
- * grown beyond a limit is opened anew by its own writer with no more in it than what a supervisor
- * needs, when a checkpoint is complete.
+ * is believed dead and wakes up has the old file open: what it writes, nobody reads, and it is told
+ * so before it acts on it. One that has grown beyond a limit is opened anew by its own writer with
+ * no more in it than what a supervisor needs, when a checkpoint is complete.
  */
 public final class JournalFile implements RunJournal, AutoCloseable {
     /** Its name in a run's directory. */
@@ -168,6 +168,23 @@ public final class JournalFile implements RunJournal, AutoCloseable {
                         e);
             }
         }
+        if (isTaken()) {
+            throw new JournalTakenException(file);
+        }
+    }
+
+    /**
+     * Whether another supervisor has begun a journal in this one's place. What this one has written
+     * since then is known to nobody, so nobody may act on it.
+     */
+    public boolean isTaken() {
+        try {
+            var there = Files.readAttributes(file, BasicFileAttributes.class);
+            return there.isRegularFile() && !Objects.equals(there.fileKey(), identity);
+        } catch (IOException e) {
+            LOG.debug("{} is gone, and no other is there", file, e);
+            return false;
+        }
     }
 
     /** All that is not on disk, behind what is. */
@@ -189,7 +206,7 @@ public final class JournalFile implements RunJournal, AutoCloseable {
 
     private FileChannel reopen() throws IOException {
         if (!Objects.equals(identity(file), identity)) {
-            throw new IOException("another supervisor keeps the run and has begun a new journal");
+            throw new IOException("another file is in its place");
         }
         FileChannel open = FileChannel.open(file, WRITE);
         open.truncate(wholeBytes);

@@ -10,6 +10,8 @@ public interface RunJournal {
      * Writes a record; it is on disk when this returns. A disk that refuses is reported and does
      * not end the run: what it refused is written with the next record that it takes, and until
      * then only a supervisor's death makes a difference.
+     *
+     * @throws JournalTakenException if another supervisor has taken the run up meanwhile
      */
     void append(JournalRecord record);
 }

@@ -15,6 +15,7 @@ import akka.cluster.typed.Cluster;
 import akka.cluster.typed.Down;
 import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.journal.JournalRecord;
+import dev.penstock.actors.journal.JournalTakenException;
 import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.NodeActor;
 import dev.penstock.actors.node.NodeInfo;
@@ -257,6 +258,10 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
             for (Effect effect : effectsOf(command, System.nanoTime())) {
                 perform(effect);
             }
+        } catch (JournalTakenException e) { // nothing of what follows the record may be done
+            LOG.error("run {}: {}", plan.runId(), e.getMessage());
+            outcome.complete(
+                    new RunOutcome.Failed(coordinator.completed(), String.valueOf(e.getMessage())));
         } catch (RuntimeException e) { // else nobody would ever hear of the run again
             LOG.error("run {}: the supervisor failed", plan.runId(), e);
             outcome.complete(

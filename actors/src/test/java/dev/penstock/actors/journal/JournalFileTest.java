@@ -1,6 +1,7 @@
 package dev.penstock.actors.journal;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -120,17 +121,17 @@ class JournalFileTest {
 
     /** As a supervisor that stood still for a while and was replaced. */
     @Test
-    void whatAReplacedSupervisorWritesNobodyReads() throws IOException {
+    void whatAReplacedSupervisorWritesNobodyReadsAndItIsToldSo() throws IOException {
         Path file = folder.resolve("journal.txt");
         try (var replaced = JournalFile.open(file)) {
             replaced.append(RECORDS.get(0));
             try (var successor = JournalFile.open(file)) {
-                replaced.append(new JournalRecord.Committed(1, 1, 1, 1, 1));
+                expectTaken(replaced, new JournalRecord.Committed(1, 1, 1, 1, 1));
                 successor.append(new JournalRecord.EpochRaised(2, "the first was silent"));
                 Thread.currentThread().interrupt(); // has it open its file again
-                replaced.append(new JournalRecord.Committed(1, 2, 1, 1, 1));
+                expectTaken(replaced, new JournalRecord.Committed(1, 2, 1, 1, 1));
                 assertThat(Thread.interrupted()).isTrue();
-                replaced.append(new JournalRecord.Ended(2));
+                expectTaken(replaced, new JournalRecord.Ended(2));
                 successor.append(new JournalRecord.Committed(2, 1, 1, 1, 1));
             }
         }
@@ -140,6 +141,12 @@ class JournalFileTest {
                         RECORDS.get(0),
                         new JournalRecord.EpochRaised(2, "the first was silent"),
                         new JournalRecord.Committed(2, 1, 1, 1, 1));
+    }
+
+    private static void expectTaken(JournalFile journal, JournalRecord record) {
+        assertThatThrownBy(() -> journal.append(record))
+                .isInstanceOf(JournalTakenException.class)
+                .hasMessageContaining("another supervisor has taken the run up");
     }
 
     @Test

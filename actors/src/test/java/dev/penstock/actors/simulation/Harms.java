@@ -42,6 +42,7 @@ final class Harms {
                 kill(victim, "kill -9", simulation);
                 simulation.killSupervisor();
             }
+            case SECOND_SUPERVISOR -> simulation.takeUpBesideSupervisor();
             case DISK_FULL -> simulation.disk.fillUp();
             case TORN_CHECKPOINT -> simulation.disk.tear();
             case LOST_JOURNAL_END -> simulation.killSupervisor();

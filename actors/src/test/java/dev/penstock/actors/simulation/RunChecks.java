@@ -34,6 +34,10 @@ final class RunChecks implements RunListener, SimStage.Watch {
     private final @Nullable Truth truth;
     final Truth seen = new Truth();
     private final Map<Long, JournalRecord.Committed> commits = new HashMap<>();
+
+    /** By step, the first epoch in which it was committed. */
+    private final Map<Long, Integer> firstOrdered = new HashMap<>();
+
     private final Map<Integer, SimRank> committers = new HashMap<>();
     private final List<Told> history = new ArrayList<>();
     private final Set<Integer> acknowledged = new TreeSet<>();
@@ -131,9 +135,9 @@ final class RunChecks implements RunListener, SimStage.Watch {
     @Override
     public void updated(int stage, long step, long bits) {
         seen.state(stage, step, bits);
-        boolean wasOrdered = // by a supervisor whose journal has forgotten it since
-                simulation.scenario.has(Scenario.Kind.LOST_JOURNAL_END)
-                        && commits.containsKey(step);
+        Integer ordered = firstOrdered.get(step);
+        // a rank that was left behind may hear of a commit when the run has gone back before it
+        boolean wasOrdered = ordered != null && ordered < epoch;
         if (step != journalled && !wasOrdered) {
             world.violated("stage %d applies step %d, journalled is %d", stage, step, journalled);
         }
@@ -172,6 +176,7 @@ final class RunChecks implements RunListener, SimStage.Watch {
                 }
                 journalled = commit.step();
                 commits.put(commit.step(), commit);
+                firstOrdered.putIfAbsent(commit.step(), commit.epoch());
             }
             case JournalRecord.RolledBack(int _, long step) -> {
                 if (step < journalled && !mayGoBack()) { // to the last step is no way back
@@ -198,7 +203,7 @@ final class RunChecks implements RunListener, SimStage.Watch {
                 simulation.nan.hasStruck()
                         && simulation.scenario.policy().nonFinite()
                                 == RecoveryPolicy.NonFinite.ROLLBACK;
-        if (onPurpose || roomDenied || holdsNothing()) {
+        if (onPurpose || roomDenied || holdsNothing() || isBeyondTheJournal()) {
             return true;
         }
         for (int rank = 0; rank < simulation.plan.ranks(); rank++) {
@@ -207,6 +212,14 @@ final class RunChecks implements RunListener, SimStage.Watch {
             }
         }
         return false;
+    }
+
+    /**
+     * A rank applied what the journal has lost: it cannot take it back, and others cannot follow.
+     */
+    private boolean isBeyondTheJournal() {
+        return simulation.scenario.has(Scenario.Kind.LOST_JOURNAL_END)
+                && prepared().anyMatch(said -> said.state().committedStep() > journalled);
     }
 
     /**

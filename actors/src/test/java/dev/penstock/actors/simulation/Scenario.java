@@ -58,6 +58,7 @@ record Scenario(
         SUPERVISOR_STOP,
         SUPERVISOR_DEATH,
         SUPERVISOR_AND_RANK_DEATH,
+        SECOND_SUPERVISOR,
         DISK_FULL,
         TORN_CHECKPOINT,
         DAMAGED_CHECKPOINT,

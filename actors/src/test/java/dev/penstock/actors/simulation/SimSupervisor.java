@@ -95,7 +95,9 @@ final class SimSupervisor {
         publishing.stream()
                 .filter(_ -> world.chance(0.3))
                 .forEach(each -> simulation.publish(each));
-        simulation.supervisorDied();
+        if (simulation.isCurrent(this)) {
+            simulation.supervisorDied();
+        }
     }
 
     // ---- what it hears --------------------------------------------------------------------------
@@ -117,7 +119,9 @@ final class SimSupervisor {
         }
         hear(
                 it -> {
-                    simulation.checks.heard(event);
+                    if (simulation.isCurrent(this)) {
+                        simulation.checks.heard(event);
+                    }
                     return it.onRankEvent(event, world.now());
                 });
     }
@@ -136,6 +140,11 @@ final class SimSupervisor {
                 end();
             }
             if (!process.isAlive()) {
+                return;
+            }
+            if (effect instanceof Effect.Journal && !simulation.isCurrent(this)) {
+                world.note("a former supervisor ends: its journal is another's");
+                process.kill();
                 return;
             }
             perform(effect);
@@ -168,19 +177,38 @@ final class SimSupervisor {
                                 OptionalLong older = simulation.disk.newestBefore(damaged);
                                 hear(it -> it.onOlder(older, world.now()));
                             });
-            case Effect.Notify(var call) -> call.accept(simulation.checks);
-            case Effect.Finish(RunOutcome end) -> simulation.end(end);
+            case Effect.Notify(var call) -> {
+                if (simulation.isCurrent(this)) {
+                    call.accept(simulation.checks);
+                }
+            }
+            case Effect.Finish(RunOutcome end) -> finish(end);
+        }
+    }
+
+    /** Of one that was replaced, nobody else hears. */
+    private void finish(RunOutcome end) {
+        if (simulation.isCurrent(this)) {
+            simulation.end(end);
+        } else {
+            world.note("a former supervisor ends: %s", end);
+            process.kill();
         }
     }
 
     private void tell(int rank, RankCommand order) {
         SimRank to = Objects.requireNonNull(stages.get(rank)).rank();
-        simulation.checks.told(to, order);
+        if (simulation.isCurrent(this)) {
+            simulation.checks.told(to, order);
+        } else if (order instanceof RankCommand.Commit) {
+            world.violated("a former supervisor commits: %s", order);
+        }
         to.process.receive(
                 new Line(this, to),
                 () -> {
+                    boolean follows = order.epoch() >= to.epoch();
                     to.order(order, ears);
-                    if (order instanceof RankCommand.Fence) {
+                    if (follows && order instanceof RankCommand.Fence) {
                         Harms.kill(to.process, "fenced", simulation);
                     }
                 });
@@ -188,10 +216,17 @@ final class SimSupervisor {
 
     private void askRoom(Map<Integer, NodeInfo> nodes) {
         boolean granted = world.chance(0.9);
-        simulation.checks.roomGranted(granted);
+        if (simulation.isCurrent(this)) {
+            simulation.checks.roomGranted(granted);
+        }
         process.after(
                 world.between(0, 20 * World.MILLISECOND),
-                () -> hear(it -> it.onRoom(nodes, granted, world.now())));
+                () -> {
+                    if (simulation.isCurrent(this)) {
+                        simulation.checks.roomGranted(granted); // in another epoch, perhaps
+                    }
+                    hear(it -> it.onRoom(nodes, granted, world.now()));
+                });
     }
 
     /** Nothing is known of processes on other hosts. */
@@ -274,7 +309,9 @@ final class SimSupervisor {
 
     private void host(NodeInfo node, RankAssignment birth) {
         SimProcess on = simulation.process(node);
-        simulation.checks.placed(on, birth);
+        if (simulation.isCurrent(this)) {
+            simulation.checks.placed(on, birth);
+        }
         on.receive(new Line(this, "node"), () -> hostHere(on, birth));
     }
 

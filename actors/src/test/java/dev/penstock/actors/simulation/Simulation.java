@@ -91,6 +91,11 @@ final class Simulation {
 
     // ---- the supervisor -------------------------------------------------------------------------
 
+    /** Whether this one has the journal that the next supervisor reads. */
+    boolean isCurrent(SimSupervisor one) {
+        return one == supervisor;
+    }
+
     void journal(JournalRecord entry) {
         journal.add(entry);
         checks.journalled(entry);
@@ -141,6 +146,22 @@ final class Simulation {
         if (supervisor.isAlive()) {
             supervisor.die(world.chance(0.5) ? 0 : world.random.nextInt(12));
         }
+    }
+
+    /** It stands still and is taken for dead; it may go on before another comes, or after. */
+    void takeUpBesideSupervisor() {
+        SimSupervisor one = supervisor;
+        if (!one.isAlive()) {
+            return;
+        }
+        one.stopFor(world.between(0, 20) * World.SECOND);
+        world.after(
+                world.between(0, 20) * World.SECOND,
+                () -> {
+                    if (isCurrent(one) && one.isAlive() && outcome == null) {
+                        takeUp();
+                    }
+                });
     }
 
     /** Another one comes some time later and finds the journal. */

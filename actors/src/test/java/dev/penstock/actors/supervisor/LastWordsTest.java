@@ -1,20 +1,27 @@
 package dev.penstock.actors.supervisor;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import akka.actor.testkit.typed.javadsl.ActorTestKit;
 import akka.actor.testkit.typed.javadsl.TestProbe;
 import akka.actor.typed.ActorRef;
 import akka.actor.typed.receptionist.Receptionist;
 import dev.penstock.actors.fault.RecoveryPolicy;
+import dev.penstock.actors.journal.JournalFile;
 import dev.penstock.actors.journal.RunJournal;
 import dev.penstock.actors.node.NodeActor;
 import dev.penstock.actors.node.TestNodes;
 import dev.penstock.actors.spi.ProcessSupply;
 import dev.penstock.actors.spi.ProcessVitals;
+import dev.penstock.actors.spi.RunOutcome;
+import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** A process says who it is, dies, and is heard only after its death was. */
 class LastWordsTest {
@@ -26,6 +33,7 @@ class LastWordsTest {
     private final ActorTestKit kit = ActorTestKit.create();
     private final TestProbe<NodeActor.Command> dead = kit.createTestProbe();
     private final TestProbe<NodeActor.Command> living = kit.createTestProbe();
+    private final CompletableFuture<RunOutcome> outcome = new CompletableFuture<>();
     private ActorRef<NodeActor.Introduction> introductions = kit.system().ignoreRef();
 
     @AfterEach
@@ -58,19 +66,42 @@ class LastWordsTest {
         living.expectMessageClass(NodeActor.HostRank.class);
     }
 
+    /** It stood still and was taken for dead: what it decides since then is told to nobody. */
+    @Test
+    void aSupervisorWhoseJournalIsAnothersTellsNobodyAnythingAndEnds(@TempDir Path folder) {
+        Path file = folder.resolve(JournalFile.NAME);
+        try (JournalFile own = JournalFile.open(file)) {
+            supervise(own);
+            try (JournalFile _ = JournalFile.open(file)) {
+                introductions.tell(introduction(ALIVE, living));
+
+                assertThat(outcome)
+                        .succeedsWithin(Duration.ofSeconds(10))
+                        .isInstanceOfSatisfying(
+                                RunOutcome.Failed.class,
+                                failed ->
+                                        assertThat(failed.reason())
+                                                .contains("another supervisor has taken the run"));
+                living.expectNoMessage();
+            }
+        }
+    }
+
     private ActorRef<PipelineSupervisor.Command> supervise() {
+        return supervise(RunJournal.NONE);
+    }
+
+    private ActorRef<PipelineSupervisor.Command> supervise(RunJournal journal) {
         var chain = new ChainPipeline("gpipe", new ChainStage.Settings(1, 2, 1, false, 0.1));
         var services =
                 new SupervisorServices(
                         chain,
                         RecoveryPolicy.DEFAULT,
-                        RunJournal.NONE,
+                        journal,
                         new Processes(),
                         ProcessVitals.NONE);
         ActorRef<PipelineSupervisor.Command> supervisor =
-                kit.spawn(
-                        PipelineSupervisor.create(
-                                chain.plan(), chain, services, new CompletableFuture<>()));
+                kit.spawn(PipelineSupervisor.create(chain.plan(), chain, services, outcome));
         kit.system()
                 .receptionist()
                 .tell(Receptionist.register(NodeActor.key(chain.plan().runId()), dead.getRef()));

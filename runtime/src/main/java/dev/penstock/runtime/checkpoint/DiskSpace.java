@@ -33,9 +33,12 @@ final class DiskSpace {
     }
 
     private static String refusal(long bytes, long free) {
-        return ("cannot write the checkpoint: %,d bytes needed, %,d free; free some space or lower"
-                        + " checkpoint.retain")
-                .formatted(bytes, free);
+        String advice =
+                free < bytes
+                        ? "free some space or lower checkpoint.retain"
+                        : "that is enough, so look for a quota, or at the cause";
+        return "cannot write the checkpoint: %,d bytes needed, %,d free; %s"
+                .formatted(bytes, free, advice);
     }
 
     private static long free(Path file) throws IOException {

@@ -124,6 +124,10 @@ final class SubmittedRun implements ClusterRun {
 
     @Override
     public String finish(RunOutcome outcome, Duration took) {
+        JournalFile own = journal;
+        if (own != null && own.isTaken()) { // its files, and its ending, are another's
+            return "another supervisor goes on with " + name();
+        }
         writeEnding(outcome);
         return record.report(outcome, took, Optional.empty());
     }

@@ -227,13 +227,33 @@ public record RunDirectory(Path path) {
         return holdsRun() || Files.isDirectory(checkpoints());
     }
 
-    /** Returns whether the directory exists or can be created, and is writable. */
-    public boolean isWritable() {
+    /**
+     * Returns why the directory can neither be written into nor created, with the folder that is in
+     * the way; empty if it can.
+     */
+    public Optional<String> whyNotWritable() {
         Path nearest = path;
         while (!Files.exists(nearest) && nearest.getParent() != null) {
             nearest = nearest.getParent();
         }
-        return Files.isDirectory(nearest) && Files.isWritable(nearest);
+        if (!Files.isDirectory(nearest)) {
+            return Optional.of(nearest + " is not a folder");
+        }
+        if (Files.isWritable(nearest)) {
+            return Optional.empty();
+        }
+        return Optional.of(
+                isReadOnly(nearest)
+                        ? nearest + " is on a read-only file system"
+                        : nearest + ": permission denied");
+    }
+
+    private static boolean isReadOnly(Path folder) {
+        try {
+            return Files.getFileStore(folder).isReadOnly();
+        } catch (IOException e) {
+            return false; // then nobody says so, and permission is what is left
+        }
     }
 
     private RunDirectory prepared() throws IOException {

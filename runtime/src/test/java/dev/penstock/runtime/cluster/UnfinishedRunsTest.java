@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.penstock.actors.cluster.ClusterRun;
 import dev.penstock.actors.cluster.RunRefusedException;
+import dev.penstock.actors.journal.JournalFile;
 import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.journal.RunJournal;
 import dev.penstock.actors.spi.ProcessSupply;
@@ -80,6 +81,25 @@ class UnfinishedRunsTest {
         assertThat(runs.unfinished(_ -> true, found::add)).isEmpty();
 
         assertThat(found).isEmpty();
+    }
+
+    /** One that stood still for so long that another seed took its run up. */
+    @Test
+    void aSeedThatWasReplacedDoesNotEndTheRunOfItsSuccessor() {
+        ClusterRun kept = afterTwoSteps();
+        Path journal = kept.directory().resolve(JournalFile.NAME);
+        try (JournalFile successor = JournalFile.open(journal)) {
+            successor.append(new JournalRecord.EpochRaised(2, "the supervisor was gone"));
+
+            String said = kept.finish(new RunOutcome.Failed(2, "superseded"), Duration.ZERO);
+            successor.append(new JournalRecord.Committed(2, 3, 1, 3, 1));
+
+            assertThat(said).isEqualTo("another supervisor goes on with quickstart-1");
+            assertThat(JournalFile.read(journal))
+                    .endsWith(new JournalRecord.Committed(2, 3, 1, 3, 1));
+            assertThat(kept.directory().resolve("summary.json")).doesNotExist();
+        }
+        kept.close();
     }
 
     /** Else another seed would take it up as what was refused. */

@@ -104,6 +104,15 @@ class RunDirectoryTest {
     }
 
     @Test
+    void itIsSaidWhyAPlaceCannotBeWrittenTo() throws IOException {
+        Path file = Files.writeString(folder.resolve("file"), "");
+
+        assertThat(new RunDirectory(folder.resolve("a/b")).whyNotWritable()).isEmpty();
+        assertThat(new RunDirectory(file.resolve("run")).whyNotWritable())
+                .contains(file + " is not a folder");
+    }
+
+    @Test
     void aFileInTheWayIsSaid() throws IOException {
         Path file = Files.writeString(folder.resolve("runs"), "not a directory");
 

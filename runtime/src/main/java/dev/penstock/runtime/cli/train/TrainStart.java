@@ -100,18 +100,28 @@ final class TrainStart {
                         "an empty directory",
                         place.path() + ", which already holds a run",
                         "try --resume to go on with it, or another --run-dir");
-            } else if (!place.isWritable()) {
-                problem("--run-dir", "a place to write to", "" + place.path(), "try another");
+            } else {
+                place.whyNotWritable()
+                        .ifPresent(
+                                why ->
+                                        problem(
+                                                "--run-dir",
+                                                "a place to write to",
+                                                "%s (%s)".formatted(place.path(), why),
+                                                "try another"));
             }
-        } else if (request.draft().sound("run.directory") && !place.isWritable()) {
-            problems.add(
-                    request.draft()
-                            .draft()
-                            .problem(
-                                    "run.directory",
-                                    "a place to write to",
-                                    place.path().toString(),
-                                    "try --run-dir with another"));
+        } else if (request.draft().sound("run.directory")) {
+            place.whyNotWritable()
+                    .ifPresent(
+                            why ->
+                                    problems.add(
+                                            request.draft()
+                                                    .draft()
+                                                    .problem(
+                                                            "run.directory",
+                                                            "a place to write to",
+                                                            "%s (%s)".formatted(place.path(), why),
+                                                            "try --run-dir with another")));
         }
     }
 
