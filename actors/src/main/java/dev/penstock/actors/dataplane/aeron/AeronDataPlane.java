@@ -43,6 +43,7 @@ public final class AeronDataPlane implements DataPlane {
 
     private final AeronSettings settings;
     private final Aeron aeron;
+    private final DriverRequests driver;
     private final Poller poller;
     private final RefusalCounts refusals = new RefusalCounts();
     private final Map<Integer, AeronEndpoint> endpoints = new ConcurrentHashMap<>();
@@ -55,8 +56,9 @@ public final class AeronDataPlane implements DataPlane {
         this.settings = settings;
         this.poller = new Poller(settings.poller());
         this.aeron = connect(settings);
+        this.driver = new DriverRequests(aeron);
         try {
-            this.routes = Routes.open(aeron, settings);
+            this.routes = Routes.open(driver, settings);
         } catch (RuntimeException e) {
             aeron.close();
             throw e;
@@ -196,7 +198,7 @@ public final class AeronDataPlane implements DataPlane {
         PeerAddress there = opening.peers().getOrDefault(peer, address);
         boolean overUdp = routes.usesUdp(peer, there);
         ExclusivePublication publication =
-                aeron.addExclusivePublication(
+                driver.publication(
                         overUdp
                                 ? routes.uris().udpPublication(there.udpEndpoint())
                                 : routes.uris().ipcPublication(),
@@ -240,7 +242,7 @@ public final class AeronDataPlane implements DataPlane {
     }
 
     private Subscription subscription(String channel, int stream, Inbox inbox) {
-        return aeron.addSubscription(channel, stream, _ -> poller.wake(), inbox::onUnavailable);
+        return driver.subscription(channel, stream, _ -> poller.wake(), inbox::onUnavailable);
     }
 
     private static DataPlaneException cannotOpen(int rank, AeronException cause) {

@@ -4,7 +4,6 @@ import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.actors.dataplane.HostIdentity;
 import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.dataplane.Transport;
-import io.aeron.Aeron;
 import io.aeron.Subscription;
 import io.aeron.exceptions.AeronException;
 import java.nio.file.Path;
@@ -41,13 +40,13 @@ final class Routes {
      *
      * @throws DataPlaneException naming host and port, if they cannot be bound
      */
-    static Routes open(Aeron aeron, AeronSettings settings) {
+    static Routes open(DriverRequests driver, AeronSettings settings) {
         var uris = new ChannelUris(settings);
         String inbox = null;
         String endpoint = "";
         if (settings.links().transport() != Transport.IPC) {
             inbox = uris.udpSubscription();
-            endpoint = bind(aeron, settings, inbox);
+            endpoint = bind(driver, settings, inbox);
         }
         var address =
                 new PeerAddress(
@@ -55,10 +54,11 @@ final class Routes {
         return new Routes(settings, uris, address, inbox);
     }
 
-    private static String bind(Aeron aeron, AeronSettings settings, String inbox) {
+    private static String bind(DriverRequests driver, AeronSettings settings, String inbox) {
         UdpSettings udp = settings.links().udp();
         try {
-            Subscription holder = aeron.addSubscription(inbox, settings.streamBase() - 1);
+            Subscription holder =
+                    driver.subscription(inbox, settings.streamBase() - 1, _ -> {}, _ -> {});
             List<String> bound = holder.localSocketAddresses();
             long deadline = System.nanoTime() + BIND_NANOS;
             while (bound.isEmpty() && System.nanoTime() - deadline < 0) {
