@@ -56,7 +56,7 @@ public final class AeronDataPlane implements DataPlane {
         this.settings = settings;
         this.poller = new Poller(settings.poller());
         this.aeron = connect(settings);
-        this.driver = new DriverRequests(aeron);
+        this.driver = new DriverRequests(aeron, DriverRequests.PATIENCE);
         try {
             this.routes = Routes.open(driver, settings);
         } catch (RuntimeException e) {

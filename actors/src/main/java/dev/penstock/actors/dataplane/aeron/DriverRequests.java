@@ -22,20 +22,26 @@ import org.jspecify.annotations.Nullable;
  */
 final class DriverRequests {
     /** For an answer. */
-    private static final Duration PATIENCE = Duration.ofSeconds(30);
+    static final Duration PATIENCE = Duration.ofSeconds(30);
 
     private static final long LOOK_NANOS = 1_000_000;
 
     private final Aeron aeron;
+    private final Duration patience;
 
-    DriverRequests(Aeron aeron) {
+    /**
+     * @param patience for each answer
+     */
+    DriverRequests(Aeron aeron, Duration patience) {
         this.aeron = aeron;
+        this.patience = patience;
     }
 
     /**
      * Opens a publication.
      *
-     * @throws AeronException if the driver refuses, dies or does not answer
+     * @throws AeronException if the driver refuses, dies or does not answer, or the thread is
+     *     interrupted
      */
     ExclusivePublication publication(String channel, int stream) {
         long request = aeron.asyncAddExclusivePublication(channel, stream);
@@ -45,7 +51,8 @@ final class DriverRequests {
     /**
      * Opens a subscription.
      *
-     * @throws AeronException if the driver refuses, dies or does not answer
+     * @throws AeronException if the driver refuses, dies or does not answer, or the thread is
+     *     interrupted
      */
     Subscription subscription(
             String channel,
@@ -58,13 +65,17 @@ final class DriverRequests {
 
     /** Returns what the driver opened; takes the request back if there is no answer. */
     private <T> T await(long request, LongFunction<@Nullable T> answer, LongConsumer takeBack) {
-        long deadline = System.nanoTime() + PATIENCE.toNanos();
+        long deadline = System.nanoTime() + patience.toNanos();
         T opened = answer.apply(request);
         while (opened == null) {
+            if (Thread.currentThread().isInterrupted()) {
+                takeBack.accept(request);
+                throw new AeronException("interrupted while its answer was awaited");
+            }
             if (System.nanoTime() - deadline >= 0) {
                 takeBack.accept(request);
                 throw new DriverTimeoutException(
-                        "it lives, but has not answered for %d s".formatted(PATIENCE.toSeconds()));
+                        "it lives, but has not answered for %d s".formatted(patience.toSeconds()));
             }
             LockSupport.parkNanos(this, LOOK_NANOS);
             opened = answer.apply(request);

@@ -2,19 +2,22 @@ package dev.penstock.actors.dataplane.aeron;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 
 import io.aeron.Aeron;
 import io.aeron.ExclusivePublication;
 import io.aeron.driver.DefaultNameResolver;
 import io.aeron.driver.MediaDriver;
 import io.aeron.exceptions.AeronException;
+import io.aeron.exceptions.DriverTimeoutException;
 import io.aeron.exceptions.RegistrationException;
 import java.net.InetAddress;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.CountDownLatch;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -24,60 +27,78 @@ import org.junit.jupiter.api.io.TempDir;
 
 @Timeout(60)
 class DriverRequestsTest {
-    private static final Duration SILENCE_OF_THE_DEAD = Duration.ofSeconds(3);
+    /** For a name; the driver looks it up twice. */
     private static final Duration TIME_OF_ONE = Duration.ofMillis(400);
-    private static final int MANY = 10;
+
+    private static final Duration DEADLINE = Duration.ofSeconds(20);
+    private static final Duration LINGER = Duration.ofMillis(100);
+    private static final int MANY = 7;
     private static final int TERM = 64 * 1024;
 
     @TempDir private Path parent;
 
+    private final CountDownLatch neverHasBegun = new CountDownLatch(1);
+    private final CountDownLatch neverEnds = new CountDownLatch(1);
     private MediaDriver driver;
     private Aeron client;
     private DriverRequests requests;
 
-    /** A driver that takes its time for everything that has a name. */
+    /** A driver that takes its time for every name, and has no answer for one. */
     @BeforeEach
     void startDriver() {
         Path directory = parent.resolve("driver");
         driver =
                 MediaDriver.launch(
                         DriverContexts.of(directory, TERM, PollerMode.ADAPTIVE, 2)
+                                .publicationLingerTimeoutNs(LINGER.toNanos())
                                 .nameResolver(new SlowNames()));
         client =
                 Aeron.connect(
                         new Aeron.Context()
                                 .aeronDirectoryName(directory.toString())
-                                .driverTimeoutMs(SILENCE_OF_THE_DEAD.toMillis())
+                                .driverTimeoutMs(AeronDataPlane.DRIVER_TIMEOUT.toMillis())
                                 .errorHandler(_ -> {}));
-        requests = new DriverRequests(client);
+        requests = new DriverRequests(client, DriverRequests.PATIENCE);
     }
 
     @AfterEach
     void stopDriver() {
+        neverEnds.countDown();
         client.close();
         driver.close();
     }
 
-    private static final class SlowNames extends DefaultNameResolver {
+    private final class SlowNames extends DefaultNameResolver {
         @Override
         public InetAddress resolve(String name, String parameter, boolean again) {
-            LockSupport.parkNanos(TIME_OF_ONE.toNanos());
+            try {
+                if (name.equals("never.test")) {
+                    neverHasBegun.countDown();
+                    neverEnds.await();
+                }
+                Thread.sleep(TIME_OF_ONE);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
             return InetAddress.getLoopbackAddress();
         }
+    }
+
+    private static String named(String name) {
+        return "aeron:udp?endpoint=%s:40456".formatted(name);
     }
 
     @Test
     void theLastOfManyAnswersMayTakeLongerThanADriverMayBeSilent() {
         List<CompletableFuture<ExclusivePublication>> asked =
-                IntStream.range(0, MANY).mapToObj(this::askForOne).toList();
+                IntStream.range(0, MANY).mapToObj(i -> askFor("slow%d.test".formatted(i))).toList();
 
         assertThat(asked).allSatisfy(one -> assertThat(one.join().isClosed()).isFalse());
     }
 
-    private CompletableFuture<ExclusivePublication> askForOne(int number) {
-        String channel = "aeron:udp?endpoint=slow%d.test:40456".formatted(number);
+    private CompletableFuture<ExclusivePublication> askFor(String name) {
         return CompletableFuture.supplyAsync(
-                () -> requests.publication(channel, 1),
+                () -> requests.publication(named(name), 1),
                 task -> Thread.ofPlatform().daemon().start(task));
     }
 
@@ -89,13 +110,56 @@ class DriverRequestsTest {
     }
 
     @Test
-    void nobodyWaitsForADriverThatDies() {
-        var waiting =
-                CompletableFuture.supplyAsync(
-                        () -> requests.publication("aeron:udp?endpoint=slow.test:40457", 1));
+    void nobodyWaitsForADriverThatIsGone() throws InterruptedException {
+        CompletableFuture<ExclusivePublication> waiting = askFor("never.test");
+        neverHasBegun.await();
 
         driver.close();
 
-        assertThatThrownBy(waiting::join).hasCauseInstanceOf(AeronException.class);
+        assertThatThrownBy(waiting::join)
+                .hasCauseInstanceOf(AeronException.class)
+                .hasMessageNotContaining("has not answered");
+    }
+
+    @Test
+    void whatIsAnsweredTooLateDoesNotStayOpen() {
+        var hasty = new DriverRequests(client, Duration.ofMillis(1));
+
+        assertThatThrownBy(() -> hasty.publication(named("slow.test"), 7))
+                .isInstanceOf(DriverTimeoutException.class)
+                .hasMessageContaining("has not answered");
+        assertThatThrownBy(() -> hasty.subscription(named("slow.test"), 7, _ -> {}, _ -> {}))
+                .isInstanceOf(DriverTimeoutException.class);
+
+        // answered behind both: by then the driver has done what it was asked before
+        assertThat(requests.publication(named("last.example"), 8).isClosed()).isFalse();
+        await().atMost(DEADLINE).untilAsserted(() -> assertThat(countersOfNames()).isEmpty());
+        assertThat(client.isClosed()).isFalse();
+    }
+
+    /** What the driver counts for the named channels while they are open. */
+    private List<String> countersOfNames() {
+        List<String> labels = new ArrayList<>();
+        client.countersReader()
+                .forEach(
+                        (_, label) -> {
+                            if (label.contains(".test:")) {
+                                labels.add(label);
+                            }
+                        });
+        return labels;
+    }
+
+    @Test
+    void aThreadThatIsInterruptedDoesNotWait() {
+        Thread.currentThread().interrupt();
+        try {
+            assertThatThrownBy(() -> requests.publication(named("slow.test"), 1))
+                    .isInstanceOf(AeronException.class)
+                    .hasMessageContaining("interrupted");
+        } finally {
+            Thread.interrupted();
+        }
+        assertThat(client.isClosed()).isFalse();
     }
 }
