@@ -63,7 +63,10 @@ class ArchitectureTest {
                             HouseRules::packagesHaveAtMostFortyTypes),
                     Map.entry(
                             "methodsHaveAtMostNineParameters",
-                            HouseRules::methodsHaveAtMostNineParameters));
+                            HouseRules::methodsHaveAtMostNineParameters),
+                    Map.entry(
+                            "loopsCallVectorHelpersThemselves",
+                            HouseRules::loopsCallVectorHelpersThemselves));
 
     private JavaClasses house = new ClassFileImporter().importClasses();
     private JavaClasses brokenHouse = house;

@@ -16,6 +16,8 @@ import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.sli
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaField;
 import com.tngtech.archunit.core.domain.JavaMethod;
+import com.tngtech.archunit.core.domain.JavaMethodCall;
+import com.tngtech.archunit.core.domain.properties.HasParameterTypes;
 import com.tngtech.archunit.lang.ArchCondition;
 import com.tngtech.archunit.lang.ArchRule;
 import com.tngtech.archunit.lang.ConditionEvents;
@@ -244,6 +246,42 @@ record HouseRules(String root) {
                                                                 method.getFullName(), parameters)));
                             }
                         });
+    }
+
+    /**
+     * The compiler inlines by how often it saw a call, which it knows for the calls of a loop it
+     * compiles, and may not know for calls one deeper; a call that stays one makes an object of
+     * every vector it passes.
+     */
+    ArchRule loopsCallVectorHelpersThemselves() {
+        return methods()
+                .that(describe("take vectors", HouseRules::takesVectors))
+                .and()
+                .areDeclaredInClassesThat()
+                .resideInAPackage(root + ".cuda.cpu..")
+                .should(
+                        new ArchCondition<>("call no other method of ours that takes vectors") {
+                            @Override
+                            public void check(JavaMethod method, ConditionEvents events) {
+                                for (JavaMethodCall call : method.getMethodCallsFromSelf()) {
+                                    boolean ours = call.getTargetOwner().getName().startsWith(root);
+                                    events.add(
+                                            new SimpleConditionEvent(
+                                                    call,
+                                                    !ours || !takesVectors(call.getTarget()),
+                                                    call.getDescription()));
+                                }
+                            }
+                        });
+    }
+
+    private static boolean takesVectors(HasParameterTypes method) {
+        return method.getRawParameterTypes().stream()
+                .map(JavaClass::getName)
+                .anyMatch(
+                        name ->
+                                name.startsWith("jdk.incubator.vector.")
+                                        && name.endsWith("Vector"));
     }
 
     private static boolean standsAlone(JavaClass type) {
