@@ -17,17 +17,22 @@ public final class RecoveryBenchmark {
     /**
      * A form of recovery.
      *
-     * @param settings of section {@code recovery}
+     * @param spares warm processes that wait when a rank is killed
      * @param goalMedian and {@code goalMost}: seconds, 0 for none
      */
-    record Row(String name, String settings, double goalMedian, double goalMost) {}
+    record Row(String name, boolean mirror, int spares, double goalMedian, double goalMost) {
+        /** Of section {@code recovery}. */
+        String settings() {
+            return "mirror = %s, spares = %d".formatted(mirror, spares);
+        }
+    }
 
     private static final List<Row> ROWS =
             List.of(
-                    new Row("mirror+survivor", "mirror = on", 1.5, 3),
-                    new Row("mirror+spare", "mirror = on, spares = 1", 1.5, 3),
-                    new Row("checkpoint+spare", "mirror = off, spares = 1", 4, 0),
-                    new Row("checkpoint+fresh", "mirror = off", 4, 0));
+                    new Row("mirror+survivor", true, 0, 1.5, 3),
+                    new Row("mirror+spare", true, 1, 1.5, 3),
+                    new Row("checkpoint+spare", false, 1, 2.5, 0),
+                    new Row("checkpoint+fresh", false, 0, 4, 0));
 
     private RecoveryBenchmark() {}
 

@@ -24,6 +24,7 @@ record RecoveryMeasurement(
             try (KilledTraining training = KilledTraining.start(row)) {
                 RecoverySteps steps = training.steps();
                 for (int kill = 0; kill < now; kill++) {
+                    steps.awaitSpares(row.spares());
                     steps.awaitMore(STEADY_STEPS);
                     steps.pause(random.nextDouble() * steps.medianStepNanos() / 1e9);
                     found.add(kill(training));

@@ -2,6 +2,7 @@ package dev.penstock.benchmarks;
 
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
+import dev.penstock.actors.spi.RunMember;
 import dev.penstock.actors.spi.StepReport;
 import java.util.ArrayList;
 import java.util.List;
@@ -24,7 +25,14 @@ final class RecoverySteps implements RunListener {
     private @Nullable RecoveryReport pending;
     private long steps;
     private long newest;
+    private long spares;
     private boolean ended;
+
+    @Override
+    public synchronized void onMembers(List<RunMember> members) {
+        spares = members.stream().filter(member -> member.rank().isEmpty()).count();
+        notifyAll();
+    }
 
     @Override
     public synchronized void onStep(StepReport report) {
@@ -84,6 +92,11 @@ final class RecoverySteps implements RunListener {
     synchronized void awaitMore(int more) {
         long wanted = steps + more;
         await(() -> steps >= wanted, "%d steps".formatted(more));
+    }
+
+    /** Waits until this many spare processes have joined. */
+    synchronized void awaitSpares(int wanted) {
+        await(() -> spares >= wanted, "%d spare processes".formatted(wanted));
     }
 
     /** Waits for the first step after the next recovery. */

@@ -9,14 +9,17 @@ import dev.penstock.actors.supervisor.PipelineSupervisor.Command;
 import dev.penstock.actors.supervisor.PipelineSupervisor.LinkDied;
 import dev.penstock.actors.supervisor.PipelineSupervisor.LinkRestarted;
 import dev.penstock.actors.supervisor.PipelineSupervisor.ProcessDied;
+import dev.penstock.runtime.config.run.RecoverySection;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -28,6 +31,9 @@ import org.slf4j.LoggerFactory;
 final class LocalProcesses implements ProcessSupply, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(LocalProcesses.class);
     private static final long NO_PROCESS = -1;
+
+    /** Until then the run's own processes need the processors, to start and to compile. */
+    private static final Duration SPARES_AFTER = Duration.ofSeconds(10);
 
     private final RunAssembly assembly;
     private final CompletableFuture<ActorRef<Command>> supervisor = new CompletableFuture<>();
@@ -48,7 +54,7 @@ final class LocalProcesses implements ProcessSupply, AutoCloseable {
     }
 
     /**
-     * Starts the driver, a process per rank and the spare ones.
+     * Starts the driver and a process per rank, and the spare ones a while later.
      *
      * @param address of the supervisor's cluster
      */
@@ -63,7 +69,16 @@ final class LocalProcesses implements ProcessSupply, AutoCloseable {
         for (int rank = 0; rank < assembly.plan().ranks(); rank++) {
             start(Optional.of(rank));
         }
-        for (int spare = 0; spare < assembly.config().recovery().spares(); spare++) {
+        RecoverySection recovery = assembly.config().recovery();
+        int spares = recovery.enabled() ? recovery.spares() : 0;
+        if (spares > 0) {
+            CompletableFuture.delayedExecutor(SPARES_AFTER.toMillis(), TimeUnit.MILLISECONDS)
+                    .execute(() -> startSpares(spares));
+        }
+    }
+
+    private void startSpares(int spares) {
+        for (int spare = 0; spare < spares; spare++) {
             start(Optional.empty());
         }
     }

@@ -81,6 +81,7 @@ public final class Training {
                 device { threads = 1, reduction-block = 16 }
                 evaluation { every = 3, batches = 2 }
                 checkpoint { every = 4, retain = 3 }
+                recovery.spares = 0
                 data-plane.term-length = 1 MiB
                 report { dashboard = false, sample = false }
                 """);

@@ -80,6 +80,34 @@ class KilledStageIT {
         assertThat(ended.lossBits()).isEqualTo(SteadyTraining.calmBits(ended));
     }
 
+    @Test
+    void aSpareProcessTakesTheDeadOnesPlace() throws Exception {
+        Training training =
+                SteadyTraining.on(folder.resolve("harmed"))
+                        .set("pipeline.processes=per-stage", "recovery.spares=1");
+        Trained ended;
+
+        try (RunningTraining run = RunningTraining.host(training).awaitSteps(25)) {
+            await("a spare process")
+                    .atMost(LIMIT)
+                    .until(() -> run.log("events.jsonl").contains(member(-1)));
+            RunningTraining.signal("KILL", run.ofRank(1));
+            await().atMost(LIMIT).until(() -> !Trained.recoveries(training.directory()).isEmpty());
+            run.interrupt();
+            ended = run.awaitEnd(LIMIT);
+
+            assertThat(run.log("events.jsonl")).contains(member(1));
+        }
+
+        assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.INTERRUPTED);
+        assertThat(ended.lossBits()).isEqualTo(SteadyTraining.calmBits(ended));
+    }
+
+    /** What the event log says of the process that was started as a spare one. */
+    private static String member(int rank) {
+        return "\"rank\":%d,\"node\":\"spare process\"".formatted(rank);
+    }
+
     /** As a disk does: nobody notices before the file is read. */
     @Test
     void aDeathAfterTheNewestCheckpointWasDamagedTakesTheRunToTheOneBefore() throws Exception {

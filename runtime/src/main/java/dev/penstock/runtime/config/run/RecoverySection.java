@@ -11,7 +11,8 @@ import java.time.Duration;
  * @param maxRestarts the most recoveries within {@code window}
  * @param window see {@code maxRestarts}
  * @param roomPatience so long a run of a cluster waits for room for ranks whose node is gone
- * @param spares processes that wait, warm, to take a dead one's place
+ * @param spares processes that wait, warm, to take a dead one's place; only where every stage has a
+ *     process of its own
  * @param nonFinite what becomes of a step with a NaN or an infinity
  * @param mirror whether every rank's parameters and optimizer state are kept a second time by the
  *     next rank, so that a death loses no committed step
@@ -31,9 +32,10 @@ public record RecoverySection(
                         doc = "in a cluster: wait for a node with room for a dead node's ranks")
                 Duration roomPatience,
         @Setting(
-                        is = "0",
+                        is = "1",
                         range = "[0, 64]",
-                        doc = "warm processes that wait for a dead one's place")
+                        doc =
+                                "with a process per stage: warm processes that wait for a dead one's place")
                 int spares,
         @Setting(is = "halt", doc = "after a NaN or infinity: end, leave the step out, go back")
                 NonFinite nonFinite,

@@ -103,7 +103,7 @@ class ConfigLoaderTest {
                                         5,
                                         Duration.ofMinutes(10),
                                         Duration.ofMinutes(10),
-                                        0,
+                                        1,
                                         RecoverySection.NonFinite.HALT,
                                         false),
                                 new ReportSection(List.of(5, 20, 50), 10, true, true, 0),
