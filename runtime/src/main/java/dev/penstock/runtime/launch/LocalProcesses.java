@@ -5,6 +5,8 @@ import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.actors.dataplane.aeron.MediaDriverHandle;
 import dev.penstock.actors.dataplane.aeron.MediaDriverProcess;
 import dev.penstock.actors.spi.ProcessSupply;
+import dev.penstock.actors.spi.RunListener;
+import dev.penstock.actors.spi.StepReport;
 import dev.penstock.actors.supervisor.PipelineSupervisor.Command;
 import dev.penstock.actors.supervisor.PipelineSupervisor.LinkDied;
 import dev.penstock.actors.supervisor.PipelineSupervisor.LinkRestarted;
@@ -12,14 +14,12 @@ import dev.penstock.actors.supervisor.PipelineSupervisor.ProcessDied;
 import dev.penstock.runtime.config.run.RecoverySection;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -33,7 +33,7 @@ final class LocalProcesses implements ProcessSupply, AutoCloseable {
     private static final long NO_PROCESS = -1;
 
     /** Until then the run's own processes need the processors, to start and to compile. */
-    private static final Duration SPARES_AFTER = Duration.ofSeconds(10);
+    private static final int STEPS_BEFORE_SPARES = 10;
 
     private final RunAssembly assembly;
     private final CompletableFuture<ActorRef<Command>> supervisor = new CompletableFuture<>();
@@ -54,7 +54,7 @@ final class LocalProcesses implements ProcessSupply, AutoCloseable {
     }
 
     /**
-     * Starts the driver and a process per rank, and the spare ones a while later.
+     * Starts the driver and a process per rank.
      *
      * @param address of the supervisor's cluster
      */
@@ -65,20 +65,31 @@ final class LocalProcesses implements ProcessSupply, AutoCloseable {
         stages =
                 new StageProcesses(
                         assembly.options(),
-                        (pid, rank, how) -> told.tell(new ProcessDied(pid, rank, how)));
+                        (pid, rank, how) -> told.tell(new ProcessDied(pid, rank, how)),
+                        taken::contains);
         for (int rank = 0; rank < assembly.plan().ranks(); rank++) {
             start(Optional.of(rank));
         }
-        RecoverySection recovery = assembly.config().recovery();
-        int spares = recovery.enabled() ? recovery.spares() : 0;
-        if (spares > 0) {
-            CompletableFuture.delayedExecutor(SPARES_AFTER.toMillis(), TimeUnit.MILLISECONDS)
-                    .execute(() -> startSpares(spares));
-        }
     }
 
-    private void startSpares(int spares) {
-        for (int spare = 0; spare < spares; spare++) {
+    /** Watches the run, and starts the spare processes when it has gone some steps. */
+    RunListener sparesLater() {
+        return new RunListener() {
+            private int steps;
+
+            @Override
+            public void onStep(StepReport report) {
+                steps++;
+                if (steps == STEPS_BEFORE_SPARES) {
+                    startSpares();
+                }
+            }
+        };
+    }
+
+    private void startSpares() {
+        RecoverySection recovery = assembly.config().recovery();
+        for (int spare = 0; recovery.enabled() && spare < recovery.spares(); spare++) {
             start(Optional.empty());
         }
     }

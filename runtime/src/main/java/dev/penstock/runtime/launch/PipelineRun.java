@@ -17,6 +17,7 @@ import dev.penstock.actors.supervisor.RunBeginning;
 import dev.penstock.actors.supervisor.SupervisorServices;
 import dev.penstock.runtime.certificates.LocalCertificate;
 import dev.penstock.runtime.certificates.NodeFiles;
+import dev.penstock.runtime.metrics.ListenerFanOut;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -68,6 +69,7 @@ public final class PipelineRun {
                 var journal =
                         JournalFile.open(
                                 assembly.options().directory().resolve(JournalFile.NAME))) {
+            var listeners = new ListenerFanOut(List.of(listener, processes.sparesLater()));
             var services =
                     new SupervisorServices(
                             assembly.checkpoints(),
@@ -78,7 +80,7 @@ public final class PipelineRun {
             ActorSystem<Command> system =
                     ActorSystems.clustered(
                             PipelineSupervisor.create(
-                                    assembly.plan(), listener, services, beginning, outcome),
+                                    assembly.plan(), listeners, services, beginning, outcome),
                             List.of(),
                             key);
             Cluster cluster = Cluster.get(system);

@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongPredicate;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -39,15 +40,20 @@ final class StageProcesses implements AutoCloseable {
 
     private final RunOptions options;
     private final DeathListener listener;
+    private final LongPredicate hasRank;
     private final List<Process> children = new ArrayList<>();
     private final Map<Integer, Process> latest = new HashMap<>();
     private final Map<Integer, Integer> starts = new HashMap<>();
     private int spares;
     private volatile boolean closing;
 
-    StageProcesses(RunOptions options, DeathListener listener) {
+    /**
+     * @param hasRank whether a rank was placed in the process of this id
+     */
+    StageProcesses(RunOptions options, DeathListener listener, LongPredicate hasRank) {
         this.options = options;
         this.listener = listener;
+        this.hasRank = hasRank;
     }
 
     /**
@@ -157,11 +163,18 @@ final class StageProcesses implements AutoCloseable {
         return line < 0 ? ".." + end : end.substring(line + 1);
     }
 
-    /** Ends all children: politely, then not. */
+    /**
+     * Ends all children: politely, then not. One without a rank has nothing to close, and may not
+     * yet listen.
+     */
     @Override
     public synchronized void close() {
         closing = true;
         for (Process child : children) {
+            if (!hasRank.test(child.pid())) {
+                child.destroyForcibly();
+                continue;
+            }
             try {
                 child.getOutputStream().close();
             } catch (IOException e) {
