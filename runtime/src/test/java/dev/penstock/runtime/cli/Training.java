@@ -59,6 +59,7 @@ public final class Training {
                                     weight-decay = 0.1, decay-all = true, clip-norm = 0 }
                         device { threads = 1, reduction-block = 8 }
                         checkpoint.every = 0
+                        recovery.spares = 0
                         data-plane.term-length = 1 MiB
                         report { dashboard = false, sample = false }
                         """
