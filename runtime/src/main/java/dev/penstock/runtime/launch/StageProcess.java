@@ -31,13 +31,16 @@ public final class StageProcess {
     /** In the place of a rank: wait for one whose process dies. */
     static final String SPARE = "spare";
 
+    /** Last argument of a process that starts while the others of its run already compute. */
+    static final String WARM_UP = "warm-up";
+
     private static final int FENCED = 4;
 
     private StageProcess() {}
 
     /**
      * Arguments: run directory, rank or {@value #SPARE}, directory of the media driver, address of
-     * the cluster's seed.
+     * the cluster's seed, and {@value #WARM_UP} or nothing.
      */
     public static void main(String[] args) throws IOException {
         Interrupts.leaveToParent();
@@ -46,6 +49,7 @@ public final class StageProcess {
                 args[1].equals(SPARE) ? Optional.empty() : Optional.of(Integer.parseInt(args[1]));
         Path driverDirectory = Path.of(args[2]);
         String seed = args[3];
+        boolean warmsUp = args.length > 4 && args[4].equals(WARM_UP);
         var info =
                 new NodeInfo(
                         rank.map(r -> "stage process " + r).orElse("spare process"),
@@ -59,7 +63,7 @@ public final class StageProcess {
         // somebody may wait for this process: it joins while it reads its data
         CompletableFuture<RankResources> resources =
                 CompletableFuture.supplyAsync(
-                        () -> resources(directory, driverDirectory),
+                        () -> resources(directory, driverDirectory, warmsUp),
                         task -> Thread.ofPlatform().name("resources").start(task));
         ActorSystem<RankResources> system;
         try {
@@ -84,15 +88,15 @@ public final class StageProcess {
         Runtime.getRuntime().halt(0);
     }
 
-    private static RankResources resources(Path directory, Path driverDirectory) {
+    private static RankResources resources(Path directory, Path driverDirectory, boolean warmsUp) {
         LoadedConfig config =
                 ConfigLoader.loadWithOrigins(
                         directory.resolve(RunAssembly.LAUNCH_CONFIG), List.of());
-        WarmUp warmUp = WarmUp.start(config.config().device());
+        Runnable endWarmUp = warmsUp ? WarmUp.start(config.config().device())::close : () -> {};
         RunAssembly assembly = RunAssembly.of(config, RunOptions.read(directory));
         return assembly.resourcesToEndWith(assembly.openDataPlane(driverDirectory))
                 .whenFenced(StageProcess::endFenced)
-                .beforeDevices(warmUp::close);
+                .beforeDevices(endWarmUp);
     }
 
     /** Hosts ranks from when it has the resources for them. */

@@ -65,11 +65,10 @@ final class StageProcesses implements AutoCloseable {
      */
     synchronized void start(Optional<Integer> rank, Path driverDirectory, String seed) {
         Path output = options.directory().resolve(name(rank) + ".out");
-        String role = rank.map(r -> "" + r).orElse(StageProcess.SPARE);
         Process child;
         try {
             child =
-                    new ProcessBuilder(command(role, driverDirectory, seed))
+                    new ProcessBuilder(command(rank, driverDirectory, seed))
                             .redirectErrorStream(true)
                             .redirectOutput(output.toFile())
                             .start();
@@ -114,7 +113,7 @@ final class StageProcesses implements AutoCloseable {
         return !ended.equals(latest.get(rank));
     }
 
-    private List<String> command(String role, Path driverDirectory, String seed) {
+    private List<String> command(Optional<Integer> rank, Path driverDirectory, String seed) {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
@@ -125,9 +124,13 @@ final class StageProcesses implements AutoCloseable {
         command.add(System.getProperty("java.class.path"));
         command.add(StageProcess.class.getName());
         command.add(options.directory().toString());
-        command.add(role);
+        command.add(rank.map(r -> "" + r).orElse(StageProcess.SPARE));
         command.add(driverDirectory.toString());
         command.add(seed);
+        if (rank.isEmpty() || starts.getOrDefault(rank.get(), 1) > 1) {
+            // when a run begins, all its processes want the processors that a warm-up would take
+            command.add(StageProcess.WARM_UP);
+        }
         return command;
     }
 

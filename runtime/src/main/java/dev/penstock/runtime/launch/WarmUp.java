@@ -24,8 +24,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Trains a tiny model that nobody uses, on a thread of its own, so that kernels and stages are
- * compiled by the time this process has its rank: a run that waits for a fresh process waits for
- * its first step too. Ends by itself when nothing is left to compile.
+ * compiled by the time this process has its rank: a run that waits for a process in a dead one's
+ * place waits for its first step too. Ends by itself when nothing is left to compile.
  */
 final class WarmUp implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(WarmUp.class);

@@ -92,14 +92,15 @@ class KilledStageIT {
                     .atMost(LIMIT)
                     .until(() -> run.log("events.jsonl").contains(member(-1)));
             RunningTraining.signal("KILL", run.ofRank(1));
-            await().atMost(LIMIT).until(() -> !Trained.recoveries(training.directory()).isEmpty());
+            await("rank 1 in the spare process")
+                    .atMost(LIMIT)
+                    .until(() -> run.log("events.jsonl").contains(member(1)));
             run.interrupt();
             ended = run.awaitEnd(LIMIT);
-
-            assertThat(run.log("events.jsonl")).contains(member(1));
         }
 
         assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.INTERRUPTED);
+        assertThat(ended.recoveries()).hasSize(1);
         assertThat(ended.lossBits()).isEqualTo(SteadyTraining.calmBits(ended));
     }
 
