@@ -182,8 +182,12 @@ public record NodeCertificate(
                                                 + Arrays.toString(factory.getTrustManagers())));
     }
 
+    /**
+     * Of the old kind, which hides a key under a password with one round of SHA-1: PKCS #12 would
+     * encrypt in ten thousand rounds what stays in the memory, in a JVM that has compiled nothing.
+     */
     private static KeyStore emptyStore() throws GeneralSecurityException, IOException {
-        KeyStore store = KeyStore.getInstance("PKCS12");
+        KeyStore store = KeyStore.getInstance("JKS");
         store.load(null, null);
         return store;
     }
