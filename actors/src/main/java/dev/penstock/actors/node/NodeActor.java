@@ -7,6 +7,7 @@ import akka.actor.typed.javadsl.AbstractBehavior;
 import akka.actor.typed.javadsl.ActorContext;
 import akka.actor.typed.javadsl.Behaviors;
 import akka.actor.typed.javadsl.Receive;
+import akka.actor.typed.javadsl.TimerScheduler;
 import akka.actor.typed.receptionist.Receptionist;
 import akka.actor.typed.receptionist.ServiceKey;
 import dev.penstock.actors.rank.RankAssignment;
@@ -15,6 +16,7 @@ import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.rank.RankResources;
 import dev.penstock.actors.rank.StageActor;
 import dev.penstock.actors.serialization.WireMessage;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -72,14 +74,25 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
     /** This node does not host that rank. */
     public record HostingRefused(int rank, int epoch, String reason) implements HostAnswer {}
 
+    private static final Duration SAY_AGAIN = Duration.ofSeconds(1);
+
+    /** Of a node that asks itself, in the place of a supervisor that has not asked yet. */
+    private static final int NO_EPOCH = -1;
+
+    private final TimerScheduler<Command> timers;
     private final NodeInfo info;
     private final RankResources resources;
     private final List<Hosting> hosted = new ArrayList<>();
     private @Nullable ActorRef<Introduction> supervisor;
     private int epoch;
 
-    private NodeActor(ActorContext<Command> context, NodeInfo info, RankResources resources) {
+    private NodeActor(
+            ActorContext<Command> context,
+            TimerScheduler<Command> timers,
+            NodeInfo info,
+            RankResources resources) {
         super(context);
+        this.timers = timers;
         this.info = info;
         this.resources = resources;
         context.getSystem()
@@ -94,23 +107,28 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
 
     /** A node that gives its ranks these resources. */
     public static Behavior<Command> create(NodeInfo info, RankResources resources) {
-        return Behaviors.setup(context -> new NodeActor(context, info, resources));
+        return Behaviors.setup(
+                context ->
+                        Behaviors.withTimers(
+                                timers -> new NodeActor(context, timers, info, resources)));
     }
 
     /**
-     * The same, which does not wait to be found: membership takes a second that a run which waits
-     * for this node need not lose.
-     *
-     * @param supervisor who waits
+     * The same, for a node that knows its supervisor: it says who it is until it is asked, since
+     * what it says may be lost.
      */
     public static Behavior<Command> create(
             NodeInfo info, RankResources resources, ActorRef<Introduction> supervisor) {
         return Behaviors.setup(
-                context -> {
-                    var node = new NodeActor(context, info, resources);
-                    node.introduce(supervisor);
-                    return node;
-                });
+                context ->
+                        Behaviors.withTimers(
+                                timers -> {
+                                    timers.startTimerWithFixedDelay(
+                                            new Introduce(NO_EPOCH, supervisor),
+                                            Duration.ZERO,
+                                            SAY_AGAIN);
+                                    return new NodeActor(context, timers, info, resources);
+                                }));
     }
 
     @Override
@@ -125,6 +143,7 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
         switch (command) {
             case Introduce(int of, ActorRef<Introduction> replyTo) -> {
                 if (of >= epoch) {
+                    timers.cancelAll();
                     epoch = of;
                     supervisor = replyTo;
                 }

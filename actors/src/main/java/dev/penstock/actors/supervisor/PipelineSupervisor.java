@@ -1,6 +1,5 @@
 package dev.penstock.actors.supervisor;
 
-import akka.actor.Address;
 import akka.actor.typed.ActorRef;
 import akka.actor.typed.Behavior;
 import akka.actor.typed.DispatcherSelector;
@@ -11,8 +10,6 @@ import akka.actor.typed.javadsl.Receive;
 import akka.actor.typed.javadsl.TimerScheduler;
 import akka.actor.typed.receptionist.Receptionist;
 import akka.actor.typed.receptionist.ServiceKey;
-import akka.cluster.typed.Cluster;
-import akka.cluster.typed.Down;
 import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.journal.JournalTakenException;
@@ -140,7 +137,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
 
     /**
      * Name of the supervisor's child that hears what nodes say of themselves. One that was started
-     * by the supervisor's process need not wait to be listed and asked.
+     * by the supervisor's process knows it by this name, and says so without being asked.
      */
     public static final String INTRODUCTIONS = "introductions";
 
@@ -292,7 +289,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
             case OlderFound(OptionalLong step) -> coordinator.onOlder(step, now);
             case Interrupt _ -> coordinator.onInterrupt(now);
             case ProcessDied(long pid, var startedFor, String how) -> {
-                leaveCluster(pid);
+                nodes.keySet().removeIf(node -> node.pid() == pid);
                 yield coordinator.onProcessDied(pid, startedFor, how, now);
             }
             case NodeDied(String process, boolean withLink, String how) -> {
@@ -356,9 +353,13 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
         }
         nodes.put(node, introduction.node());
         if (introduction.epoch() > coordinator.epoch()) {
-            List<Effect> raised = coordinator.onHigherEpoch(node, introduction.epoch(), now);
+            // an epoch is in the journal before anybody hears of it
+            coordinator.onHigherEpoch(node, introduction.epoch(), now).forEach(this::perform);
             ask(introduction.node());
-            return raised;
+            return List.of();
+        }
+        if (introduction.epoch() < coordinator.epoch()) {
+            ask(introduction.node()); // nobody has, or not since the run came to this epoch
         }
         List<Effect> effects =
                 coordinator.onNode(
@@ -373,20 +374,6 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
 
     private static HostedRank hosted(NodeActor.Hosting hosting) {
         return new HostedRank(hosting.rank(), hosting.epoch());
-    }
-
-    /**
-     * Nobody is taken in while a dead member counts as unreachable; and where a split brain
-     * resolver counts, the living would be the minority after some deaths.
-     */
-    private void leaveCluster(long pid) {
-        List<NodeInfo> gone = nodes.keySet().stream().filter(node -> node.pid() == pid).toList();
-        for (NodeInfo node : gone) {
-            Address address = Objects.requireNonNull(nodes.remove(node)).path().address();
-            if (address.hasGlobalScope()) {
-                Cluster.get(getContext().getSystem()).manager().tell(new Down(address));
-            }
-        }
     }
 
     // ---- what is to be done ---------------------------------------------------------------------

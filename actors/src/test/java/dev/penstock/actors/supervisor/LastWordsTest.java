@@ -2,7 +2,9 @@ package dev.penstock.actors.supervisor;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import akka.actor.testkit.typed.FishingOutcome;
 import akka.actor.testkit.typed.javadsl.ActorTestKit;
+import akka.actor.testkit.typed.javadsl.FishingOutcomes;
 import akka.actor.testkit.typed.javadsl.TestProbe;
 import akka.actor.typed.ActorRef;
 import akka.actor.typed.receptionist.Receptionist;
@@ -87,6 +89,39 @@ class LastWordsTest {
         }
     }
 
+    /** Two supervisors that ask in the same epoch would both be followed. */
+    @Test
+    void aHigherEpochIsInTheJournalBeforeANodeHearsOfIt(@TempDir Path folder) {
+        Path file = folder.resolve(JournalFile.NAME);
+        try (JournalFile own = JournalFile.open(file)) {
+            supervise(own);
+            try (JournalFile _ = JournalFile.open(file)) {
+                introductions.tell(introduction(ALIVE, living, 7));
+
+                assertThat(outcome).succeedsWithin(Duration.ofSeconds(10));
+                living.expectNoMessage();
+            }
+        }
+    }
+
+    @Test
+    void aNodeThatIntroducesItselfIsAskedUntilItFollows() {
+        supervise();
+
+        introductions.tell(introduction(ALIVE, living, 0));
+        living.expectMessageClass(NodeActor.Introduce.class);
+        introductions.tell(introduction(ALIVE, living, 0));
+
+        assertThat(living.fishForMessage(Duration.ofSeconds(10), LastWordsTest::untilAsked))
+                .isNotEmpty();
+    }
+
+    private static FishingOutcome untilAsked(NodeActor.Command command) {
+        return command instanceof NodeActor.Introduce(int epoch, _) && epoch == 1
+                ? FishingOutcomes.complete()
+                : FishingOutcomes.continueAndIgnore();
+    }
+
     private ActorRef<PipelineSupervisor.Command> supervise() {
         return supervise(RunJournal.NONE);
     }
@@ -111,7 +146,13 @@ class LastWordsTest {
 
     private static NodeActor.Introduction introduction(
             long pid, TestProbe<NodeActor.Command> node) {
-        return new NodeActor.Introduction(TestNodes.of(NAME, pid, 0), node.getRef(), 1, List.of());
+        return introduction(pid, node, 1);
+    }
+
+    private static NodeActor.Introduction introduction(
+            long pid, TestProbe<NodeActor.Command> node, int epoch) {
+        return new NodeActor.Introduction(
+                TestNodes.of(NAME, pid, 0), node.getRef(), epoch, List.of());
     }
 
     private static final class Processes implements ProcessSupply {

@@ -2,11 +2,11 @@ package dev.penstock.runtime.launch;
 
 import akka.actor.typed.ActorSystem;
 import akka.actor.typed.Behavior;
+import akka.actor.typed.javadsl.Adapter;
 import com.typesafe.config.Config;
 import com.typesafe.config.ConfigFactory;
 import dev.penstock.runtime.certificates.NodeFiles;
 import dev.penstock.runtime.certificates.NodeTls;
-import java.util.List;
 
 /** Akka's settings for both ways to run. */
 final class ActorSystems {
@@ -30,30 +30,21 @@ final class ActorSystems {
             }
             """;
 
-    private static final String CLUSTER =
+    /**
+     * Processes of one host, each of which talks to the supervisor alone. They are no members of a
+     * cluster: the supervisor's process starts them and sees them end, and a membership would have
+     * each of them connect to each other.
+     */
+    private static final String REMOTE =
             """
             akka {
-              actor.provider = cluster
+              actor.provider = remote
               remote.artery {
-                transport = tcp
                 canonical { hostname = "127.0.0.1", port = 0 }
                 bind.bind-timeout = 20 s # many processes that start on few cores
-                advanced.maximum-frame-size = 2 MiB # the times of a rank's ops travel in one message
-              }
-              cluster {
-                jmx.enabled = off
-                # all members live on this host and start together
-                gossip-interval = 200 ms
-                leader-actions-interval = 200 ms
-                periodic-tasks-initial-delay = 200 ms
-                shutdown-after-unsuccessful-join-seed-nodes = 60 s
-                # the supervisor downs whose process has ended; one that only stands still may wake
-                # up, and a member once removed could neither come back nor be told to end
-                downing-provider-class = ""
-                run-coordinated-shutdown-when-down = off
-                typed.receptionist.distributed-data {
-                  gossip-interval = 200 ms
-                  notify-subscribers-interval = 100 ms
+                advanced {
+                  maximum-frame-size = 2 MiB # the times of a rank's ops travel in one message
+                  inbound-lanes = 1
                 }
               }
             }
@@ -68,19 +59,21 @@ final class ActorSystems {
     }
 
     /**
-     * One member of a cluster on the loopback interface, on a free port.
+     * One of the processes of a run on this host: on the loopback interface, on a free port.
      *
-     * @param seeds addresses of members to join; empty for the first member, which joins itself
-     * @param files that all members have and nobody else on this machine
+     * @param files that all of them have and nobody else on this machine
      */
-    static <T> ActorSystem<T> clustered(Behavior<T> guardian, List<String> seeds, NodeFiles files) {
-        String quoted = String.join(",", seeds.stream().map(seed -> '"' + seed + '"').toList());
+    static <T> ActorSystem<T> remote(Behavior<T> guardian, NodeFiles files) {
         Config config =
-                parse("akka.cluster.seed-nodes = [" + quoted + "]")
-                        .withFallback(NodeTls.localSettings(files))
-                        .withFallback(parse(CLUSTER))
+                NodeTls.localSettings(files)
+                        .withFallback(parse(REMOTE))
                         .withFallback(parse(COMMON));
         return ActorSystem.create(guardian, NAME, config.withFallback(ConfigFactory.load()));
+    }
+
+    /** Where others reach it. */
+    static String address(ActorSystem<?> system) {
+        return Adapter.toClassic(system).provider().getDefaultAddress().toString();
     }
 
     private static Config parse(String text) {

@@ -37,7 +37,7 @@ final class LocalProcesses implements ProcessSupply, AutoCloseable {
 
     private final RunAssembly assembly;
     private final CompletableFuture<ActorRef<Command>> supervisor = new CompletableFuture<>();
-    private final CompletableFuture<String> seed = new CompletableFuture<>();
+    private final CompletableFuture<String> address = new CompletableFuture<>();
 
     /** Processes that ranks were placed in. */
     private final Set<Long> taken = ConcurrentHashMap.newKeySet();
@@ -56,11 +56,11 @@ final class LocalProcesses implements ProcessSupply, AutoCloseable {
     /**
      * Starts the driver and a process per rank.
      *
-     * @param address of the supervisor's cluster
+     * @param address of the supervisor
      */
     synchronized void begin(ActorRef<Command> told, String address) {
         supervisor.complete(told);
-        seed.complete(address);
+        this.address.complete(address);
         driver.begin(assembly.runningDriver().orElseGet(this::startDriver));
         stages =
                 new StageProcesses(
@@ -115,7 +115,7 @@ final class LocalProcesses implements ProcessSupply, AutoCloseable {
             return; // asked for in an earlier epoch, and on its way
         }
         try {
-            stages.start(rank, directory.get(), seed.join());
+            stages.start(rank, directory.get(), address.join());
         } catch (UncheckedIOException e) {
             supervisor.join().tell(new ProcessDied(NO_PROCESS, rank, "" + e.getMessage()));
         }

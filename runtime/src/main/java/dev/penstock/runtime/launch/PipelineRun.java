@@ -1,10 +1,7 @@
 package dev.penstock.runtime.launch;
 
-import akka.actor.Address;
 import akka.actor.typed.ActorSystem;
 import akka.actor.typed.Behavior;
-import akka.cluster.typed.Cluster;
-import akka.cluster.typed.Join;
 import dev.penstock.actors.dataplane.aeron.EmbeddedDriver;
 import dev.penstock.actors.journal.JournalFile;
 import dev.penstock.actors.journal.RunJournal;
@@ -78,16 +75,12 @@ public final class PipelineRun {
                             processes,
                             LinuxVitals.ofThisHost());
             ActorSystem<Command> system =
-                    ActorSystems.clustered(
+                    ActorSystems.remote(
                             PipelineSupervisor.create(
                                     assembly.plan(), listeners, services, beginning, outcome),
-                            List.of(),
                             key);
-            Cluster cluster = Cluster.get(system);
-            Address self = cluster.selfMember().address();
-            cluster.manager().tell(Join.create(self));
             try {
-                processes.begin(system, self.toString());
+                processes.begin(system, ActorSystems.address(system));
                 return SupervisorSystem.await(system, outcome, onInterrupt);
             } finally {
                 processes.close();

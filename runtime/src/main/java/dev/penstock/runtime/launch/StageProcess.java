@@ -23,7 +23,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The main class of a process that holds one rank. Builds its own assembly from the run's
- * directory, joins the supervisor's cluster, and ends when its standard input does.
+ * directory, connects to the supervisor, and ends when its standard input does.
  */
 public final class StageProcess {
     private static final Logger LOG = LoggerFactory.getLogger(StageProcess.class);
@@ -40,7 +40,7 @@ public final class StageProcess {
 
     /**
      * Arguments: run directory, rank or {@value #SPARE}, directory of the media driver, address of
-     * the cluster's seed, and {@value #WARM_UP} or nothing.
+     * the supervisor, and {@value #WARM_UP} or nothing.
      */
     public static void main(String[] args) throws IOException {
         Interrupts.leaveToParent();
@@ -48,7 +48,7 @@ public final class StageProcess {
         Optional<Integer> rank =
                 args[1].equals(SPARE) ? Optional.empty() : Optional.of(Integer.parseInt(args[1]));
         Path driverDirectory = Path.of(args[2]);
-        String seed = args[3];
+        String address = args[3];
         boolean warmsUp = args.length > 4 && args[4].equals(WARM_UP);
         var info =
                 new NodeInfo(
@@ -60,7 +60,7 @@ public final class StageProcess {
                         rank.isEmpty(),
                         Optional.empty());
 
-        // somebody may wait for this process: it joins while it reads its data
+        // somebody may wait for this process: it connects while it reads its data
         CompletableFuture<RankResources> resources =
                 CompletableFuture.supplyAsync(
                         () -> resources(directory, driverDirectory, warmsUp),
@@ -68,11 +68,10 @@ public final class StageProcess {
         ActorSystem<RankResources> system;
         try {
             system =
-                    ActorSystems.clustered(
-                            hosting(info, seed),
-                            List.of(seed),
+                    ActorSystems.remote(
+                            hosting(info, address),
                             LocalCertificate.in(directory.resolve(RunAssembly.KEY_FOLDER)));
-            LOG.info("{} joins {}", info.name(), seed);
+            LOG.info("{} works for {}", info.name(), address);
             system.tell(resources.join());
         } catch (RuntimeException | Error e) {
             Throwable why =
@@ -84,7 +83,7 @@ public final class StageProcess {
         awaitEndOfInput();
         resources.join().dataPlane().close();
         system.terminate();
-        // The cluster would take seconds to say goodbye to members that end as well.
+        // the supervisor sees this process end, and waits for no farewell
         Runtime.getRuntime().halt(0);
     }
 
@@ -100,13 +99,13 @@ public final class StageProcess {
     }
 
     /** Hosts ranks from when it has the resources for them. */
-    private static Behavior<RankResources> hosting(NodeInfo info, String seed) {
+    private static Behavior<RankResources> hosting(NodeInfo info, String address) {
         return Behaviors.receive(
                 (context, resources) -> {
                     ActorRef<NodeActor.Introduction> supervisor =
                             ActorRefResolver.get(context.getSystem())
                                     .resolveActorRef(
-                                            seed + "/user/" + PipelineSupervisor.INTRODUCTIONS);
+                                            address + "/user/" + PipelineSupervisor.INTRODUCTIONS);
                     context.spawn(NodeActor.create(info, resources, supervisor), "node");
                     return Behaviors.same();
                 });

@@ -60,15 +60,15 @@ final class StageProcesses implements AutoCloseable {
      * Starts a child.
      *
      * @param rank that it is for; empty for a spare
-     * @param seed address of the supervisor's cluster
+     * @param address of the supervisor
      * @throws UncheckedIOException if it cannot be started
      */
-    synchronized void start(Optional<Integer> rank, Path driverDirectory, String seed) {
+    synchronized void start(Optional<Integer> rank, Path driverDirectory, String address) {
         Path output = options.directory().resolve(name(rank) + ".out");
         Process child;
         try {
             child =
-                    new ProcessBuilder(command(rank, driverDirectory, seed))
+                    new ProcessBuilder(command(rank, driverDirectory, address))
                             .redirectErrorStream(true)
                             .redirectOutput(output.toFile())
                             .start();
@@ -113,7 +113,7 @@ final class StageProcesses implements AutoCloseable {
         return !ended.equals(latest.get(rank));
     }
 
-    private List<String> command(Optional<Integer> rank, Path driverDirectory, String seed) {
+    private List<String> command(Optional<Integer> rank, Path driverDirectory, String address) {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
@@ -126,7 +126,7 @@ final class StageProcesses implements AutoCloseable {
         command.add(options.directory().toString());
         command.add(rank.map(r -> "" + r).orElse(StageProcess.SPARE));
         command.add(driverDirectory.toString());
-        command.add(seed);
+        command.add(address);
         if (rank.isEmpty() || starts.getOrDefault(rank.get(), 1) > 1) {
             // when a run begins, all its processes want the processors that a warm-up would take
             command.add(StageProcess.WARM_UP);
