@@ -41,7 +41,7 @@ class DeadStageIT {
                         .set("run.name=" + name, "run.steps=1000000", "checkpoint.every=0")
                         .set("pipeline.processes=per-stage", "recovery.enabled=false");
 
-        try (RunningTraining run = RunningTraining.start(training).awaitSteps(20)) {
+        try (RunningTraining run = RunningTraining.start(training).awaitSteps(5)) {
             List<ProcessHandle> family = run.family();
             Set<Leftovers.Listening> sockets = Leftovers.listening(family);
             assertThat(family).as("the run, a media driver and two stages").hasSize(4);
@@ -68,7 +68,7 @@ class DeadStageIT {
                         .set("run.name=" + name, "run.steps=1000000", "checkpoint.every=0")
                         .set("pipeline.processes=" + processes);
 
-        try (RunningTraining run = RunningTraining.start(training).awaitSteps(20)) {
+        try (RunningTraining run = RunningTraining.start(training).awaitSteps(5)) {
             List<ProcessHandle> family = run.family();
             assertThat(Leftovers.sharedMemory(name)).isNotEmpty();
 

@@ -35,12 +35,12 @@ class KilledDriverIT {
                         .set("run.name=" + name, "pipeline.processes=per-stage");
         Trained ended;
 
-        try (RunningTraining run = RunningTraining.host(training).awaitSteps(40)) {
+        try (RunningTraining run = RunningTraining.host(training).awaitSteps(12)) {
             List<ProcessHandle> stages = List.of(run.ofRank(0), run.ofRank(1));
             for (int kill = 1; kill <= 2; kill++) {
                 run.driver().destroyForcibly();
                 awaitRecoveries(training, kill);
-                run.awaitSteps(Trained.lossBits(training.directory()).size() + 40);
+                run.awaitSteps(Trained.lossBits(training.directory()).size() + 10);
             }
             assertThat(stages).allMatch(ProcessHandle::isAlive);
             assertThat(Leftovers.sharedMemory(name)).as("of the driver that lives").hasSize(1);

@@ -1,12 +1,14 @@
 package dev.penstock.systemtests.faults;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.systemtests.support.CalmRuns;
 import dev.penstock.systemtests.support.RunningTraining;
+import dev.penstock.systemtests.support.SteadyTraining;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -25,10 +27,6 @@ class MirrorRecoveryIT {
 
     private static final String[] FOUR_STAGES = {
         "model.layers=4", "pipeline.stages=4", "evaluation.every=0"
-    };
-
-    private static final String[] SIXTY_STEPS = {
-        "model.layers=4", "pipeline.stages=4", "evaluation.every=0", "run.steps=60"
     };
 
     @TempDir Path folder;
@@ -61,21 +59,23 @@ class MirrorRecoveryIT {
 
     @Test
     void twoNeighboursThatDieTogetherSendTheRunBackToTheCheckpoint() throws Exception {
-        List<String> bits = CalmRuns.onText(SIXTY_STEPS).lossBits();
         Training training =
-                training("killed")
-                        .set(SIXTY_STEPS)
+                SteadyTraining.on(folder.resolve("killed"))
+                        .set(FOUR_STAGES)
                         .set("pipeline.processes=per-stage", "recovery.mirror=on");
 
-        try (RunningTraining run = RunningTraining.host(training).awaitSteps(15)) {
+        try (RunningTraining run = RunningTraining.host(training).awaitSteps(12)) {
             ProcessHandle one = run.ofRank(1);
             ProcessHandle two = run.ofRank(2);
             one.destroyForcibly();
             two.destroyForcibly();
+            await().atMost(LIMIT).until(() -> !Trained.recoveries(training.directory()).isEmpty());
+            run.awaitSteps(Trained.steps(training.directory()) + 5);
+            run.interrupt();
             Trained ended = run.awaitEnd(LIMIT);
 
-            assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.OK);
-            assertThat(ended.lossBits()).isEqualTo(bits);
+            assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.INTERRUPTED);
+            assertThat(ended.lossBits()).isEqualTo(SteadyTraining.calmBits(ended, FOUR_STAGES));
             assertThat(ended.recoveries().getLast().get("restart").asText())
                     .isEqualTo("checkpoint");
         }

@@ -48,7 +48,7 @@ class StoppedStageIT {
     void ranksThatWaitForASuspendedRankAreReportedLongBeforeItIsGivenUp() throws Exception {
         Training training = perStage(2).set("timeouts.lease=60 s");
 
-        try (RunningTraining run = RunningTraining.host(training).awaitSteps(25)) {
+        try (RunningTraining run = RunningTraining.host(training).awaitSteps(12)) {
             ProcessHandle sleeper = run.ofRank(1);
             RunningTraining.signal("STOP", sleeper);
             await().atMost(Duration.ofSeconds(40)) // 4 s until the links break, and then 5 s
@@ -84,7 +84,7 @@ class StoppedStageIT {
         Training training = perStage(4).set("model.layers=4", "recovery.mirror=" + mirror);
         Trained ended;
 
-        try (RunningTraining run = RunningTraining.host(training).awaitSteps(25)) {
+        try (RunningTraining run = RunningTraining.host(training).awaitSteps(12)) {
             ProcessHandle zombie = run.ofRank(1);
             long began = System.nanoTime();
             RunningTraining.signal("STOP", zombie);
@@ -123,7 +123,7 @@ class StoppedStageIT {
         Training training = perStage(2);
         Trained ended;
 
-        try (RunningTraining run = RunningTraining.host(training).awaitSteps(25)) {
+        try (RunningTraining run = RunningTraining.host(training).awaitSteps(12)) {
             List<ProcessHandle> family = run.started();
             ProcessHandle sleeper = run.ofRank(1);
             long began = System.nanoTime();

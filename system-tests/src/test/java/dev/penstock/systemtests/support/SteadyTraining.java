@@ -19,8 +19,8 @@ public final class SteadyTraining {
      */
     public static Training on(Path folder) {
         return plain(folder)
-                .set("run.steps=1000000", "checkpoint.every=20")
-                .set("fault=[{ delay-frames = 1, for = 4 ms, from-step = 20 }]");
+                .set("run.steps=1000000", "checkpoint.every=10")
+                .set("fault=[{ delay-frames = 1, for = 4 ms, from-step = 10 }]");
     }
 
     /** Returns the losses of as many steps as the run did, without any fault and in one process. */

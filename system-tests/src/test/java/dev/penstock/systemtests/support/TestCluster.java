@@ -9,15 +9,18 @@ import dev.penstock.runtime.cli.Cli;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
+import java.io.IOException;
 import java.net.BindException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
@@ -150,7 +153,26 @@ public record TestCluster(Path folder, Duration patience) {
     }
 
     public void awaitRecoveries(int recoveries) {
-        await().atMost(patience).until(() -> run().recoveries().size() >= recoveries);
+        await().atMost(patience)
+                .untilAsserted(
+                        () ->
+                                assertThat(run().recoveries())
+                                        .as(this::whatHappened)
+                                        .hasSizeGreaterThanOrEqualTo(recoveries));
+    }
+
+    /** What the run has noted, up to now. */
+    private String whatHappened() {
+        Path events = directory().resolve("events.jsonl");
+        try {
+            return Files.readAllLines(events).stream()
+                    .filter(line -> !line.contains("\"type\":\"step\""))
+                    .filter(line -> !line.contains("\"type\":\"leases\""))
+                    .filter(line -> !line.contains("\"type\":\"ops\""))
+                    .collect(Collectors.joining("\n"));
+        } catch (IOException e) {
+            return "" + e;
+        }
     }
 
     /**
