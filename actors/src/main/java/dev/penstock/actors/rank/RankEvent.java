@@ -42,6 +42,15 @@ public sealed interface RankEvent extends WireMessage {
         public Prepared {
             mirrors = List.copyOf(mirrors);
         }
+
+        /** The same, of a rank that has dropped the gradients that wait for a commit. */
+        public Prepared withoutGradients() {
+            return new Prepared(
+                    rank,
+                    epoch,
+                    state.withoutGradients(),
+                    mirrors.stream().map(HeldState::withoutGradients).toList());
+        }
     }
 
     /**
@@ -58,6 +67,10 @@ public sealed interface RankEvent extends WireMessage {
          */
         public boolean reaches(long step) {
             return committedStep == step || readyStep == step;
+        }
+
+        HeldState withoutGradients() {
+            return new HeldState(rank, committedStep, -1);
         }
     }
 

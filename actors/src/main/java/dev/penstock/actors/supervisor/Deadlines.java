@@ -57,6 +57,7 @@ final class Deadlines {
         }
         switch (course.phase()) {
             case PLACING -> {
+                extensions.onTick(now); // who starves now may be silent when the run begins
                 if (now - placingSinceNanos > plan.timeouts().start().toNanos()) {
                     course.fail(
                             "the ranks did not open within %d s: %s"
@@ -66,7 +67,7 @@ final class Deadlines {
                 }
             }
             case RUNNING -> {
-                if (noticeSilence(now)) {
+                if (!driver.onlyPublishes() && noticeSilence(now)) {
                     noticeStalls(now);
                 }
             }

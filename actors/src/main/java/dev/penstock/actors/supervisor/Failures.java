@@ -104,7 +104,9 @@ final class Failures {
     void onFailed(RankEvent.Failed failed, long now) {
         boolean hopeless =
                 failed.repeats() || course.is(Phase.PLACING) || course.is(Phase.STOPPING);
-        if (hopeless) {
+        if (driver.onlyPublishes()) {
+            ranks.vacate(failed.rank());
+        } else if (hopeless) {
             course.fail(failed.reason(), now);
         } else {
             course.follow(causes.onDead(List.of(failed.rank()), failed.reason(), now), now);
@@ -128,7 +130,9 @@ final class Failures {
     void onLinkLost(RankEvent.LinkLost lost, long now) {
         if (course.is(Phase.PLACING)) {
             course.fail(lost.reason(), now);
-        } else if (lost.epoch() == ranks.epoch() && !course.is(Phase.STOPPING)) {
+        } else if (lost.epoch() == ranks.epoch()
+                && !course.is(Phase.STOPPING)
+                && !driver.onlyPublishes()) {
             course.follow(causes.onLinkLost(lost.reason(), now), now);
         }
     }
@@ -138,8 +142,11 @@ final class Failures {
         String cause = "the media driver died: " + how;
         switch (course.phase()) {
             case PLACING -> course.fail(cause, now);
-            case RUNNING, RECOVERING ->
+            case RUNNING, RECOVERING -> {
+                if (!driver.onlyPublishes()) {
                     course.follow(causes.onLinkDied(directory, cause, now), now);
+                }
+            }
             case STOPPING -> {} // nobody needs it any more
         }
     }

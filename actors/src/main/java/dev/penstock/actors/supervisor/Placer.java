@@ -55,6 +55,10 @@ final class Placer {
         return nodes.stream().filter(node -> node.spare() && ranks.on(node).isEmpty()).toList();
     }
 
+    boolean isEmpty() {
+        return nodes.isEmpty();
+    }
+
     /**
      * Whether nodes say where their data planes are: then a rank opens its links only when all
      * ranks have a node.

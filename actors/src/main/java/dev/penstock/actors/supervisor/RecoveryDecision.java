@@ -122,7 +122,8 @@ final class RecoveryDecision {
     /** Says again what ranks were told that are not back: it, or their answer, may be lost. */
     void repeat(Resuming under) {
         for (int rank = 0; rank < ranks.size(); rank++) {
-            if (under.back().contains(rank) || !ranks.hasNode(rank)) {
+            boolean isBack = under.back().contains(rank) && ranks.listens(rank);
+            if (isBack || !ranks.hasNode(rank)) {
                 continue;
             }
             if (!ranks.isBornNow(rank)) {
@@ -162,8 +163,9 @@ final class RecoveryDecision {
         return under.asksProcessFor(rank);
     }
 
+    /** While nobody is there, nobody knows whether addresses will matter. */
     private boolean homesMatter() {
-        return placer.addressesMatter() || !plan.grid().isPipelineAlone();
+        return placer.isEmpty() || placer.addressesMatter() || !plan.grid().isPipelineAlone();
     }
 
     /** Those that have nowhere to go yet. */

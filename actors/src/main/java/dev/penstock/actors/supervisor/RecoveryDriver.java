@@ -158,7 +158,9 @@ final class RecoveryDriver {
     NextAction onPrepared(RankEvent.Prepared prepared, long now) {
         if (phase instanceof Preparing under) {
             ranks.prepared(prepared.rank());
-            phase = decideIfReady(under.answered(prepared), now);
+            // gradients are a step only to a commit that will be told again
+            var counts = driver.repeatsCommit() ? prepared : prepared.withoutGradients();
+            phase = decideIfReady(under.answered(counts), now);
         }
         return NextAction.GO_ON;
     }

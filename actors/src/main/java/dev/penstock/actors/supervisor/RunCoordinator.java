@@ -162,6 +162,9 @@ public final class RunCoordinator {
      */
     public List<Effect> onNode(NodeInfo node, List<HostedRank> hosted, long now) {
         placer.add(node);
+        if (course.is(Phase.STOPPING)) {
+            return out.drain(); // whatever it hosts or has lost, the run does not come back
+        }
         course.follow(causes.onHostedRanks(node, hosted, now), now);
         if (course.is(Phase.PLACING)) {
             placement.place(now);

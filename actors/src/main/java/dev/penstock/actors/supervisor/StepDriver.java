@@ -347,6 +347,11 @@ final class StepDriver {
         return lastCommit;
     }
 
+    /** Whether a commit is told again when the ranks are back. */
+    boolean repeatsCommit() {
+        return commit != null;
+    }
+
     /** The ranks stop where they are: all rounds but a commit are void. */
     void halt() {
         pass = null;

@@ -33,7 +33,7 @@ class LeaseExtensionsTest {
         IS_GONE
     }
 
-    private final CoordinatedRun run = new CoordinatedRun(4, RecoveryPolicy.DEFAULT);
+    private CoordinatedRun run = new CoordinatedRun(4, RecoveryPolicy.DEFAULT);
     private final Map<Integer, Life> lives = new HashMap<>();
     private final Map<Integer, ThreadSigns> threads = new HashMap<>();
 
@@ -57,6 +57,19 @@ class LeaseExtensionsTest {
     void whoIsShortOfProcessorsIsNotTakenForDead() {
         lives.put(SILENT, Life.IS_SHORT_OF_PROCESSORS);
         pass(2.5);
+
+        assertNobodyRecovers();
+    }
+
+    /** It was heard last when it opened, and starved while the others did. */
+    @Test
+    void whoStarvedBeforeTheRunBeganIsNotTakenForDead() {
+        run = new CoordinatedRun(4, RecoveryPolicy.DEFAULT).withVitals(this::look);
+        run.joins(0).joins(1).joins(2).joins(3).opens(0).opens(1).opens(SILENT);
+        lives.put(SILENT, Life.STARVES);
+        pass(1.5);
+        run.opens(3);
+        pass(0.3);
 
         assertNobodyRecovers();
     }

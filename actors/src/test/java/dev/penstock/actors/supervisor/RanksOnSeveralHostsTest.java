@@ -63,6 +63,22 @@ class RanksOnSeveralHostsTest {
     }
 
     @Test
+    void whenAllHostsDieNobodyIsBornBeforeAllHaveANodeAgain() {
+        run.announces(0, A).announces(1, B).hosted(0).hosted(1).opens(0).opens(1);
+        run.step();
+        int before = run.births().size();
+
+        run.dies(0).dies(1);
+        run.announces(0, B);
+        assertThat(run.births()).as("to whom would it open links?").hasSize(before);
+        run.announces(1, C);
+
+        assertThat(run.births().subList(before, run.births().size()))
+                .hasSize(2)
+                .allSatisfy(birth -> assertThat(birth.links().peers()).containsExactly(B, C));
+    }
+
+    @Test
     void allWaitUntilTheDriversOfBothHostsAreReplaced() {
         run.announces(0, A).announces(1, B).hosted(0).hosted(1).opens(0).opens(1);
         run.step();

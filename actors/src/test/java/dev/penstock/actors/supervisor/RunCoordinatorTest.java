@@ -593,15 +593,6 @@ class RunCoordinatorTest {
     }
 
     @Test
-    void aDeathWhileOnlyThePublishingIsLeftChangesNothing() {
-        run.saveEvery(2).open().step().step().saves();
-        run.step().step().saves(); // the last step of four; publishing of 2 still under way
-        run.published(2).saves().dies(1).published(4).stopped(0, 2, 3);
-
-        assertThat(run.outcome()).isEqualTo(new RunOutcome.Completed(4));
-    }
-
-    @Test
     void anInterruptDuringARecoveryLosesNoStep() {
         run.saveEvery(100).open().step().step().linkLost(1);
 

@@ -63,6 +63,25 @@ class TakenUpRunTest implements RunListener {
                 .allSatisfy(begin -> assertThat(begin.step()).isEqualTo(3));
     }
 
+    /**
+     * The record of a second return was lost, and the ranks came only so far since: their update of
+     * step 2 waits for a commit that nobody will repeat.
+     */
+    @Test
+    void gradientsWithoutACommitToRepeatDoNotCountAsTheStep() {
+        coordinator =
+                takeUp(began(), committed(1), committed(2), new JournalRecord.RolledBack(1, 2));
+        allAreFound();
+
+        for (int rank = 0; rank < RANKS; rank++) {
+            prepared(rank, 1, 2);
+        }
+
+        assertThat(orders(RankCommand.Resume.class))
+                .hasSize(RANKS)
+                .allSatisfy(order -> assertThat(order.start()).isEqualTo(new StateSource.Fresh()));
+    }
+
     @Test
     void theNextEpochIsWrittenBeforeAnyRankHearsOfIt() {
         take(coordinator.onTick(now));
@@ -163,6 +182,18 @@ class TakenUpRunTest implements RunListener {
         take(coordinator.onNode(node(2), now));
 
         assertThat(orders(RankCommand.Resume.class)).hasSize(2);
+    }
+
+    /** Its rank was told to stop, and has. */
+    @Test
+    void aNodeThatLostItsRankWhileTheRunStopsIsNoReasonToRecover() {
+        allAreFound();
+        take(coordinator.onRankEvent(new RankEvent.Failed(0, 2, "no device", true), now));
+        effects.clear();
+
+        take(coordinator.onNode(node(2), now));
+
+        assertThat(orders(RankCommand.Prepare.class)).isEmpty();
     }
 
     private void takeUpNamed(JournalRecord... placed) {

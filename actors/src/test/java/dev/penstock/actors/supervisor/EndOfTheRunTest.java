@@ -1,0 +1,69 @@
+package dev.penstock.actors.supervisor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.actors.fault.RecoveryPolicy;
+import dev.penstock.actors.rank.RankCommand;
+import dev.penstock.actors.rank.RankEvent;
+import dev.penstock.actors.spi.RunOutcome;
+import org.junit.jupiter.api.Test;
+
+/** All steps are done: what breaks from then on cannot take them back. */
+class EndOfTheRunTest {
+    private final CoordinatedRun run = new CoordinatedRun(4, RecoveryPolicy.DEFAULT);
+
+    /** The last of four steps is saved, and its checkpoint has no name yet. */
+    private CoordinatedRun untilOnlyThePublishingIsLeft() {
+        run.saveEvery(2).open().step().step().saves();
+        run.step().step().saves(); // publishing of 2 still under way
+        return run.published(2).saves();
+    }
+
+    @Test
+    void aDeathWhileOnlyThePublishingIsLeftChangesNothing() {
+        untilOnlyThePublishingIsLeft().dies(1).published(4).stopped(0, 2, 3);
+
+        expectThatItIsComplete();
+    }
+
+    @Test
+    void aBrokenLinkWhileOnlyThePublishingIsLeftChangesNothing() {
+        untilOnlyThePublishingIsLeft().linkLost(1).published(4).stopped(0, 1, 2, 3);
+
+        expectThatItIsComplete();
+    }
+
+    @Test
+    void theEndOfTheMediaDriverWhileOnlyThePublishingIsLeftChangesNothing() {
+        untilOnlyThePublishingIsLeft();
+
+        run.take(run.coordinator.onLinkDied("", "killed", run.now));
+        run.published(4).stopped(0, 1, 2, 3);
+
+        expectThatItIsComplete();
+    }
+
+    @Test
+    void silenceWhileOnlyThePublishingIsLeftChangesNothing() {
+        untilOnlyThePublishingIsLeft().silentBut(0, 1).published(4).stopped(0, 1, 2, 3);
+
+        expectThatItIsComplete();
+    }
+
+    @Test
+    void aRankThatFailsWhileOnlyThePublishingIsLeftChangesNothing() {
+        untilOnlyThePublishingIsLeft();
+
+        run.take(
+                run.coordinator.onRankEvent(
+                        new RankEvent.Failed(1, 1, "no memory", false), run.now));
+        run.published(4).stopped(0, 2, 3);
+
+        expectThatItIsComplete();
+    }
+
+    private void expectThatItIsComplete() {
+        assertThat(run.told(RankCommand.Prepare.class)).as("orders of a recovery").isEmpty();
+        assertThat(run.outcome()).isEqualTo(new RunOutcome.Completed(4));
+    }
+}
