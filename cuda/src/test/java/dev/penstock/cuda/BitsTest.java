@@ -40,8 +40,8 @@ class BitsTest {
                 Arguments.of(cpu.withGemm(Gemm.JAVA).withVectorBits(512), DType.F32),
                 Arguments.of(cpu.withGemm(Gemm.JAVA).withVectorBits(256), DType.F32),
                 Arguments.of(cpu.withGemm(Gemm.JAVA).withVectorBits(512), DType.BF16),
-                Arguments.of(cpu.withGemm(Gemm.ONEDNN), DType.F32),
-                Arguments.of(cpu.withGemm(Gemm.ONEDNN), DType.BF16));
+                Arguments.of(cpu, DType.F32),
+                Arguments.of(cpu, DType.BF16));
     }
 
     private Map<String, Long> step(DeviceSettings device, Sizes sizes, int... slices) {
@@ -61,7 +61,7 @@ class BitsTest {
 
     @Test
     void slicedEqualsUnslicedWhereLibrariesChangeTheirPath() {
-        if (settings.gemm() == Gemm.ONEDNN) {
+        if (settings.gemm() == Gemm.AUTO) {
             Map<String, Long> whole = step(settings, LARGE, 160);
 
             assertThat(step(settings, LARGE, 32, 64, 64)).isEqualTo(whole);

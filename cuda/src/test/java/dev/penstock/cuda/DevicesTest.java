@@ -12,6 +12,7 @@ import dev.penstock.cuda.device.DeviceSettings.Gemm;
 import dev.penstock.cuda.device.DeviceSettings.Kind;
 import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.gpu.GpuProbe;
+import dev.penstock.cuda.onednn.OneDnn;
 import org.junit.jupiter.api.Test;
 
 class DevicesTest {
@@ -39,6 +40,23 @@ class DevicesTest {
                                                     case Gpus.Found(var gpus) ->
                                                             "the %d GPUs".formatted(gpus.size());
                                                 }));
+    }
+
+    /** On any machine. */
+    @Test
+    void oneDnnIsRefusedWhereItsBitsWouldDependOnThreads() {
+        switch (OneDnn.probe()) {
+            case OneDnn.Probe.Found(OneDnn library) ->
+                    assertThat(library.isa() & 0x20).as("AVX-512 in what it uses").isNotZero();
+            case OneDnn.Probe.Missing(String reason) ->
+                    assertThatThrownBy(
+                                    () ->
+                                            Devices.open(
+                                                    DeviceSettings.DEFAULTS
+                                                            .withKind(Kind.CPU)
+                                                            .withGemm(Gemm.ONEDNN)))
+                            .hasMessageContaining(reason);
+        }
     }
 
     @Test

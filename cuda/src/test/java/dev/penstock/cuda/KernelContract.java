@@ -47,8 +47,8 @@ abstract class KernelContract {
                         java.withVectorBits(512).withThreads(2),
                         java.withVectorBits(256).withThreads(1),
                         java.withVectorBits(256).withThreads(3),
-                        cpu.withGemm(Gemm.ONEDNN).withThreads(1),
-                        cpu.withGemm(Gemm.ONEDNN).withThreads(2)));
+                        cpu.withThreads(1),
+                        cpu.withThreads(2)));
     }
 
     KernelContract(DeviceSettings settings) {

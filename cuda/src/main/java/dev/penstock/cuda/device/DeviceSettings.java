@@ -35,7 +35,7 @@ public record DeviceSettings(
 
     /** Who multiplies matrices. */
     public enum Gemm {
-        /** oneDNN or, on a GPU, cuBLAS where it loads, otherwise our own. */
+        /** oneDNN with AVX-512 or, on a GPU, cuBLAS where it loads, otherwise our own. */
         AUTO,
         /** oneDNN on a CPU, or an error. */
         ONEDNN,

@@ -14,6 +14,7 @@ import java.nio.file.Path;
 public final class OneDnn {
     private static final String RESOURCES = "/org/bytedeco/dnnl/linux-x86_64/";
     private static final int BFLOAT16_ISA = 0x80;
+    private static final int AVX512_ISA = 0x20;
 
     /**
      * AVX-512 with all its extensions, without AMX: with tiles the sum over k of one element
@@ -36,11 +37,15 @@ public final class OneDnn {
         /** It is loaded. */
         record Found(OneDnn library) implements Probe {}
 
-        /** It is not there, and why. */
+        /** It is not there, or not used on this processor, and why. */
         record Missing(String reason) implements Probe {}
     }
 
-    /** Unpacks and loads the library; loading it again costs little. */
+    /**
+     * Unpacks and loads the library; loading it again costs little. With AVX2 it is not used: there
+     * its kernels for the last rows of a matrix sum in an order of their own, so that bits would
+     * depend on threads and slices.
+     */
     public static Probe probe() {
         String platform = System.getProperty("os.name") + " " + System.getProperty("os.arch");
         if (!platform.equals("Linux amd64")) {
@@ -52,7 +57,11 @@ public final class OneDnn {
             // libdnnl links libgomp by name: it must be there first
             System.load(files.unpack(RESOURCES + "libgomp.so.1").toString());
             System.load(files.unpack(RESOURCES + "libdnnl.so.3").toString());
-            return new Probe.Found(new OneDnn());
+            OneDnn library = new OneDnn();
+            return (library.isa & AVX512_ISA) != 0
+                    ? new Probe.Found(library)
+                    : new Probe.Missing(
+                            "this processor has no AVX-512, without which oneDNN's bits depend on threads and slices");
         } catch (IOException | UnsupportedOperationException e) {
             return new Probe.Missing("oneDNN could not be unpacked: " + e.getMessage());
         } catch (LinkageError e) {

@@ -26,8 +26,8 @@ public record DeviceSection(
         @Setting(
                         is = "auto",
                         doc =
-                                "who multiplies matrices: oneDNN or our own Java on CPUs, cuBLAS or"
-                                        + " our own kernels on GPUs")
+                                "who multiplies matrices: oneDNN (with AVX-512) or our own Java on"
+                                        + " CPUs, cuBLAS or our own kernels on GPUs")
                 Gemm gemm,
         @Setting(is = "float32", doc = "precision of activations and gradients")
                 Precision precision,

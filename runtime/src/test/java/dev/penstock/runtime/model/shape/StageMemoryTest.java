@@ -201,7 +201,7 @@ class StageMemoryTest {
     /** Also what kernels hold, which depends on threads, precision and who multiplies. */
     @ParameterizedTest
     @CsvSource({
-        "FLOAT32, ONEDNN, 1, 16",
+        "FLOAT32, AUTO, 1, 16",
         "FLOAT32, JAVA, 2, 16",
         "BF16, AUTO, 1, 16",
         "BF16, AUTO, 2, 12 4",
