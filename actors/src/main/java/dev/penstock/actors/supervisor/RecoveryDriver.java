@@ -47,8 +47,11 @@ final class RecoveryDriver {
     /** The recovery under way; null between two. */
     private @Nullable RecoveryPhase phase;
 
-    /** The beginning of the phase in which orders were given a second time. */
+    /** The beginning of the phase in which orders to come back were given a second time. */
     private long repeatedSinceNanos = -1;
+
+    /** When ranks were told last to prepare. */
+    private long toldToPrepareNanos;
 
     RecoveryDriver(
             RunPlan plan,
@@ -119,6 +122,7 @@ final class RecoveryDriver {
                 out.tell(rank, new RankCommand.Prepare(epoch));
             }
         }
+        toldToPrepareNanos = now;
         Preparing under = decision.askAhead(Preparing.begin(attempt, now));
         phase = decideIfReady(under, now);
         return NextAction.GO_ON;
@@ -309,7 +313,10 @@ final class RecoveryDriver {
             under = decideIfReady(preparing, now);
         }
         phase = under;
-        repeatOrders(under, now);
+        switch (under) {
+            case Preparing preparing -> repeatPrepare(preparing, now);
+            case Resuming resuming -> repeatOrders(resuming, now);
+        }
         boolean waitsForFiles =
                 under instanceof Preparing && (driver.publishing() || driver.looksForOlder());
         Optional<String> exhausted =
@@ -317,18 +324,27 @@ final class RecoveryDriver {
         return exhausted.isEmpty() ? NextAction.GO_ON : onExhausted(under, exhausted.get(), now);
     }
 
-    /** Once in a phase, when half its time has passed. */
-    private void repeatOrders(RecoveryPhase under, long now) {
-        if (!patience.isHalfExhausted(under, now) || repeatedSinceNanos == under.sinceNanos()) {
+    /**
+     * Several times a lease, to the silent too: a rank that did not hear of this supervisor renews
+     * its lease with the one before.
+     */
+    private void repeatPrepare(Preparing under, long now) {
+        if (now - toldToPrepareNanos < plan.timeouts().lease().toNanos() / 3) {
             return;
         }
-        repeatedSinceNanos = under.sinceNanos();
-        switch (under) {
-            case Preparing _ ->
-                    unanswered(under)
-                            .forEach(
-                                    rank -> out.tell(rank, new RankCommand.Prepare(ranks.epoch())));
-            case Resuming resuming -> decision.repeat(resuming);
+        toldToPrepareNanos = now;
+        for (int rank = 0; rank < ranks.size(); rank++) {
+            if (ranks.hasNode(rank) && !under.hasAnswered(rank)) {
+                out.tell(rank, new RankCommand.Prepare(ranks.epoch()));
+            }
+        }
+    }
+
+    /** Once in a phase, when half its time has passed. */
+    private void repeatOrders(Resuming under, long now) {
+        if (patience.isHalfExhausted(under, now) && repeatedSinceNanos != under.sinceNanos()) {
+            repeatedSinceNanos = under.sinceNanos();
+            decision.repeat(under);
         }
     }
 

@@ -124,6 +124,37 @@ class TakenUpRunTest implements RunListener {
                 .allSatisfy(order -> assertThat(order.start()).isEqualTo(new StateSource.Fresh()));
     }
 
+    /** It renews its lease with the supervisor that is gone, whatever this one waits for. */
+    @Test
+    void aRankThatDidNotHearOfThisSupervisorIsToldAgainBeforeItsLeaseEnds() {
+        allAreFound();
+        effects.clear();
+
+        now += plan.timeouts().lease().toNanos() / 2;
+        prepared(0, 2, -1);
+        take(coordinator.onTick(now));
+
+        assertThat(effects)
+                .contains(
+                        new Effect.TellRank(1, new RankCommand.Prepare(2)),
+                        new Effect.TellRank(2, new RankCommand.Prepare(2)))
+                .doesNotContain(new Effect.TellRank(0, new RankCommand.Prepare(2)));
+    }
+
+    @Test
+    void aRankThatIsSilentAtATakeOverIsToldAgain() {
+        allAreFound();
+        afterALease(0);
+        effects.clear();
+
+        afterALease(0);
+
+        assertThat(effects)
+                .contains(
+                        new Effect.TellRank(1, new RankCommand.Prepare(2)),
+                        new Effect.TellRank(2, new RankCommand.Prepare(2)));
+    }
+
     @Test
     void whoIsHeardOfByNobodyIsLeftOutOnlyByAMajority() {
         found(0);
