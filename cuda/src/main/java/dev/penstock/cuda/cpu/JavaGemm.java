@@ -43,9 +43,6 @@ final class JavaGemm implements MatrixProduct {
 
     @Override
     public void multiply(Product product) {
-        Operand left = Operand.floats(product.a, product.strideA, product.transposeA);
-        Operand right = Operand.floats(product.b, product.strideB, product.transposeB);
-        Operand result = Operand.floats(product.c, product.strideC, false);
         Scratch s = scratch[product.thread];
         int m = product.m;
         int n = product.n;
@@ -55,33 +52,45 @@ final class JavaGemm implements MatrixProduct {
             int columns = Math.min(COLUMNS, n - j);
             for (int p = 0; p < k; p += DEPTH) {
                 int depth = Math.min(DEPTH, k - p);
-                packer.packB(right.fromRow(p).fromColumn(j), depth, columns, s.b, s.square);
+                packer.packB(product, p, j, depth, columns, s.b, s.square);
                 for (int i = 0; i < m; i += ROWS) {
                     int rows = Math.min(ROWS, m - i);
-                    packer.packA(left.fromRow(i).fromColumn(p), rows, depth, s.a, s.square);
-                    Operand block = result.fromRow(i).fromColumn(j);
-                    multiplyBlock(s, rows, columns, depth, block, accumulate || p > 0);
+                    packer.packA(product, i, p, rows, depth, s.a, s.square);
+                    long block = product.ofC(i, j);
+                    multiplyBlock(
+                            s,
+                            rows,
+                            columns,
+                            depth,
+                            block,
+                            4L * product.strideC,
+                            accumulate || p > 0);
                 }
             }
         }
         if (k == 0 && !accumulate) {
             for (int i = 0; i < m; i++) {
-                Addresses.clear(result.rowAddress(i), 4L * n);
+                Addresses.clear(product.ofC(i, 0), 4L * n);
             }
         }
     }
 
     private void multiplyBlock(
-            Scratch s, int rows, int columns, int depth, Operand c, boolean accumulate) {
+            Scratch s,
+            int rows,
+            int columns,
+            int depth,
+            long c,
+            long rowBytes,
+            boolean accumulate) {
         for (int j = 0; j < columns; j += tile.columns()) {
             int width = Math.min(tile.columns(), columns - j);
-            long at = c.address() + 4L * j;
+            long at = c + 4L * j;
             int panel = 0;
             int i = 0;
             while (i < rows) {
                 int panelRows = tile.panelRows(rows - i);
                 int height = Math.min(panelRows, rows - i);
-                long rowBytes = 4L * c.stride();
                 loadTile(s.c, at + i * rowBytes, rowBytes, height, width, accumulate);
                 if (panelRows == tile.highRows()) {
                     tile.high(depth, s.a, panel, s.b, j * depth, s.c);

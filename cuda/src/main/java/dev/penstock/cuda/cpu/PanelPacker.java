@@ -1,5 +1,7 @@
 package dev.penstock.cuda.cpu;
 
+import java.util.List;
+import java.util.stream.IntStream;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorMask;
 import jdk.incubator.vector.VectorSpecies;
@@ -14,65 +16,95 @@ final class PanelPacker {
     private final Tile tile;
     private final Transposer transposer;
 
+    /** By their number, masks of the first lanes: made for a call, each would be an object. */
+    private final List<VectorMask<Float>> masks;
+
     PanelPacker(Lanes vectors, Tile tile) {
         this.vectors = vectors;
         this.tile = tile;
         this.transposer = new Transposer(vectors);
+        this.masks =
+                IntStream.rangeClosed(0, vectors.count())
+                        .mapToObj(lanes -> vectors.species().indexInRange(0, lanes))
+                        .toList();
     }
 
-    /** Packs {@code rows x depth} of a into panels {@code [depth][panel rows]}. */
-    void packA(Operand a, int rows, int depth, float[] panels, float[] square) {
+    private VectorMask<Float> mask(int lanes) {
+        return masks.get(Math.clamp(lanes, 0, vectors.count()));
+    }
+
+    /**
+     * Packs {@code rows x depth} of a, from an element on, into panels {@code [depth][panel rows]}.
+     */
+    void packA(
+            Product product,
+            int row,
+            int column,
+            int rows,
+            int depth,
+            float[] panels,
+            float[] square) {
+        long rowBytes = 4L * product.strideA;
         int at = 0;
         int i = 0;
         while (i < rows) {
             int panelRows = tile.panelRows(rows - i);
             int height = Math.min(panelRows, rows - i);
-            Operand part = a.fromRow(i);
-            if (a.transposed()) {
-                copyPanel(part, depth, height, panelRows, panels, at);
+            long from = product.ofA(row + i, column);
+            if (product.transposeA) {
+                copyPanel(from, rowBytes, depth, height, panelRows, panels, at);
             } else {
-                transposePanel(part, depth, height, panelRows, panels, at, square);
+                transposePanel(from, rowBytes, depth, height, panelRows, panels, at, square);
             }
             at += panelRows * depth;
             i += height;
         }
     }
 
-    /** Packs {@code depth x columns} of b into panels {@code [depth][tile columns]}. */
-    void packB(Operand b, int depth, int columns, float[] panels, float[] square) {
+    /**
+     * Packs {@code depth x columns} of b, from an element on, into panels {@code [depth][tile
+     * columns]}.
+     */
+    void packB(
+            Product product,
+            int row,
+            int column,
+            int depth,
+            int columns,
+            float[] panels,
+            float[] square) {
+        long rowBytes = 4L * product.strideB;
         int width = tile.columns();
         for (int j = 0; j < columns; j += width) {
             int used = Math.min(width, columns - j);
-            Operand part = b.fromColumn(j);
-            if (b.transposed()) {
+            long from = product.ofB(row, column + j);
+            int at = j * depth;
+            if (product.transposeB) {
                 int lanes = vectors.count();
                 int first = Math.min(used, lanes);
-                transposePanel(part, depth, first, width, panels, j * depth, square);
+                transposePanel(from, rowBytes, depth, first, width, panels, at, square);
                 if (used > lanes) {
-                    Operand right = part.fromColumn(lanes);
+                    long right = product.ofB(row, column + j + lanes);
                     int second = used - lanes;
-                    transposePanel(right, depth, second, width, panels, j * depth + lanes, square);
+                    transposePanel(
+                            right, rowBytes, depth, second, width, panels, at + lanes, square);
                 }
             } else {
-                copyPanel(part, depth, used, width, panels, j * depth);
+                copyPanel(from, rowBytes, depth, used, width, panels, at);
             }
         }
     }
 
     /** Panel rows that lie in memory as they are: {@code depth} runs of {@code used} floats. */
     private void copyPanel(
-            Operand from, int depth, int used, int width, float[] panel, int panelAt) {
-        VectorSpecies<Float> species = vectors.species();
-        int lanes = species.length();
-        VectorMask<Float> first = species.indexInRange(0, used);
-        VectorMask<Float> second = species.indexInRange(lanes, used);
-        long rowBytes = 4L * from.stride();
+            long from, long rowBytes, int depth, int used, int width, float[] panel, int panelAt) {
+        int lanes = vectors.count();
         if (width == 2 * lanes && used == width) {
-            copyWhole(from.address(), rowBytes, depth, panel, panelAt);
+            copyWhole(from, rowBytes, depth, panel, panelAt);
         } else if (width == 2 * lanes) {
-            copyPart(from.address(), rowBytes, depth, panel, panelAt, first, second);
+            copyPart(from, rowBytes, depth, panel, panelAt, mask(used), mask(used - lanes));
         } else {
-            copyNarrow(from.address(), rowBytes, depth, width, panel, panelAt, first);
+            copyNarrow(from, rowBytes, depth, width, panel, panelAt, mask(used));
         }
     }
 
@@ -130,7 +162,8 @@ final class PanelPacker {
 
     /** Panel columns that lie in memory as rows: {@code used} runs of {@code depth} floats. */
     private void transposePanel(
-            Operand from,
+            long from,
+            long rowBytes,
             int depth,
             int used,
             int width,
@@ -138,22 +171,14 @@ final class PanelPacker {
             int panelAt,
             float[] square) {
         int lanes = vectors.count();
-        long rowBytes = 4L * from.stride();
         int p = 0;
         for (; p + lanes <= depth; p += lanes) {
             transposer.transpose(
-                    from.address() + 4L * p,
-                    rowBytes,
-                    used,
-                    square,
-                    panel,
-                    panelAt + p * width,
-                    width);
+                    from + 4L * p, rowBytes, used, square, panel, panelAt + p * width, width);
         }
         for (; p < depth; p++) {
             for (int i = 0; i < used; i++) {
-                panel[panelAt + p * width + i] =
-                        Addresses.getFloat(from.address() + i * rowBytes + 4L * p);
+                panel[panelAt + p * width + i] = Addresses.getFloat(from + i * rowBytes + 4L * p);
             }
         }
     }
@@ -163,10 +188,7 @@ final class PanelPacker {
     }
 
     void loadPart(float[] c, long address, long rowBytes, int height, int width) {
-        VectorSpecies<Float> s = vectors.species();
-        VectorMask<Float> first = s.indexInRange(0, width);
-        VectorMask<Float> second = s.indexInRange(s.length(), width);
-        copyPart(address, rowBytes, height, c, 0, first, second);
+        copyPart(address, rowBytes, height, c, 0, mask(width), mask(width - vectors.count()));
     }
 
     void storeWhole(float[] c, long address, long rowBytes, int height) {
@@ -183,8 +205,8 @@ final class PanelPacker {
     void storePart(float[] c, long address, long rowBytes, int height, int width) {
         VectorSpecies<Float> s = vectors.species();
         int lanes = s.length();
-        VectorMask<Float> first = s.indexInRange(0, width);
-        VectorMask<Float> second = s.indexInRange(lanes, width);
+        VectorMask<Float> first = mask(width);
+        VectorMask<Float> second = mask(width - lanes);
         long to = address;
         for (int i = 0; i < height; i++) {
             vectors.store(FloatVector.fromArray(s, c, 2 * lanes * i), to, first);

@@ -86,4 +86,24 @@ final class Product {
         accumulate = adds;
         return this;
     }
+
+    /** Address of an element of a. */
+    long ofA(int row, int column) {
+        return at(a, strideA, transposeA, row, column);
+    }
+
+    /** Address of an element of b. */
+    long ofB(int row, int column) {
+        return at(b, strideB, transposeB, row, column);
+    }
+
+    /** Address of an element of c. */
+    long ofC(int row, int column) {
+        return at(c, strideC, false, row, column);
+    }
+
+    private static long at(long from, int stride, boolean transposed, int row, int column) {
+        long elements = transposed ? (long) column * stride + row : (long) row * stride + column;
+        return from + elements * Float.BYTES;
+    }
 }
