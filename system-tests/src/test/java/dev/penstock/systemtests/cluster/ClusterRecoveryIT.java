@@ -63,8 +63,10 @@ class ClusterRecoveryIT {
 
                     owner.signal("KILL");
                     train.awaitOutput("waits for 1 more node with .* at most 1 on a node");
+                    await("the seed's own word for it")
+                            .atMost(PATIENCE)
+                            .until(() -> detail(seed).contains("waits for 1"));
                     assertThat(runs(seed).at("/runs/0/state").asText()).isEqualTo("RECOVERING");
-                    assertThat(runs(seed).at("/runs/0/detail").asText()).contains("waits for 1");
                     try (HostedCli _ = worker(seed)) {
                         cluster.awaitRecoveries(2);
                         cluster.stopAfterMoreSteps(address(seed), train);
@@ -167,6 +169,10 @@ class ClusterRecoveryIT {
         assertThat(cluster.run().recoveries())
                 .singleElement()
                 .satisfies(recovery -> assertThat(recovery.get("stepsLost").asLong()).isZero());
+    }
+
+    private static String detail(RunningCli seed) throws Exception {
+        return runs(seed).at("/runs/0/detail").asText();
     }
 
     private static String rebalance(RunningCli seed) throws Exception {
