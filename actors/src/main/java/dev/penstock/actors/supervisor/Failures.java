@@ -102,11 +102,10 @@ final class Failures {
 
     /** A rank cannot go on. */
     void onFailed(RankEvent.Failed failed, long now) {
-        boolean hopeless =
-                failed.repeats() || course.is(Phase.PLACING) || course.is(Phase.STOPPING);
-        if (driver.onlyPublishes()) {
+        boolean opensOrStops = course.is(Phase.PLACING) || course.is(Phase.STOPPING);
+        if (!opensOrStops && driver.onlyPublishes()) {
             ranks.vacate(failed.rank());
-        } else if (hopeless) {
+        } else if (opensOrStops || failed.repeats()) {
             course.fail(failed.reason(), now);
         } else {
             course.follow(causes.onDead(List.of(failed.rank()), failed.reason(), now), now);
