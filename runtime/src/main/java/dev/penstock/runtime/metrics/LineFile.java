@@ -1,11 +1,11 @@
 package dev.penstock.runtime.metrics;
 
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import java.util.Arrays;
 import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -52,12 +52,13 @@ public final class LineFile implements AutoCloseable {
     public boolean append(byte[] line) {
         try {
             FileChannel open = open();
-            if (missing > 0) {
-                write(open, gap.apply(missing));
+            if (missing == 0) {
+                write(open, line);
+            } else {
+                write(open, gap.apply(missing), line);
                 log.info("{} is written again; {} lines are missing", file, missing);
                 missing = 0;
             }
-            write(open, line);
             return true;
         } catch (IOException | RuntimeException e) {
             if (missing++ == 0) {
@@ -111,12 +112,15 @@ public final class LineFile implements AutoCloseable {
         return size == 0 || (channel.read(last, size - 1) == 1 && last.get(0) == '\n');
     }
 
-    /** All of a line or, if the disk takes only a part of it, nothing. */
-    private static void write(FileChannel channel, byte[] line) throws IOException {
+    /** All of the lines or, if the disk takes only a part of them, nothing. */
+    private static void write(FileChannel channel, byte[]... lines) throws IOException {
         long before = channel.position();
-        byte[] whole = Arrays.copyOf(line, line.length + 1);
-        whole[line.length] = '\n';
-        ByteBuffer left = ByteBuffer.wrap(whole);
+        var whole = new ByteArrayOutputStream();
+        for (byte[] line : lines) {
+            whole.write(line);
+            whole.write('\n');
+        }
+        ByteBuffer left = ByteBuffer.wrap(whole.toByteArray());
         try {
             while (left.hasRemaining()) {
                 channel.write(left);

@@ -8,6 +8,7 @@ import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
+import dev.penstock.runtime.disk.SmallDisk;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -49,6 +50,22 @@ class LineFileTest {
         }
 
         assertThat(file).content().isEqualTo("missing 2\nc\nd\n");
+    }
+
+    @Test
+    void whereOnlyTheNoteOfAGapFitsItIsNotWrittenEither() throws Exception {
+        try (SmallDisk disk = SmallDisk.below(folder, "size=8k")) {
+            String full = "x".repeat(8192 - 21) + "\n"; // 20 bytes are left
+            Path file = Files.writeString(disk.path().resolve("lines"), full);
+            try (LineFile lines = lines(file)) {
+                for (int line = 0; line < 3; line++) {
+                    assertThat(append(lines, "a line of 24 characters.")).isFalse();
+                }
+                assertThat(append(lines, "short")).isTrue();
+            }
+
+            assertThat(file).content().isEqualTo(full + "missing 3\nshort\n");
+        }
     }
 
     @Test

@@ -7,10 +7,10 @@ import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.runtime.disk.SmallDisk;
 import dev.penstock.runtime.safetensors.SafetensorsFile;
 import dev.penstock.runtime.safetensors.SafetensorsWriter;
 import dev.penstock.runtime.safetensors.StoredTensor;
-import dev.penstock.systemtests.support.SmallDisk;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -69,7 +69,7 @@ class BrokenRunsIT {
 
     @Test
     void aFullDiskDoesNotStopTheRunButItsEndSaysThatItIsNotSaved() throws Exception {
-        try (SmallDisk disk = SmallDisk.below(folder, "700k")) {
+        try (SmallDisk disk = SmallDisk.below(folder, "size=700k")) {
             List<String> bits = Training.onText(folder.resolve("roomy")).complete().lossBits();
 
             Trained trained = Training.onText(disk.path()).set("checkpoint.retain=1").run();

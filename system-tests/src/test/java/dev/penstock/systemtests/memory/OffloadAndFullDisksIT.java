@@ -6,7 +6,7 @@ import dev.penstock.runtime.cli.Cli;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
-import dev.penstock.systemtests.support.SmallDisk;
+import dev.penstock.runtime.disk.SmallDisk;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -61,7 +61,7 @@ class OffloadAndFullDisksIT {
 
     @Test
     void anOffloadThatFillsItsDiskIsOneClearError() throws Exception {
-        try (SmallDisk disk = SmallDisk.below(folder, "200k")) {
+        try (SmallDisk disk = SmallDisk.below(folder, "size=200k")) {
             Trained ended = offloaded("full", disk.path()).run();
 
             assertThat(ended.exitCode()).isEqualTo(ExitCode.FAILURE);
@@ -80,7 +80,7 @@ class OffloadAndFullDisksIT {
     @Test
     void aConversionThatFillsItsDiskLeavesNoFilesAndLosesNothing() throws Exception {
         Path run = saved();
-        try (SmallDisk disk = SmallDisk.below(folder, "300k")) {
+        try (SmallDisk disk = SmallDisk.below(folder, "size=300k")) {
             Path to = disk.path().resolve("converted");
 
             Cli full = Cli.run("checkpoint", "convert", "" + run, "" + to, "--stages", "2");
@@ -101,7 +101,7 @@ class OffloadAndFullDisksIT {
     @Test
     void anExportThatFillsItsDiskKeepsWhatWasThere() throws Exception {
         Path run = saved();
-        try (SmallDisk disk = SmallDisk.below(folder, "250k")) {
+        try (SmallDisk disk = SmallDisk.below(folder, "size=250k")) {
             Path weights = disk.path().resolve("model.safetensors");
             assertThat(export(run, weights).exitCode()).isZero();
             byte[] before = Files.readAllBytes(weights);

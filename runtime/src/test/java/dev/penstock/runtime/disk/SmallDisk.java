@@ -1,4 +1,4 @@
-package dev.penstock.systemtests.support;
+package dev.penstock.runtime.disk;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
@@ -19,12 +19,12 @@ public record SmallDisk(Path path) implements AutoCloseable {
      * Mounts the file system below a folder; where that is not allowed, skips the test with a
      * message.
      *
-     * @param size as mount takes it, such as {@code 300k}
+     * @param options as mount takes them, such as {@code size=300k}
      */
-    public static SmallDisk below(Path folder, String size) throws Exception {
+    public static SmallDisk below(Path folder, String options) throws Exception {
         Path disk = Files.createDirectory(folder.resolve("disk"));
         assumeTrue(
-                succeeds("mount", "-t", "tmpfs", "-o", "size=" + size, "tmpfs", disk.toString()),
+                succeeds("mount", "-t", "tmpfs", "-o", options, "tmpfs", disk.toString()),
                 "skipped: mounting a small tmpfs needs root on Linux");
         return new SmallDisk(disk);
     }
