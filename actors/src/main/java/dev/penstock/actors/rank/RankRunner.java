@@ -337,7 +337,7 @@ public final class RankRunner implements AutoCloseable {
 
     /** Reports the step that it resumes from, in which all ops took no time. */
     private void noteThatNothingWasComputed() {
-        long[] now = new long[work.interpreter().times().starts().length];
+        long[] now = new long[work.trainingOps()];
         Arrays.fill(now, System.nanoTime());
         times = new PassTimes(now, now.clone(), new long[now.length]);
         lastTimings =

@@ -186,6 +186,11 @@ public final class RankWork implements AutoCloseable {
         return links().interpreter(kind);
     }
 
+    /** Returns how many ops a pass that trains has; call it only with links. */
+    int trainingOps() {
+        return links().interpreter(StepKind.TRAIN).times().starts().length;
+    }
+
     Device device() {
         return device;
     }

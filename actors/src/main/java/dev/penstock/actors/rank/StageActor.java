@@ -104,7 +104,7 @@ public final class StageActor extends AbstractBehavior<StageActor.Command> {
         }
         status.hear(order);
         shard.tell(new TensorShardActor.Order(order, from));
-        if (order instanceof RankCommand.Fence fence) {
+        if (order instanceof RankCommand.Fence fence && fence.epoch() == epoch) {
             fenced.accept(fence.reason());
         }
     }

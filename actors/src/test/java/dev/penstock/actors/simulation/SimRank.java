@@ -131,7 +131,10 @@ final class SimRank {
         RankEvent said = event;
         switch (event) {
             case RankEvent.Prepared now -> prepared = now;
-            case RankEvent.StepDone done -> said = timeless(done);
+            case RankEvent.StepDone done -> {
+                requireATimeForEveryOp(done);
+                said = timeless(done);
+            }
             case RankEvent.Failed failed when !failed.reason().contains("(start)") ->
                     world.violated("a rank fails by itself: %s", failed.reason());
             case RankEvent.Opened _,
@@ -149,6 +152,14 @@ final class SimRank {
         }
         RankEvent sent = said;
         process.send(this, () -> to.accept(sent));
+    }
+
+    private void requireATimeForEveryOp(RankEvent.StepDone done) {
+        int ops = resources.plan().training().programs().get(birth.rank()).ops().size();
+        int times = done.timings().opStartNanos().length;
+        if (times != ops) {
+            world.violated("%s has times of %d ops, the step has %d", this, times, ops);
+        }
     }
 
     /** Real nanoseconds would make a seed do different things. */
