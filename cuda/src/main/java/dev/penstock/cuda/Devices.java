@@ -3,6 +3,7 @@ package dev.penstock.cuda;
 import dev.penstock.cuda.cpu.CpuDevice;
 import dev.penstock.cuda.cpu.CpuScope;
 import dev.penstock.cuda.cpu.CpuScratch;
+import dev.penstock.cuda.cublas.Cublas;
 import dev.penstock.cuda.device.CountedKernels;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceException;
@@ -15,7 +16,9 @@ import dev.penstock.cuda.gpu.GpuScratch;
 import dev.penstock.cuda.kernels.ReferenceDevice;
 import dev.penstock.cuda.kernels.SilentKernels;
 import dev.penstock.cuda.nccl.Nccl;
+import dev.penstock.cuda.onednn.OneDnn;
 import java.util.List;
+import java.util.Optional;
 
 /** Opens devices: the only class that sees every kind. */
 public final class Devices {
@@ -60,6 +63,24 @@ public final class Devices {
     /** Asks the driver for GPUs; never throws for want of one. */
     public static Gpus probeGpus() {
         return GpuProbe.run();
+    }
+
+    /**
+     * Why the library that these products are made by cannot be used here; empty if it can, or if
+     * they need none.
+     */
+    public static Optional<String> whyNot(DeviceSettings.Gemm gemm) {
+        return switch (gemm) {
+            case ONEDNN ->
+                    OneDnn.probe() instanceof OneDnn.Probe.Missing(String reason)
+                            ? Optional.of(reason)
+                            : Optional.empty();
+            case CUBLAS ->
+                    Cublas.probe() instanceof Cublas.Probe.Missing(String reason)
+                            ? Optional.of(reason)
+                            : Optional.empty();
+            case AUTO, JAVA, KERNELS -> Optional.empty();
+        };
     }
 
     /** Looks for the library by which GPUs sum and gather among themselves. */

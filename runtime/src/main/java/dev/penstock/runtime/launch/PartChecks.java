@@ -6,11 +6,13 @@ import dev.penstock.cuda.device.Gpus;
 import dev.penstock.runtime.config.order.ScheduleFaults;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problem;
+import dev.penstock.runtime.config.run.DeviceSection;
 import dev.penstock.runtime.config.run.DraftConfig;
 import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.data.TrainingData;
 import dev.penstock.runtime.launch.RunOptions.DumpRequest;
+import dev.penstock.runtime.launch.devices.ConfiguredDevices;
 import dev.penstock.runtime.launch.devices.KernelMemory;
 import dev.penstock.runtime.metrics.Quantities;
 import dev.penstock.runtime.model.parameters.ParameterSource;
@@ -21,6 +23,7 @@ import dev.penstock.runtime.safetensors.StoredFileException;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Locale;
 import java.util.LongSummaryStatistics;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -165,6 +168,25 @@ final class PartChecks {
         } else {
             requireRoom(planned, machineBytes.getAsLong());
         }
+        requireLibrary();
+    }
+
+    private void requireLibrary() {
+        DeviceSection device = config.device();
+        ConfiguredDevices.whyNot(device.gemm())
+                .ifPresent(
+                        reason ->
+                                problems.add(
+                                        loaded.problem(
+                                                "device.gemm",
+                                                "a library that this machine can use",
+                                                "%s, but %s"
+                                                        .formatted(
+                                                                device.gemm()
+                                                                        .name()
+                                                                        .toLowerCase(Locale.ROOT),
+                                                                reason),
+                                                "try device.gemm = auto")));
     }
 
     private void requireGpu() {

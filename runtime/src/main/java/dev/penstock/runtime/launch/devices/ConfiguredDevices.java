@@ -47,18 +47,27 @@ public final class ConfiguredDevices {
         return new DeviceSettings(
                 kindOf(section.kind()),
                 section.threads().orElse(coresOfEach(ranks)),
-                switch (section.gemm()) {
-                    case AUTO -> DeviceSettings.Gemm.AUTO;
-                    case ONEDNN -> DeviceSettings.Gemm.ONEDNN;
-                    case JAVA -> DeviceSettings.Gemm.JAVA;
-                    case CUBLAS -> DeviceSettings.Gemm.CUBLAS;
-                    case KERNELS -> DeviceSettings.Gemm.KERNELS;
-                },
+                gemmOf(section.gemm()),
                 section.vectorBits().bits(),
                 section.kind().gpu().orElse(0),
                 section.memoryLimit().map(Bytes::bytes).orElse(Long.MAX_VALUE),
                 false,
                 section.graphs());
+    }
+
+    /** Why this machine cannot multiply by the library that is asked for; empty if it can. */
+    public static Optional<String> whyNot(DeviceSection.Gemm gemm) {
+        return Devices.whyNot(gemmOf(gemm));
+    }
+
+    private static DeviceSettings.Gemm gemmOf(DeviceSection.Gemm gemm) {
+        return switch (gemm) {
+            case AUTO -> DeviceSettings.Gemm.AUTO;
+            case ONEDNN -> DeviceSettings.Gemm.ONEDNN;
+            case JAVA -> DeviceSettings.Gemm.JAVA;
+            case CUBLAS -> DeviceSettings.Gemm.CUBLAS;
+            case KERNELS -> DeviceSettings.Gemm.KERNELS;
+        };
     }
 
     private static int coresOfEach(int ranks) {

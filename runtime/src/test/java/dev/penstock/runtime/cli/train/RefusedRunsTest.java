@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.penstock.cuda.Devices;
+import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.cli.Cli;
 import dev.penstock.runtime.cli.Trained;
@@ -13,6 +14,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -113,6 +115,20 @@ class RefusedRunsTest {
                 .contains(
                         "device.kind: expected an NVIDIA GPU on this machine", "device.kind = cpu");
         expectNothingStarted(refused);
+    }
+
+    @Test
+    void aLibraryThatIsNotUsedHereIsRefusedBeforeAnythingStarts() throws IOException {
+        Trained asked = Training.onText(folder).set("device.gemm=onednn", "run.steps=2").run();
+
+        Optional<String> reason = Devices.whyNot(DeviceSettings.Gemm.ONEDNN);
+        if (reason.isEmpty()) {
+            assertThat(asked.exitCode()).isEqualTo(ExitCode.OK);
+        } else {
+            assertThat(asked.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+            assertThat(asked.err()).contains("device.gemm: expected", reason.get(), "= auto");
+            expectNothingStarted(asked);
+        }
     }
 
     @Test
