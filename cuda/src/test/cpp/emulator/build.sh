@@ -26,8 +26,10 @@ if [ ! -f "$target/$hash/libcuda.so.1" ]; then
             echo "static emulator::Enlisted<&$name> enlisted_$name(\"$name\");"
         done
     } > "$work/kernels.cpp"
-    g++ $flags -include cuda_shim.h -c "$work/kernels.cpp" -o "$work/kernels.o"
-    g++ $flags -shared -Wl,-soname,libcuda.so.1 *.cpp "$work/kernels.o" -o "$work/libcuda.so.1"
+    g++ $flags -include cuda_shim.h -c "$work/kernels.cpp" -o "$work/kernels.o" &
+    for source in *.cpp; do g++ $flags -c "$source" -o "$work/${source%.cpp}.o"; done
+    wait $! # for the kernels, which take as long as all others
+    g++ -shared -pthread -Wl,-soname,libcuda.so.1 "$work"/*.o -o "$work/libcuda.so.1"
     g++ $flags -shared -Wl,-soname,libcublasLt.so.13 cublas/cublasLt.cpp -o "$work/libcublasLt.so.13"
     g++ $flags -shared -Wl,-soname,libcublas.so.13 cublas/cublas.cpp "$work/libcublasLt.so.13" "$work/libcuda.so.1" \
         -o "$work/libcublas.so.13"

@@ -27,7 +27,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Runs that are stopped on the way resume as if nothing had happened. */
 @EnabledOnOs(OS.LINUX)
 class InterruptedRunsIT {
-    private static final int STEPS = 300;
+    private static final int STEPS = 120;
     private static final Duration SOON = Duration.ofSeconds(30);
     private static final Duration WHOLE_RUN = Duration.ofSeconds(120);
 
@@ -48,7 +48,7 @@ class InterruptedRunsIT {
     void aKilledRunResumesFromItsLastCheckpointWithTheSameBits() throws Exception {
         Training training = longRun(folder);
 
-        try (RunningTraining run = startSlowingDown(training, 130)) {
+        try (RunningTraining run = startSlowingDown(training, 50)) {
             run.signal("KILL");
             Trained killed = run.awaitEnd(SOON);
             assertThat(killed.lossBits()).hasSizeLessThan(STEPS);
@@ -112,17 +112,16 @@ class InterruptedRunsIT {
 
     @Test
     void aClosedTerminalDoesNotAffectTheRun() throws Exception {
-        Training training =
-                longRun(folder).set("pipeline.processes=per-stage").set("run.steps=100");
+        Training training = longRun(folder).set("pipeline.processes=per-stage").set("run.steps=45");
 
-        try (RunningTraining run = RunningTraining.start(training).awaitSteps(30)) {
+        try (RunningTraining run = startSlowingDown(training, 30)) {
             for (ProcessHandle process : run.family()) {
                 RunningTraining.signal("HUP", process);
             }
             Trained ended = run.awaitEnd(WHOLE_RUN);
 
             assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.OK);
-            assertThat(ended.lossBits()).hasSize(100);
+            assertThat(ended.lossBits()).hasSize(45);
         }
     }
 
@@ -163,13 +162,13 @@ class InterruptedRunsIT {
         Training slowed =
                 training.copy()
                         .set(
-                                "fault=[{ delay-frames = 1, for = 10 ms, from-step = %d }]"
+                                "fault=[{ delay-frames = 1, for = 30 ms, from-step = %d }]"
                                         .formatted(steps + 1));
         return RunningTraining.start(slowed).awaitSteps(steps);
     }
 
     private static Training longRun(Path folder) {
         return Training.onText(folder)
-                .set("run.steps=" + STEPS, "checkpoint.every=50", "evaluation.every=100");
+                .set("run.steps=" + STEPS, "checkpoint.every=20", "evaluation.every=40");
     }
 }
