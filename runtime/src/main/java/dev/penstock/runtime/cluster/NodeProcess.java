@@ -59,6 +59,7 @@ public final class NodeProcess {
     static final String FRONT_DESK = "front-desk";
 
     private static final Logger LOG = LoggerFactory.getLogger(NodeProcess.class);
+    private static final Duration LISTENING = Duration.ofSeconds(60);
     private static final Duration LEAVING = Duration.ofSeconds(10);
     private static final Duration RUNS_END = Duration.ofSeconds(30);
     private static final Duration POLL = Duration.ofMillis(300);
@@ -71,6 +72,9 @@ public final class NodeProcess {
     private final Path runs;
     private final Optional<MemberJournal> journal;
     private int port;
+
+    /** Whether this node has listened before. */
+    private boolean isAnew;
 
     /**
      * @param tell takes lines for people, from any thread
@@ -190,12 +194,17 @@ public final class NodeProcess {
         Identity identity = identity();
         List<String> others = others();
         ActorSystem<Void> system =
-                NodeSystems.member(guardian(identity, others), config, port, identity);
+                Rebinding.bind(
+                        section.port(),
+                        port,
+                        isAnew ? LISTENING : Duration.ZERO,
+                        on -> NodeSystems.member(guardian(identity, others), config, on, identity));
+        isAnew = true;
         Cluster cluster = Cluster.get(system);
         Address self = cluster.selfMember().address();
-        boolean first = port == section.port() && section.port() == 0;
+        int before = port;
         port = self.getPort().map(Integer.class::cast).orElse(port);
-        if (first || section.port() != 0) {
+        if (port != before || section.port() != 0) {
             tell.accept(
                     "%s %s (pid %d) listens on %s"
                             .formatted(

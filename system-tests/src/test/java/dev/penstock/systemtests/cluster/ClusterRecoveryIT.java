@@ -133,7 +133,12 @@ class ClusterRecoveryIT {
 
                 sleeper.signal("CONT");
                 sleeper.awaitOutput("it starts anew and joins again");
-                awaitNodes(seed, 2);
+                await().atMost(PATIENCE)
+                        .untilAsserted(
+                                () ->
+                                        assertThat(runs(seed).get("nodes"))
+                                                .as(sleeper::output)
+                                                .hasSize(2));
                 assertThat(rebalance(seed)).contains("go to emptier nodes");
                 cluster.awaitRecoveries(2);
                 cluster.stopAfterMoreSteps(address(seed), train);
