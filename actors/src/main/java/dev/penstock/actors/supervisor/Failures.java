@@ -1,5 +1,6 @@
 package dev.penstock.actors.supervisor;
 
+import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.spi.RunPlan;
@@ -16,22 +17,29 @@ final class Failures {
     private static final Logger LOG = LoggerFactory.getLogger(Failures.class);
 
     private final RunPlan plan;
+    private final RecoveryPolicy policy;
     private final RankTable ranks;
     private final Placer placer;
+    private final Outbox out;
     private final StepDriver driver;
     private final RecoveryCauses causes;
     private final RunCourse course;
+    private int sparesReplaced;
 
     Failures(
             RunPlan plan,
+            RecoveryPolicy policy,
             RankTable ranks,
             Placer placer,
+            Outbox out,
             StepDriver driver,
             RecoveryCauses causes,
             RunCourse course) {
         this.plan = plan;
+        this.policy = policy;
         this.ranks = ranks;
         this.placer = placer;
+        this.out = out;
         this.driver = driver;
         this.causes = causes;
         this.course = course;
@@ -45,8 +53,19 @@ final class Failures {
         startedFor.filter(rank -> !ranks.hasNode(rank)).ifPresent(gone::add);
         if (gone.isEmpty()) {
             LOG.warn("run {}: a process without a rank is gone: {}", plan.runId(), how);
+            if (node.filter(NodeInfo::spare).isPresent()) {
+                replaceSpare();
+            }
         } else {
             onDead(gone, how, now);
+        }
+    }
+
+    /** What dies again and again will not be helped. */
+    private void replaceSpare() {
+        if (!course.is(Phase.STOPPING) && sparesReplaced < policy.maxRestarts()) {
+            sparesReplaced++;
+            out.add(new Effect.StartProcess(Optional.empty()));
         }
     }
 

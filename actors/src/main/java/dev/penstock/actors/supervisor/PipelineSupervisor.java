@@ -333,13 +333,22 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
         node.tell(new NodeActor.Introduce(coordinator.epoch(), introductions));
     }
 
-    /** Those that have not said who they are: question or answer may have been lost. */
+    /**
+     * Those that have not said who they are, since question or answer may have been lost; and where
+     * a rank is silent, since the word that it ended may have been.
+     */
     private void askAgain(long now) {
         if (now - askedNanos > ASK_AGAIN.toNanos()) {
             askedNanos = now;
             listed.stream()
                     .filter(node -> !nodes.containsValue(node) && !left.contains(node))
                     .forEach(this::ask);
+            nodes.forEach(
+                    (info, node) -> {
+                        if (coordinator.isSilent(info)) {
+                            ask(node);
+                        }
+                    });
         }
     }
 

@@ -190,11 +190,14 @@ final class RankTable {
         return node.equals(row.node) && row.birth == hosted.birthEpoch();
     }
 
-    /** Ranks that were found on a node and are no longer among those that it hosts. */
+    /**
+     * Ranks that a node had and that are no longer among those that it hosts: found there, or
+     * silent since. Of another one the node may not have known yet when it said so.
+     */
     List<Integer> lostAgain(NodeInfo node, List<HostedRank> hosted) {
         return where(
                 row ->
-                        row.found
+                        (row.found || (row.hosted && row.silent))
                                 && node.equals(row.node)
                                 && hosted.stream()
                                         .noneMatch(

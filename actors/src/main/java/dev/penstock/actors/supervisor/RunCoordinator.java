@@ -49,7 +49,7 @@ public final class RunCoordinator {
      *
      * @param worldClockMs what clocks say when {@code now} is 0
      */
-    static RunCoordinator of(
+    public static RunCoordinator of(
             RunBeginning beginning,
             RunPlan plan,
             RecoveryPolicy policy,
@@ -121,7 +121,7 @@ public final class RunCoordinator {
                 new RecoveryCauses(
                         plan, policy, ranks, placer, links, out, driver, recovery, budget);
         this.course = new RunCourse(plan, policy, ranks, out, driver, recovery, causes);
-        this.losses = new Failures(plan, ranks, placer, driver, causes, course);
+        this.losses = new Failures(plan, policy, ranks, placer, out, driver, causes, course);
         this.extensions = new LeaseExtensions(plan, ranks, out);
         this.deadlines =
                 new Deadlines(
@@ -188,6 +188,11 @@ public final class RunCoordinator {
     /** Whether this one, of all that there may be of a rank, is the run's. */
     public boolean has(HostedRank hosted, NodeInfo node) {
         return ranks.isTheOne(hosted, node);
+    }
+
+    /** Whether a rank that lives there says nothing. */
+    public boolean isSilent(NodeInfo node) {
+        return ranks.on(node).stream().anyMatch(ranks::isSilent);
     }
 
     /** Proof that a rank lives nowhere; of use to a supervisor that took the run up. */

@@ -70,7 +70,8 @@ final class SimSupervisor {
         hear(it -> it.onTick(world.now()));
         if (++ticks % TICKS_TO_ASK_AGAIN == 0) {
             simulation.processes.stream()
-                    .filter(node -> node.isAlive() && !known.contains(node))
+                    .filter(SimProcess::isAlive)
+                    .filter(node -> !known.contains(node) || coordinator.isSilent(node.info))
                     .forEach(this::ask);
         }
         process.after(TICK, this::tick);

@@ -13,6 +13,8 @@ import dev.penstock.actors.journal.JournalFile;
 import dev.penstock.actors.journal.RunJournal;
 import dev.penstock.actors.node.NodeActor;
 import dev.penstock.actors.node.TestNodes;
+import dev.penstock.actors.rank.RankEvent;
+import dev.penstock.actors.rank.StageActor;
 import dev.penstock.actors.spi.ProcessSupply;
 import dev.penstock.actors.spi.ProcessVitals;
 import dev.penstock.actors.spi.RunOutcome;
@@ -114,6 +116,29 @@ class LastWordsTest {
 
         assertThat(living.fishForMessage(Duration.ofSeconds(10), LastWordsTest::untilAsked))
                 .isNotEmpty();
+    }
+
+    /** A broken connection took its node's word with it, and a run of one rank has no majority. */
+    @Test
+    void whereASilentRankLivedIsAskedUntilItsNodeSaysThatItEnded() {
+        supervise();
+        introductions.tell(introduction(ALIVE, living));
+        NodeActor.HostRank first = living.expectMessageClass(NodeActor.HostRank.class);
+        first.replyTo()
+                .tell(new NodeActor.Hosting(0, 1, kit.<StageActor.Command>createTestProbe().ref()));
+        first.events().tell(new RankEvent.Opened(0, 1, "device", "kernels"));
+
+        living.expectMessageClass(NodeActor.Introduce.class, Duration.ofSeconds(20));
+        introductions.tell(introduction(ALIVE, living, 2));
+
+        assertThat(living.fishForMessage(Duration.ofSeconds(20), LastWordsTest::untilHosting))
+                .isNotEmpty();
+    }
+
+    private static FishingOutcome untilHosting(NodeActor.Command command) {
+        return command instanceof NodeActor.HostRank
+                ? FishingOutcomes.complete()
+                : FishingOutcomes.continueAndIgnore();
     }
 
     private static FishingOutcome untilAsked(NodeActor.Command command) {

@@ -431,6 +431,19 @@ class RunCoordinatorTest {
     }
 
     @Test
+    void aSpareThatDiesIsReplacedUnlessItDoesSoAgainAndAgain() {
+        run.open().step();
+
+        for (long pid = 900; pid < 906; pid++) {
+            run.take(run.coordinator.onNode(TestNodes.spare("spare", pid), run.now));
+            run.take(
+                    run.coordinator.onProcessDied(pid, Optional.empty(), "out of memory", run.now));
+        }
+
+        assertThat(run.started()).hasSize(RecoveryPolicy.DEFAULT.maxRestarts());
+    }
+
+    @Test
     void aStepThatIsNotFiniteIsLeftOutIfThePolicySaysSo() {
         var skipping =
                 new CoordinatedRun(

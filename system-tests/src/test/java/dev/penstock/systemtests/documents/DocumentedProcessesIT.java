@@ -84,7 +84,12 @@ class DocumentedProcessesIT {
         for (DocumentedCommand training : trainings) {
             boolean dies = training.has("sample-configs/mirrors.conf"); // in step 20
             int steps = dies ? 22 : 3;
-            String[] settings = {"run.steps=" + steps, "checkpoint.every=8", "report.sample=false"};
+            String[] settings = {
+                "run.steps=" + steps,
+                "checkpoint.every=8",
+                "report.sample=false",
+                "recovery.spares=0"
+            };
             String output = complete(training, settings);
 
             assertThat(output)
