@@ -39,7 +39,11 @@ final class FirstPlacement {
             return;
         }
         chosen.forEach((rank, node) -> ranks.placed(rank, node, now));
-        chosen.forEach((rank, node) -> out.host(node, birth(rank)));
+        var links =
+                new EpochLinks(ranks.epoch(), firstMirrors(), ranks.homes(), "", ranks.addresses());
+        chosen.forEach(
+                (rank, node) ->
+                        out.host(node, new RankAssignment(rank, new StateSource.Fresh(), links)));
     }
 
     /** Where there are mirrors, all ranks have a node. */
@@ -49,13 +53,5 @@ final class FirstPlacement {
                 IntStream.range(0, ranks.size())
                         .mapToObj(rank -> ranks.node(rank).map(NodeInfo::process).orElse(""))
                         .toList());
-    }
-
-    private RankAssignment birth(int rank) {
-        return new RankAssignment(
-                rank,
-                new StateSource.Fresh(),
-                new EpochLinks(
-                        ranks.epoch(), firstMirrors(), ranks.homes(), "", ranks.addresses()));
     }
 }

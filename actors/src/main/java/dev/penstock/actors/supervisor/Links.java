@@ -79,7 +79,7 @@ final class Links {
 
     /** The addresses as they are when all have gone over. */
     List<PeerAddress> now(List<PeerAddress> said) {
-        return said.stream().map(this::now).toList();
+        return successors.isEmpty() ? said : said.stream().map(this::now).toList();
     }
 
     private PeerAddress now(PeerAddress said) {

@@ -1,15 +1,21 @@
 package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.node.NodeInfo;
-import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Predicate;
 
 /** The nodes that are there, and which of them a rank goes to. */
 final class Placer {
     private final RankTable ranks;
-    private final List<NodeInfo> nodes = new ArrayList<>();
+    private final Set<NodeInfo> nodes = new LinkedHashSet<>();
+
+    /** Those that were started for a rank, by it, and those that take any but are no spares. */
+    private final Map<Optional<Integer>, Set<NodeInfo>> takers = new HashMap<>();
 
     Placer(RankTable ranks) {
         this.ranks = ranks;
@@ -17,14 +23,18 @@ final class Placer {
 
     /** A node introduced itself, perhaps once more. */
     void add(NodeInfo node) {
-        if (!nodes.contains(node)) {
-            nodes.add(node);
+        if (nodes.add(node) && !node.spare()) {
+            takers.computeIfAbsent(node.rank(), _ -> new LinkedHashSet<>()).add(node);
         }
     }
 
     /** A node is gone, or cannot be relied on. */
     void remove(NodeInfo node) {
         nodes.remove(node);
+        Set<NodeInfo> those = takers.get(node.rank());
+        if (those != null) {
+            those.remove(node);
+        }
     }
 
     /** The node of a process of this host. */
@@ -39,13 +49,12 @@ final class Placer {
 
     /** The node that was started for this rank, or one that takes any. */
     Optional<NodeInfo> nodeFor(int rank) {
-        return first(node -> node.rank().filter(own -> own == rank).isPresent())
-                .or(() -> first(node -> node.rank().isEmpty() && !node.spare()));
+        return taker(Optional.of(rank)).or(() -> taker(Optional.empty()));
     }
 
     /** Same as {@link #nodeFor}, or a spare one that is free. */
     Optional<NodeInfo> replacementFor(int rank) {
-        return first(node -> node.rank().filter(own -> own == rank).isPresent())
+        return taker(Optional.of(rank))
                 .or(() -> first(node -> node.spare() && ranks.on(node).isEmpty()))
                 .or(() -> nodeFor(rank));
     }
@@ -65,6 +74,10 @@ final class Placer {
      */
     boolean addressesMatter() {
         return first(node -> node.address().isPresent()).isPresent();
+    }
+
+    private Optional<NodeInfo> taker(Optional<Integer> rank) {
+        return takers.getOrDefault(rank, Set.of()).stream().findFirst();
     }
 
     private Optional<NodeInfo> first(Predicate<NodeInfo> wanted) {

@@ -6,6 +6,7 @@ import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.rank.RankActivity;
 import dev.penstock.actors.rank.RankEvent;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
@@ -73,6 +74,11 @@ final class RankTable {
     private final Row[] rows;
     private int epoch = 1;
 
+    /** Answers that each of all orders needs; empty since a rank came to a node or left it. */
+    private Optional<List<PeerAddress>> addresses = Optional.empty();
+
+    private Optional<List<Integer>> homes = Optional.empty();
+
     RankTable(int ranks) {
         rows = IntStream.range(0, ranks).mapToObj(Row::new).toArray(Row[]::new);
     }
@@ -98,6 +104,7 @@ final class RankTable {
 
     void placed(int rank, NodeInfo node, long now) {
         rows[rank].node = node;
+        moved();
         rows[rank].birth = epoch;
         rows[rank].born = epoch;
         heardFrom(rank, now);
@@ -167,8 +174,14 @@ final class RankTable {
     void vacate(int rank) {
         Row gone = rows[rank];
         rows[rank] = new Row(rank);
+        moved();
         rows[rank].born = epoch + 1;
         rows[rank].heardNanos = gone.heardNanos;
+    }
+
+    private void moved() {
+        addresses = Optional.empty();
+        homes = Optional.empty();
     }
 
     // ---- questions ------------------------------------------------------------------------------
@@ -237,24 +250,36 @@ final class RankTable {
      * Where each rank's process is reached; empty if not all say so: then all use one media driver.
      */
     List<PeerAddress> addresses() {
-        List<PeerAddress> addresses =
-                Arrays.stream(rows)
-                        .flatMap(row -> Optional.ofNullable(row.node).stream())
-                        .flatMap(node -> node.address().stream())
-                        .toList();
-        return addresses.size() == rows.length ? addresses : List.of();
+        List<PeerAddress> known = addresses.orElseGet(this::findAddresses);
+        addresses = Optional.of(known);
+        return known;
+    }
+
+    private List<PeerAddress> findAddresses() {
+        List<PeerAddress> said = new ArrayList<>();
+        for (Row row : rows) {
+            Optional.ofNullable(row.node).flatMap(NodeInfo::address).ifPresent(said::add);
+        }
+        return said.size() == rows.length ? List.copyOf(said) : List.of();
     }
 
     /** By rank, the lowest rank that lives in the same process; of one that has none, itself. */
     List<Integer> homes() {
+        List<Integer> known = homes.orElseGet(this::findHomes);
+        homes = Optional.of(known);
+        return known;
+    }
+
+    private List<Integer> findHomes() {
         Map<String, Integer> lowest = new HashMap<>();
-        return Arrays.stream(rows)
-                .map(
-                        row ->
-                                row.node == null
-                                        ? row.rank
-                                        : lowest.computeIfAbsent(row.node.process(), _ -> row.rank))
-                .toList();
+        List<Integer> found = new ArrayList<>();
+        for (Row row : rows) {
+            found.add(
+                    row.node == null
+                            ? row.rank
+                            : lowest.computeIfAbsent(row.node.process(), _ -> row.rank));
+        }
+        return List.copyOf(found);
     }
 
     /** The ranks that live on a node. */
