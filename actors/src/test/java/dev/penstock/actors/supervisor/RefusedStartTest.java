@@ -4,11 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.penstock.actors.collective.CollectiveForm;
-import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.DataPlane;
-import dev.penstock.actors.dataplane.DataPlaneException;
-import dev.penstock.actors.dataplane.FrameKey;
-import dev.penstock.actors.dataplane.FrameListener;
 import dev.penstock.actors.dataplane.aeron.AeronDataPlane;
 import dev.penstock.actors.dataplane.aeron.AeronSettings;
 import dev.penstock.actors.dataplane.aeron.DriverSettings;
@@ -150,16 +146,5 @@ class RefusedStartTest {
         public void connect(StageGroups groups) {
             throw new IllegalStateException("no room to connect");
         }
-    }
-
-    private static final class Deaf implements FrameListener {
-        @Override
-        public void onFrame(FrameKey key) {}
-
-        @Override
-        public void onCredit(ChannelKey channel) {}
-
-        @Override
-        public void onFailure(DataPlaneException failure) {}
     }
 }

@@ -2,11 +2,10 @@ package dev.penstock.actors.supervisor;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.penstock.actors.dataplane.ChannelKey;
+import akka.actor.testkit.typed.javadsl.ActorTestKit;
+import akka.actor.testkit.typed.javadsl.TestProbe;
+import akka.actor.typed.ActorRef;
 import dev.penstock.actors.dataplane.DataPlane;
-import dev.penstock.actors.dataplane.DataPlaneException;
-import dev.penstock.actors.dataplane.FrameKey;
-import dev.penstock.actors.dataplane.FrameListener;
 import dev.penstock.actors.dataplane.aeron.AeronDataPlane;
 import dev.penstock.actors.dataplane.aeron.AeronSettings;
 import dev.penstock.actors.dataplane.aeron.DriverSettings;
@@ -19,6 +18,7 @@ import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.rank.RankResources;
 import dev.penstock.actors.rank.RankRunner;
 import dev.penstock.actors.rank.RankStatus;
+import dev.penstock.actors.rank.StageActor;
 import dev.penstock.actors.rank.StateSource;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepKind;
@@ -26,20 +26,35 @@ import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.DeviceSettings;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** A rank that goes back answers a repeated commit as if it had just run that step. */
+/** A rank alone, with orders that it gets only when something went wrong. */
 @Timeout(60)
-class RolledBackRankTest {
+class OneRankTest {
     private static final int TERM = 1 << 16;
 
     private final EmbeddedDriver driver =
-            EmbeddedDriver.start(DriverSettings.inSharedMemory("back", TERM, 4));
+            EmbeddedDriver.start(DriverSettings.inSharedMemory("one", TERM, 4));
     private final DataPlane plane =
             AeronDataPlane.start(AeronSettings.ipc(driver.directory(), 42).withTermLength(TERM));
+    private final ChainPipeline pipeline =
+            new ChainPipeline("gpipe", new ChainStage.Settings(1, 2, 1, false, 0.1));
+    private final RunPlan plan = pipeline.plan();
+    private final RankResources resources =
+            RankResources.of(
+                    plan,
+                    _ ->
+                            Devices.open(
+                                    DeviceSettings.DEFAULTS.withKind(
+                                            DeviceSettings.Kind.REFERENCE)),
+                    pipeline.programs,
+                    plane,
+                    pipeline);
     private final List<RankEvent> events = new ArrayList<>();
     private final Consumer<RankEvent> supervisor = events::add;
 
@@ -49,20 +64,9 @@ class RolledBackRankTest {
         driver.close();
     }
 
+    /** As if it had just run the step that it went back to, since its commit may be repeated. */
     @Test
     void whatGoesBackDuringAnEvaluationHasATimeForEveryOpOfAStep() {
-        var pipeline = new ChainPipeline("gpipe", new ChainStage.Settings(1, 2, 1, false, 0.1));
-        RunPlan plan = pipeline.plan();
-        var resources =
-                RankResources.of(
-                        plan,
-                        _ ->
-                                Devices.open(
-                                        DeviceSettings.DEFAULTS.withKind(
-                                                DeviceSettings.Kind.REFERENCE)),
-                        pipeline.programs,
-                        plane,
-                        pipeline);
         var birth = new RankAssignment(0, new StateSource.Fresh(), links(0));
         try (var rank =
                 new RankRunner(birth, resources, new RankStatus(), supervisor, _ -> new Deaf())) {
@@ -82,6 +86,30 @@ class RolledBackRankTest {
         }
     }
 
+    /** Only who supervises the run may end a process whose rank still lives. */
+    @Test
+    void aFenceOfAnEpochThatIsOverEndsNothing() throws InterruptedException {
+        var reasons = new LinkedBlockingQueue<String>();
+        ActorTestKit kit = ActorTestKit.create();
+        try {
+            TestProbe<RankEvent> former = kit.createTestProbe();
+            TestProbe<RankEvent> present = kit.createTestProbe();
+            ActorRef<StageActor.Command> stage =
+                    kit.spawn(
+                            StageActor.create(
+                                    new RankAssignment(0, new StateSource.Fresh(), links(5)),
+                                    resources.whenFenced(reasons::add),
+                                    present.ref()));
+
+            stage.tell(new StageActor.Order(new RankCommand.Fence(4, "before"), former.ref()));
+            stage.tell(new StageActor.Order(new RankCommand.Fence(5, "now"), present.ref()));
+
+            assertThat(reasons.poll(30, TimeUnit.SECONDS)).isEqualTo("now");
+        } finally {
+            kit.shutdownTestKit();
+        }
+    }
+
     private void order(RankRunner rank, RankCommand order) {
         RankRunner.Next next = rank.onOrder(order, supervisor);
         while (next == RankRunner.Next.RUN_OP) {
@@ -91,16 +119,5 @@ class RolledBackRankTest {
 
     private static EpochLinks links(int epoch) {
         return new EpochLinks(epoch, MirrorLayout.none(1), List.of(0), "", List.of());
-    }
-
-    private static final class Deaf implements FrameListener {
-        @Override
-        public void onFrame(FrameKey key) {}
-
-        @Override
-        public void onCredit(ChannelKey channel) {}
-
-        @Override
-        public void onFailure(DataPlaneException failure) {}
     }
 }
