@@ -44,10 +44,10 @@ import java.util.stream.IntStream;
 
 /**
  * What a supervisor has to do for a run of many ranks: the real coordinator, journal and
- * serializer; the ranks are imagined, each on a host of its own, and answer at once. Ten stages,
+ * serializer; the ranks are imagined, each on a host of its own, and answer at once. Five stages,
  * the rest replicas. What listeners do with a step, such as metrics, is not in it.
  *
- * <p>Arguments: numbers of ranks, multiples of ten; without any, 10, 100 and 1000.
+ * <p>Arguments: numbers of ranks, multiples of five; without any, 10, 100 and 1000.
  */
 public final class ManyRanksBenchmark {
     private static final int STAGES = 5;
@@ -55,7 +55,7 @@ public final class ManyRanksBenchmark {
     private static final int TENSORS = 12;
     private static final int STEPS = 50;
     private static final int WARM = 20;
-    private static final long MILLI = 1_000_000;
+    private static final long MICRO = 1_000;
 
     private final int ranks;
     private final RunPlan plan;
@@ -80,6 +80,10 @@ public final class ManyRanksBenchmark {
     private long committed;
 
     private ManyRanksBenchmark(int ranks, Serialization wire, JournalFile journal) {
+        if (ranks < STAGES || ranks % STAGES != 0) {
+            throw new IllegalArgumentException(
+                    "expected a multiple of %d ranks, got %d".formatted(STAGES, ranks));
+        }
         this.ranks = ranks;
         this.wire = wire;
         this.journal = journal;
@@ -214,7 +218,7 @@ public final class ManyRanksBenchmark {
     }
 
     private void next() {
-        now += MILLI / 1000;
+        now += MICRO;
         long start = System.nanoTime();
         List<Effect> effects = answers.remove().get();
         spent += System.nanoTime() - start;

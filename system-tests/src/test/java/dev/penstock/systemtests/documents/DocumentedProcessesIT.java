@@ -95,7 +95,9 @@ class DocumentedProcessesIT {
             assertThat(output)
                     .as(training.toString())
                     .contains("step %d/%d".formatted(steps, steps));
-            assertThat(output.contains("recovered: ")).isEqualTo(dies);
+            if (dies) {
+                assertThat(output).contains("recovered: ");
+            }
         }
     }
 
