@@ -239,9 +239,9 @@ public final class ManyRanksBenchmark {
             }
             case Effect.AskRoom(var nodes) ->
                     answers.add(() -> coordinator.onRoom(nodes, true, now));
-            case Effect.Journal(var entry) -> {
+            case Effect.Journal(var entries) -> {
                 long start = System.nanoTime();
-                journal.append(entry);
+                journal.append(entries);
                 writing += System.nanoTime() - start;
             }
             case Effect.Notify(var call) -> call.accept(listener);

@@ -142,13 +142,8 @@ public final class JournalFile implements RunJournal, AutoCloseable {
     }
 
     @Override
-    public void append(JournalRecord record) {
-        if (record instanceof JournalRecord.Committed
-                && !unwritten.isEmpty()
-                && unwritten.getLast() instanceof JournalRecord.Committed) {
-            unwritten.removeLast(); // a later commit says all that it said
-        }
-        unwritten.add(record);
+    public void append(List<JournalRecord> records) {
+        records.forEach(this::addUnwritten);
         try {
             write();
             if (failing) {
@@ -171,6 +166,15 @@ public final class JournalFile implements RunJournal, AutoCloseable {
         if (isTaken()) {
             throw new JournalTakenException(file);
         }
+    }
+
+    private void addUnwritten(JournalRecord record) {
+        if (record instanceof JournalRecord.Committed
+                && !unwritten.isEmpty()
+                && unwritten.getLast() instanceof JournalRecord.Committed) {
+            unwritten.removeLast(); // a later commit says all that it said
+        }
+        unwritten.add(record);
     }
 
     /**

@@ -1,5 +1,7 @@
 package dev.penstock.actors.journal;
 
+import java.util.List;
+
 /** Where a supervisor writes what it must not forget. Called by the supervisor's thread. */
 @FunctionalInterface
 public interface RunJournal {
@@ -7,11 +9,16 @@ public interface RunJournal {
     RunJournal NONE = _ -> {};
 
     /**
-     * Writes a record; it is on disk when this returns. A disk that refuses is reported and does
+     * Writes records, which are on disk when this returns. A disk that refuses is reported and does
      * not end the run: what it refused is written with the next record that it takes, and until
      * then only a supervisor's death makes a difference.
      *
      * @throws JournalTakenException if another supervisor has taken the run up meanwhile
      */
-    void append(JournalRecord record);
+    void append(List<JournalRecord> records);
+
+    /** The same with one record. */
+    default void append(JournalRecord record) {
+        append(List.of(record));
+    }
 }

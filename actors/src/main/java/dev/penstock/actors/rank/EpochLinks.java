@@ -1,26 +1,23 @@
 package dev.penstock.actors.rank;
 
-import dev.penstock.actors.dataplane.PeerAddress;
-import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.serialization.WireMessage;
 import java.util.List;
 
 /**
- * The places of all ranks of a run in an epoch, which a rank needs to open its links.
+ * What a rank needs to open its links in an epoch, besides what it knows from earlier ones.
  *
  * @param epoch the epoch of the run
- * @param mirrors which rank holds whose mirror
- * @param homes for each rank, the lowest rank that lives on the same node
+ * @param changed the places that are not what they were in the last epoch that the rank was known
+ *     to have entered; all of them for a rank that is born
+ * @param fills ranks whose mirrors are to be filled, as in {@link
+ *     dev.penstock.actors.mirror.MirrorLayout}
  * @param link the directory of the media driver; empty if the process knows it or it has not
  *     changed
- * @param peers for each rank, the address of its process; empty if all use this process's media
- *     driver
  */
-public record EpochLinks(
-        int epoch, MirrorLayout mirrors, List<Integer> homes, String link, List<PeerAddress> peers)
+public record EpochLinks(int epoch, List<RankPlace> changed, List<Integer> fills, String link)
         implements WireMessage {
     public EpochLinks {
-        homes = List.copyOf(homes);
-        peers = List.copyOf(peers);
+        changed = List.copyOf(changed);
+        fills = List.copyOf(fills);
     }
 }

@@ -25,7 +25,8 @@ import java.util.stream.Stream;
 /** The groups that a rank is a member of, for one epoch. The rank's thread only. */
 final class RankGroups implements AutoCloseable {
     private final int rank;
-    private final EpochLinks links;
+    private final int epoch;
+    private final List<Integer> homes;
     private final RankResources resources;
     private final RunPlan plan;
     private final Device device;
@@ -36,17 +37,20 @@ final class RankGroups implements AutoCloseable {
     private final StageGroups ofStages;
 
     /**
+     * @param homes for each rank, the lowest rank that lives in the same process
      * @param scope where blocks that came from other processes lie
      */
     RankGroups(
             int rank,
-            EpochLinks links,
+            int epoch,
+            List<Integer> homes,
             RankResources resources,
             Device device,
             DeviceScope scope,
             RankWaits waits) {
         this.rank = rank;
-        this.links = links;
+        this.epoch = epoch;
+        this.homes = homes;
         this.resources = resources;
         this.plan = resources.plan();
         this.device = device;
@@ -92,7 +96,7 @@ final class RankGroups implements AutoCloseable {
     }
 
     private OpenGroup meet(GroupRole role, List<Integer> members) {
-        if (DataPlaneGroup.isFor(members, links.homes())) {
+        if (DataPlaneGroup.isFor(members, homes)) {
             var group =
                     new DataPlaneGroup(
                             role,
@@ -110,7 +114,7 @@ final class RankGroups implements AutoCloseable {
         return resources
                 .collectives()
                 .join(
-                        links.epoch(),
+                        epoch,
                         role,
                         members,
                         members.indexOf(rank),

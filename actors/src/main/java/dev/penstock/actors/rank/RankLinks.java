@@ -7,7 +7,6 @@ import dev.penstock.actors.dataplane.FrameListener;
 import dev.penstock.actors.dataplane.Inbound;
 import dev.penstock.actors.dataplane.Opening;
 import dev.penstock.actors.dataplane.Outbound;
-import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.dataplane.direct.DirectTransfers;
 import dev.penstock.actors.fault.RankFaults;
 import dev.penstock.actors.mirror.MirrorExchange;
@@ -21,7 +20,6 @@ import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceScope;
 import java.util.ArrayList;
 import java.util.EnumMap;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -51,7 +49,8 @@ final class RankLinks implements AutoCloseable {
      */
     RankLinks(
             int rank,
-            EpochLinks links,
+            int epoch,
+            RankPlaces places,
             RankResources resources,
             Device device,
             Map<Integer, StageProgram> stages,
@@ -64,15 +63,14 @@ final class RankLinks implements AutoCloseable {
         this.device = device;
         this.stages = stages;
         this.direct =
-                new DirectTransfers(
-                        resources.transfers(), rank, links.epoch(), links.homes(), listener);
+                new DirectTransfers(resources.transfers(), rank, epoch, places.homes(), listener);
         this.blocks = device.memory().child(MemoryUse.COLLECTIVES, Long.MAX_VALUE);
         this.boundary = device.memory().child(MemoryUse.BUFFERS, Long.MAX_VALUE);
         this.mirrorBlocks = device.memory().child(MemoryUse.MIRRORS, Long.MAX_VALUE);
         RankGroups joined = null;
         Endpoint opened = null;
         try {
-            joined = new RankGroups(rank, links, resources, device, blocks, waits);
+            joined = new RankGroups(rank, epoch, places.homes(), resources, device, blocks, waits);
             this.groups = joined;
             DataPlane dataPlane = resources.dataPlane();
             var buffers =
@@ -87,8 +85,7 @@ final class RankLinks implements AutoCloseable {
             groups.outbound().forEach(outbound::add);
             opened =
                     dataPlane.open(
-                            new Opening(
-                                    rank, links.epoch(), inbound, outbound, byRank(links.peers())),
+                            new Opening(rank, epoch, inbound, outbound, places.addresses()),
                             listener);
             this.endpoint = opened;
             groups.bind(endpoint);
@@ -112,14 +109,6 @@ final class RankLinks implements AutoCloseable {
             close(joined, opened);
             throw e;
         }
-    }
-
-    private static Map<Integer, PeerAddress> byRank(List<PeerAddress> peers) {
-        Map<Integer, PeerAddress> byRank = new HashMap<>();
-        for (PeerAddress peer : peers) {
-            byRank.put(byRank.size(), peer);
-        }
-        return byRank;
     }
 
     OpInterpreter interpreter(StepKind wanted) {

@@ -3,6 +3,7 @@ package dev.penstock.actors.rank;
 import com.sun.management.ThreadMXBean;
 import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.actors.dataplane.FrameListener;
+import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.spi.DamagedCheckpointException;
 import dev.penstock.actors.spi.DeviceFailureListener;
 import dev.penstock.actors.spi.MemoryUse;
@@ -53,6 +54,7 @@ public final class RankRunner implements AutoCloseable {
     private final RankWork work;
 
     private int epoch;
+    private RankPlaces places = RankPlaces.NONE;
     private long committedStep;
     private RankCommand.@Nullable BeginPass passUnderWay;
     private RankCommand.@Nullable BeginPass uncommitted;
@@ -121,9 +123,11 @@ public final class RankRunner implements AutoCloseable {
 
     /** Brings the state and opens the links; false if there is no such state. */
     private boolean restore(StateSource start, EpochLinks links) {
+        places = places.with(links.changed());
+        MirrorLayout mirrors = places.mirrors(links.fills());
         boolean kept = start instanceof StateSource.Kept;
         try {
-            work.restore(start, links.mirrors());
+            work.restore(start, mirrors);
         } catch (DamagedCheckpointException e) {
             LOG.error("rank {} cannot start from {}", rank, start, e);
             committedStep = NOTHING;
@@ -141,7 +145,7 @@ public final class RankRunner implements AutoCloseable {
         if (!kept) {
             goOnFromWhatWasRestored(); // also when no link opens
         }
-        work.connect(links, listeners.apply(epoch), status.waits(epoch));
+        work.connect(links, places, mirrors, listeners.apply(epoch), status.waits(epoch));
         if (!kept) {
             noteThatNothingWasComputed();
         }

@@ -142,18 +142,24 @@ public final class RankWork implements AutoCloseable {
     }
 
     /** Opens the links of an epoch, with the mirrors that {@link #restore} brought. */
-    void connect(EpochLinks opened, FrameListener listener, RankWaits waits) {
+    void connect(
+            EpochLinks opened,
+            RankPlaces places,
+            MirrorLayout layout,
+            FrameListener listener,
+            RankWaits waits) {
         if (!opened.link().isEmpty()) {
             resources.dataPlane().relink(opened.link());
         }
         links =
                 new RankLinks(
                         rank,
-                        opened,
+                        opened.epoch(),
+                        places,
                         resources,
                         device,
                         stages,
-                        scope -> mirrors.connect(opened.mirrors(), trained(), scope),
+                        scope -> mirrors.connect(layout, trained(), scope),
                         faults,
                         listener,
                         waits);

@@ -12,11 +12,13 @@ final class Deadlines {
     private final Outbox out;
     private final LeaseExtensions extensions;
     private final StallWatch stalls;
+    private final FirstPlacement placement;
     private final StepDriver driver;
     private final RecoveryDriver recovery;
     private final RecoveryCauses causes;
     private final RunCourse course;
     private long placingSinceNanos;
+    private boolean placesAgain;
     private long lastTickNanos;
 
     Deadlines(
@@ -25,6 +27,7 @@ final class Deadlines {
             Outbox out,
             LeaseExtensions extensions,
             StallWatch stalls,
+            FirstPlacement placement,
             StepDriver driver,
             RecoveryDriver recovery,
             RecoveryCauses causes,
@@ -35,6 +38,7 @@ final class Deadlines {
         this.out = out;
         this.extensions = extensions;
         this.stalls = stalls;
+        this.placement = placement;
         this.driver = driver;
         this.recovery = recovery;
         this.causes = causes;
@@ -58,7 +62,13 @@ final class Deadlines {
         switch (course.phase()) {
             case PLACING -> {
                 extensions.onTick(now); // who starves now may be silent when the run begins
-                if (now - placingSinceNanos > plan.timeouts().start().toNanos()) {
+                long waiting = now - placingSinceNanos;
+                long limit = plan.timeouts().start().toNanos();
+                if (waiting > limit / 2 && !placesAgain) {
+                    placesAgain = true;
+                    placement.repeat();
+                }
+                if (waiting > limit) {
                     course.fail(
                             "the ranks did not open within %d s: %s"
                                     .formatted(

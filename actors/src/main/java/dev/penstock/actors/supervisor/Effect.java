@@ -31,8 +31,16 @@ public sealed interface Effect {
     /** Hand an order to a hosted rank. */
     record TellRank(int rank, RankCommand order) implements Effect {}
 
-    /** Make this durable before anything that follows. */
-    record Journal(JournalRecord entry) implements Effect {}
+    /** Make these durable before anything that follows. */
+    record Journal(List<JournalRecord> entries) implements Effect {
+        public Journal {
+            entries = List.copyOf(entries);
+        }
+
+        Journal(JournalRecord entry) {
+            this(List.of(entry));
+        }
+    }
 
     /**
      * Publish a checkpoint beside everything else; the answer is {@code onPublished}.

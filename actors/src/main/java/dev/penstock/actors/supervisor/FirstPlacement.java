@@ -4,8 +4,10 @@ import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.rank.EpochLinks;
 import dev.penstock.actors.rank.RankAssignment;
+import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.StateSource;
 import dev.penstock.actors.spi.RunPlan;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.IntStream;
@@ -15,12 +17,14 @@ final class FirstPlacement {
     private final RunPlan plan;
     private final RankTable ranks;
     private final Placer placer;
+    private final ToldPlaces told;
     private final Outbox out;
 
-    FirstPlacement(RunPlan plan, RankTable ranks, Placer placer, Outbox out) {
+    FirstPlacement(RunPlan plan, RankTable ranks, Placer placer, ToldPlaces told, Outbox out) {
         this.plan = plan;
         this.ranks = ranks;
         this.placer = placer;
+        this.told = told;
         this.out = out;
     }
 
@@ -38,12 +42,35 @@ final class FirstPlacement {
         if (together && chosen.size() < ranks.size()) {
             return;
         }
+        if (chosen.isEmpty()) {
+            return;
+        }
         chosen.forEach((rank, node) -> ranks.placed(rank, node, now));
-        var links =
-                new EpochLinks(ranks.epoch(), firstMirrors(), ranks.homes(), "", ranks.addresses());
-        chosen.forEach(
-                (rank, node) ->
-                        out.host(node, new RankAssignment(rank, new StateSource.Fresh(), links)));
+        told.settle(firstMirrors());
+        out.host(chosen.keySet().stream().map(this::birth).toList());
+    }
+
+    private RankAssignment birth(int rank) {
+        return new RankAssignment(rank, new StateSource.Fresh(), links(rank));
+    }
+
+    private EpochLinks links(int rank) {
+        return told.linksOf(rank, firstMirrors().fills());
+    }
+
+    /** Says again what ranks were told that have not opened: it, or their answer, may be lost. */
+    void repeat() {
+        for (int rank = 0; rank < ranks.size(); rank++) {
+            if (ranks.lastEntered(rank).isPresent() && ranks.listens(rank)
+                    || !ranks.hasNode(rank)) {
+                continue;
+            }
+            if (ranks.listens(rank)) {
+                out.tell(rank, new RankCommand.Resume(new StateSource.Fresh(), links(rank)));
+            } else {
+                out.host(List.of(birth(rank)));
+            }
+        }
     }
 
     /** Where there are mirrors, all ranks have a node. */

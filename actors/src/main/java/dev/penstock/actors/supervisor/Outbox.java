@@ -26,10 +26,21 @@ final class Outbox {
         add(new Effect.Notify(call));
     }
 
-    /** A rank goes to a node, and whoever takes the run up finds it there. */
-    void host(NodeInfo node, RankAssignment birth) {
-        add(new Effect.Journal(new JournalRecord.Placed(birth.rank(), node.process())));
-        add(new Effect.HostRank(node, birth));
+    /** Ranks go to their nodes, and whoever takes the run up finds them there. */
+    void host(List<RankAssignment> births) {
+        if (births.isEmpty()) {
+            return;
+        }
+        add(new Effect.Journal(births.stream().map(this::placed).toList()));
+        births.forEach(birth -> add(new Effect.HostRank(nodeOf(birth), birth)));
+    }
+
+    private JournalRecord placed(RankAssignment birth) {
+        return new JournalRecord.Placed(birth.rank(), nodeOf(birth).process());
+    }
+
+    private NodeInfo nodeOf(RankAssignment birth) {
+        return ranks.node(birth.rank()).orElseThrow();
     }
 
     /** To every rank that is there to listen. */

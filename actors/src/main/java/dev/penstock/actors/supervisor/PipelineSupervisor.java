@@ -409,7 +409,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
                 left.add(leaving);
                 leaving.tell(new NodeActor.Leave());
             }
-            case Effect.Journal(JournalRecord entry) -> services.journal().append(entry);
+            case Effect.Journal(List<JournalRecord> entries) -> services.journal().append(entries);
             case Effect.StartProcess(var rank) -> services.processes().start(rank);
             case Effect.AskRoom(Map<Integer, NodeInfo> ranks) ->
                     getContext()

@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -236,6 +237,12 @@ final class RankTable {
 
     boolean isSilent(int rank) {
         return rows[rank].silent;
+    }
+
+    /** The last epoch in which the rank, where it lives now, is known to have opened its links. */
+    OptionalInt lastEntered(int rank) {
+        RankEvent.Opened opened = rows[rank].opened;
+        return opened == null ? OptionalInt.empty() : OptionalInt.of(opened.epoch());
     }
 
     boolean hasNode(int rank) {

@@ -2,7 +2,6 @@ package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.node.NodeInfo;
-import dev.penstock.actors.rank.EpochLinks;
 import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.StateSource;
@@ -27,18 +26,21 @@ final class RecoveryDecision {
     private final Outbox out;
     private final StepDriver driver;
     private final Links links;
+    private final ToldPlaces told;
 
     RecoveryDecision(
             RunPlan plan,
             RankTable ranks,
             Placer placer,
             Links links,
+            ToldPlaces told,
             Outbox out,
             StepDriver driver) {
         this.plan = plan;
         this.ranks = ranks;
         this.placer = placer;
         this.links = links;
+        this.told = told;
         this.out = out;
         this.driver = driver;
     }
@@ -96,27 +98,20 @@ final class RecoveryDecision {
         for (int rank : missing) {
             spares += settle(source, rank, now) ? 1 : 0;
         }
-        resume(under, source, mirrors);
-        for (int rank : missing) {
-            if (ranks.hasNode(rank)) {
-                host(source, mirrors, rank);
-            } else {
-                askForProcess(under, rank);
-            }
-        }
+        told.settle(mirrors);
+        List<Integer> fills = mirrors.fills();
+        under.prepared().keySet().forEach(rank -> resume(rank, source.ofLiving(), fills));
+        host(source, fills, missing.stream().filter(ranks::hasNode).toList());
+        missing.stream()
+                .filter(rank -> !ranks.hasNode(rank))
+                .forEach(rank -> askForProcess(under, rank));
         RecoveryAttempt attempt = under.attempt().tookSpares(spares);
         boolean back = source instanceof RestartSource.Checkpoint;
-        return under.resume(back ? attempt.goneBack() : attempt, source, mirrors, now);
+        return under.resume(back ? attempt.goneBack() : attempt, source, fills, now);
     }
 
-    private void resume(Preparing under, RestartSource source, MirrorLayout mirrors) {
-        under.prepared().keySet().forEach(rank -> resume(rank, source.ofLiving(), mirrors));
-    }
-
-    private void resume(int rank, StateSource start, MirrorLayout mirrors) {
-        out.tell(
-                rank,
-                new RankCommand.Resume(start, links(mirrors, ranks.node(rank).orElseThrow())));
+    private void resume(int rank, StateSource start, List<Integer> fills) {
+        out.tell(rank, new RankCommand.Resume(start, told.linksOf(rank, fills)));
     }
 
     /** Says again what ranks were told that are not back: it, or their answer, may be lost. */
@@ -127,23 +122,13 @@ final class RecoveryDecision {
                 continue;
             }
             if (!ranks.isBornNow(rank)) {
-                resume(rank, under.source().ofLiving(), under.mirrors());
+                resume(rank, under.source().ofLiving(), under.fills());
             } else if (ranks.listens(rank)) {
-                resume(rank, under.source().ofMissing(rank), under.mirrors());
+                resume(rank, under.source().ofMissing(rank), under.fills());
             } else {
-                host(under.source(), under.mirrors(), rank);
+                host(under.source(), under.fills(), List.of(rank));
             }
         }
-    }
-
-    /** Returns what the ranks of a node need to open their links in this epoch. */
-    private EpochLinks links(MirrorLayout mirrors, NodeInfo node) {
-        return new EpochLinks(
-                ranks.epoch(),
-                mirrors,
-                ranks.homes(),
-                links.of(node),
-                links.now(ranks.addresses()));
     }
 
     private Preparing askForProcesses(Preparing under, List<Integer> homeless) {
@@ -242,22 +227,27 @@ final class RecoveryDecision {
         return node.filter(NodeInfo::spare).isPresent();
     }
 
-    /** Has a placed rank opened, from what the decision says. */
-    private void host(RestartSource source, MirrorLayout mirrors, int rank) {
-        NodeInfo node = ranks.node(rank).orElseThrow();
-        var birth = new RankAssignment(rank, source.ofMissing(rank), links(mirrors, node));
-        out.host(node, birth);
+    /** Has placed ranks opened, from what the decision says. */
+    private void host(RestartSource source, List<Integer> fills, List<Integer> placed) {
+        out.host(
+                placed.stream()
+                        .map(
+                                rank ->
+                                        new RankAssignment(
+                                                rank,
+                                                source.ofMissing(rank),
+                                                told.linksOf(rank, fills)))
+                        .toList());
     }
 
     /** A node is there that was not: whom it is for is hosted. */
     Resuming onNode(Resuming under, long now) {
         int spares = 0;
-        for (int rank : missing()) {
+        List<Integer> missing = missing();
+        for (int rank : missing) {
             spares += settle(under.source(), rank, now) ? 1 : 0;
-            if (ranks.hasNode(rank)) {
-                host(under.source(), under.mirrors(), rank);
-            }
         }
+        host(under.source(), under.fills(), missing.stream().filter(ranks::hasNode).toList());
         return under.with(under.attempt().tookSpares(spares));
     }
 }

@@ -59,6 +59,7 @@ final class RecoveryDriver {
             RankTable ranks,
             Placer placer,
             Links links,
+            ToldPlaces told,
             Outbox out,
             StepDriver driver) {
         this.plan = plan;
@@ -67,7 +68,7 @@ final class RecoveryDriver {
         this.out = out;
         this.driver = driver;
         this.links = links;
-        this.decision = new RecoveryDecision(plan, ranks, placer, links, out, driver);
+        this.decision = new RecoveryDecision(plan, ranks, placer, links, told, out, driver);
         this.patience = new RecoveryPatience(plan, policy, ranks, links, out);
     }
 

@@ -1,6 +1,5 @@
 package dev.penstock.actors.supervisor;
 
-import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.rank.RankEvent;
 import java.util.Collections;
@@ -96,8 +95,8 @@ sealed interface RecoveryPhase {
 
         /** It is decided from where the run restarts. */
         Resuming resume(
-                RecoveryAttempt known, RestartSource source, MirrorLayout mirrors, long now) {
-            return new Resuming(known, now, source, mirrors, RankSet.NONE);
+                RecoveryAttempt known, RestartSource source, List<Integer> fills, long now) {
+            return new Resuming(known, now, source, fills, RankSet.NONE);
         }
 
         @Override
@@ -145,29 +144,33 @@ sealed interface RecoveryPhase {
     /**
      * It is decided from where all go on; ranks come back.
      *
-     * @param mirrors who holds whose mirror from now on
+     * @param fills ranks whose mirrors are to be filled
      * @param back ranks that are open again
      */
     record Resuming(
             RecoveryAttempt attempt,
             long sinceNanos,
             RestartSource source,
-            MirrorLayout mirrors,
+            List<Integer> fills,
             RankSet back)
             implements RecoveryPhase {
+        public Resuming {
+            fills = List.copyOf(fills);
+        }
+
         @Override
         public Resuming with(RecoveryAttempt known) {
-            return new Resuming(known, sinceNanos, source, mirrors, back);
+            return new Resuming(known, sinceNanos, source, fills, back);
         }
 
         @Override
         public Resuming since(long now) {
-            return new Resuming(attempt, now, source, mirrors, back);
+            return new Resuming(attempt, now, source, fills, back);
         }
 
         /** A rank is open again. */
         Resuming cameBack(int rank) {
-            return new Resuming(attempt, sinceNanos, source, mirrors, back.with(rank));
+            return new Resuming(attempt, sinceNanos, source, fills, back.with(rank));
         }
 
         @Override

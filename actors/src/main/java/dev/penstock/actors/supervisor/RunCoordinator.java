@@ -111,11 +111,12 @@ public final class RunCoordinator {
         ranks.enter(epoch);
         this.out = new Outbox(ranks);
         this.placer = new Placer(ranks);
-        this.placement = new FirstPlacement(plan, ranks, placer, out);
         var stalls = new StallWatch(plan);
         this.driver = new StepDriver(plan, ranks, out, stalls);
         var links = new Links(ranks);
-        this.recovery = new RecoveryDriver(plan, policy, ranks, placer, links, out, driver);
+        var told = new ToldPlaces(ranks, links);
+        this.placement = new FirstPlacement(plan, ranks, placer, told, out);
+        this.recovery = new RecoveryDriver(plan, policy, ranks, placer, links, told, out, driver);
         var budget = new RecoveryBudget(policy, out, worldClockMs);
         this.causes =
                 new RecoveryCauses(
@@ -130,6 +131,7 @@ public final class RunCoordinator {
                         out,
                         extensions,
                         stalls,
+                        placement,
                         driver,
                         recovery,
                         causes,
@@ -243,15 +245,11 @@ public final class RunCoordinator {
             case RankEvent.Stopped _ -> losses.onStopped(rank, now);
             case RankEvent.Opened opened -> {
                 ranks.opened(opened);
-                if (ranks.allOpen()) {
-                    roster.look(now); // a short run may be over before the next tick
-                }
-                course.startWhenAllOpen(now);
-                ifRecovering(event, () -> recovery.onBack(rank, now), now);
+                onOpen(event, now);
             }
             case RankEvent.Resumed resumed -> {
                 ranks.resumed(resumed);
-                ifRecovering(event, () -> recovery.onBack(rank, now), now);
+                onOpen(event, now);
             }
             case RankEvent.Prepared prepared ->
                     ifRecovering(event, () -> recovery.onPrepared(prepared, now), now);
@@ -278,6 +276,14 @@ public final class RunCoordinator {
                     ifRunning(event, () -> driver.onSaveFailed(failed, now), now);
         }
         return out.drain();
+    }
+
+    private void onOpen(RankEvent event, long now) {
+        if (ranks.allOpen()) {
+            roster.look(now); // a short run may be over before the next tick
+        }
+        course.startWhenAllOpen(now);
+        ifRecovering(event, () -> recovery.onBack(event.rank(), now), now);
     }
 
     private void ifRunning(RankEvent event, Supplier<NextAction> act, long now) {

@@ -1,6 +1,5 @@
 package dev.penstock.actors.simulation;
 
-import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.node.TestNodes;
@@ -162,7 +161,7 @@ final class SimSupervisor {
                     dismiss(simulation.process(node), stray, order);
             case Effect.Leave(NodeInfo node) -> leave(simulation.process(node));
             case Effect.TellRank(int rank, RankCommand order) -> tell(rank, order);
-            case Effect.Journal(JournalRecord entry) -> simulation.journal(entry);
+            case Effect.Journal(var entries) -> entries.forEach(simulation::journal);
             case Effect.StartProcess(var rank) ->
                     world.after(world.between(0, 2 * World.SECOND), () -> simulation.start(rank));
             case Effect.AskRoom(var nodes) -> askRoom(nodes);

@@ -15,6 +15,7 @@ import dev.penstock.actors.rank.EpochLinks;
 import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
+import dev.penstock.actors.rank.RankPlace;
 import dev.penstock.actors.rank.RankResources;
 import dev.penstock.actors.rank.RankRunner;
 import dev.penstock.actors.rank.RankStatus;
@@ -26,6 +27,7 @@ import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.DeviceSettings;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
@@ -118,6 +120,10 @@ class OneRankTest {
     }
 
     private static EpochLinks links(int epoch) {
-        return new EpochLinks(epoch, MirrorLayout.none(1), List.of(0), "", List.of());
+        return new EpochLinks(
+                epoch,
+                List.of(new RankPlace(0, 0, MirrorLayout.NOBODY, Optional.empty())),
+                List.of(),
+                "");
     }
 }

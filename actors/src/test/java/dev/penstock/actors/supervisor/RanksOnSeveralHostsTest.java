@@ -4,9 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.fault.RecoveryPolicy;
+import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankCommand;
-import java.util.List;
+import dev.penstock.actors.rank.RankPlace;
+import dev.penstock.actors.rank.RankPlaces;
+import java.util.Map;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
@@ -27,7 +30,12 @@ class RanksOnSeveralHostsTest {
 
         assertThat(run.births())
                 .hasSize(2)
-                .allSatisfy(birth -> assertThat(birth.links().peers()).containsExactly(A, B));
+                .allSatisfy(birth -> assertThat(placesOf(birth)).isEqualTo(Map.of(0, A, 1, B)));
+        assertThat(run.lastEffects().getFirst())
+                .as("one wait for the disk, before anybody goes anywhere")
+                .isInstanceOfSatisfying(
+                        Effect.Journal.class, journal -> assertThat(journal.entries()).hasSize(2));
+        assertThat(run.lastEffects().subList(1, 3)).hasOnlyElementsOfType(Effect.HostRank.class);
     }
 
     @Test
@@ -54,11 +62,14 @@ class RanksOnSeveralHostsTest {
 
         assertThat(run.told(RankCommand.Resume.class))
                 .singleElement()
-                .satisfies(resume -> assertThat(resume.links().peers()).containsExactly(A, C));
+                .satisfies(
+                        resume ->
+                                assertThat(resume.links().changed())
+                                        .containsExactly(placeOfRank1(C)));
         RankAssignment birth = run.births().getLast();
         assertThat(birth.rank()).isEqualTo(1);
         assertThat(birth.epoch()).isEqualTo(2);
-        assertThat(birth.links().peers()).isEqualTo(List.of(A, C));
+        assertThat(placesOf(birth)).isEqualTo(Map.of(0, A, 1, C));
         assertThat(run.started()).hasSize(1);
     }
 
@@ -75,7 +86,7 @@ class RanksOnSeveralHostsTest {
 
         assertThat(run.births().subList(before, run.births().size()))
                 .hasSize(2)
-                .allSatisfy(birth -> assertThat(birth.links().peers()).containsExactly(B, C));
+                .allSatisfy(birth -> assertThat(placesOf(birth)).isEqualTo(Map.of(0, B, 1, C)));
     }
 
     @Test
@@ -122,7 +133,18 @@ class RanksOnSeveralHostsTest {
 
         assertThat(run.told(RankCommand.Resume.class))
                 .singleElement()
-                .satisfies(resume -> assertThat(resume.links().peers()).containsExactly(A, C));
+                .satisfies(
+                        resume ->
+                                assertThat(resume.links().changed())
+                                        .containsExactly(placeOfRank1(C)));
+    }
+
+    private static Map<Integer, PeerAddress> placesOf(RankAssignment birth) {
+        return RankPlaces.NONE.with(birth.links().changed()).addresses();
+    }
+
+    private static RankPlace placeOfRank1(PeerAddress address) {
+        return new RankPlace(1, 1, MirrorLayout.NOBODY, Optional.of(address));
     }
 
     private void driverDies(PeerAddress host) {
@@ -135,6 +157,6 @@ class RanksOnSeveralHostsTest {
 
         assertThat(run.births())
                 .singleElement()
-                .satisfies(birth -> assertThat(birth.links().peers()).isEmpty());
+                .satisfies(birth -> assertThat(placesOf(birth)).isEmpty());
     }
 }

@@ -2,7 +2,6 @@ package dev.penstock.actors.supervisor;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.node.TestNodes;
 import dev.penstock.actors.rank.RankEvent;
@@ -159,7 +158,7 @@ class RecoveryPhaseTest {
     }
 
     private Resuming resuming(Preparing before) {
-        return before.resume(attempt, new RestartSource.Memory(), MirrorLayout.none(4), 50);
+        return before.resume(attempt, new RestartSource.Memory(), List.of(), 50);
     }
 
     private static RankEvent.Prepared holding(

@@ -12,6 +12,7 @@ import dev.penstock.actors.dataplane.aeron.EmbeddedDriver;
 import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.rank.EpochLinks;
 import dev.penstock.actors.rank.RankAssignment;
+import dev.penstock.actors.rank.RankPlace;
 import dev.penstock.actors.rank.RankResources;
 import dev.penstock.actors.rank.RankRunner;
 import dev.penstock.actors.rank.RankStatus;
@@ -28,6 +29,7 @@ import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.DeviceSettings;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -83,10 +85,9 @@ class RefusedStartTest {
                         new StateSource.Fresh(),
                         new EpochLinks(
                                 0,
-                                MirrorLayout.none(2),
-                                List.of(0, 1), // apart: blocks of sums between processes
-                                "",
-                                List.of()));
+                                List.of(apart(0), apart(1)), // blocks of sums between processes
+                                List.of(),
+                                ""));
         return new RankRunner(birth, resources, new RankStatus(), _ -> {}, _ -> new Deaf());
     }
 
@@ -146,5 +147,9 @@ class RefusedStartTest {
         public void connect(StageGroups groups) {
             throw new IllegalStateException("no room to connect");
         }
+    }
+
+    private static RankPlace apart(int rank) {
+        return new RankPlace(rank, rank, MirrorLayout.NOBODY, Optional.empty());
     }
 }

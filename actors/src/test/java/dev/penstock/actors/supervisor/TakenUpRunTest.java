@@ -89,7 +89,7 @@ class TakenUpRunTest implements RunListener {
                 .isInstanceOfSatisfying(
                         Effect.Journal.class,
                         journal ->
-                                assertThat(journal.entry())
+                                assertThat(journal.entries().getFirst())
                                         .isInstanceOfSatisfying(
                                                 JournalRecord.EpochRaised.class,
                                                 raised -> assertThat(raised.epoch()).isEqualTo(2)));
@@ -262,7 +262,7 @@ class TakenUpRunTest implements RunListener {
                 .last()
                 .satisfies(
                         effect ->
-                                assertThat(((Effect.Journal) effect).entry())
+                                assertThat(((Effect.Journal) effect).entries().getFirst())
                                         .isInstanceOf(JournalRecord.Failed.class)
                                         .asString()
                                         .contains("death 0; death 1", "max-restarts = 5"));
@@ -275,7 +275,8 @@ class TakenUpRunTest implements RunListener {
                 .filteredOn(Effect.Journal.class::isInstance)
                 .noneMatch(
                         effect ->
-                                ((Effect.Journal) effect).entry() instanceof JournalRecord.Failed);
+                                ((Effect.Journal) effect).entries().getFirst()
+                                        instanceof JournalRecord.Failed);
     }
 
     @Test

@@ -20,7 +20,7 @@ public final class TestCoordinators {
     }
 
     /** The same in a cluster, whose nodes have been asked which ranks they kept. */
-    static RunCoordinator takeUpNamed(
+    public static RunCoordinator takeUpNamed(
             JournalledRun run, RunPlan plan, RecoveryPolicy policy, long now) {
         return RunCoordinator.of(new RunBeginning.TakenUp(run, true), plan, policy, 0, now);
     }

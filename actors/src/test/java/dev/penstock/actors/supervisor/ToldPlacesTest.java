@@ -1,0 +1,126 @@
+package dev.penstock.actors.supervisor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.actors.dataplane.PeerAddress;
+import dev.penstock.actors.mirror.MirrorLayout;
+import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.node.TestNodes;
+import dev.penstock.actors.rank.EpochLinks;
+import dev.penstock.actors.rank.RankEvent;
+import dev.penstock.actors.rank.RankPlaces;
+import java.util.Arrays;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+
+/** What changed is told, and together with what a rank knows it is everything. */
+class ToldPlacesTest {
+    private static final int RANKS = 6;
+
+    private final RankTable ranks = new RankTable(RANKS);
+    private final ToldPlaces told = new ToldPlaces(ranks, new Links(ranks));
+
+    /** What each rank has put together from all that it was told. */
+    private final RankPlaces[] known = new RankPlaces[RANKS];
+
+    private int nodes;
+
+    ToldPlacesTest() {
+        Arrays.fill(known, RankPlaces.NONE);
+        IntStream.range(0, RANKS).forEach(this::moves);
+    }
+
+    @Test
+    void whoIsBornIsToldEverythingAndWhoStaysWhatHasChanged() {
+        enters(1, MirrorLayout.ring(RANKS));
+        assertThat(linksOf(0).changed()).hasSize(RANKS);
+        IntStream.range(0, RANKS).forEach(this::opens);
+
+        moves(3);
+        enters(2, MirrorLayout.ring(RANKS));
+
+        assertThat(linksOf(0).changed())
+                .singleElement()
+                .satisfies(place -> assertThat(place.rank()).isEqualTo(3));
+        assertThat(linksOf(3).changed()).hasSize(RANKS);
+        opens(0);
+        enters(3, MirrorLayout.ring(RANKS));
+        assertThat(linksOf(0).changed()).isEmpty();
+        assertThat(linksOf(1).changed()).as("it was never heard to enter epoch 2").hasSize(1);
+    }
+
+    @Test
+    void allAreToldTheSameInAnEpochWhateverHappensMeanwhile() {
+        enters(1, MirrorLayout.none(RANKS));
+        EpochLinks before = linksOf(0);
+
+        moves(5);
+        told.settle(MirrorLayout.ring(RANKS));
+
+        assertThat(linksOf(0)).isEqualTo(before);
+        IntStream.range(0, RANKS).forEach(this::opens);
+        enters(2, MirrorLayout.none(RANKS));
+        assertThat(linksOf(0).changed()).hasSize(1);
+    }
+
+    /** Against a table of all places: moves at random, orders and answers that are lost. */
+    @Test
+    void everyRankKnowsAllPlacesWhateverWasLost() {
+        var random = new SplittableRandom(7);
+        for (int epoch = 1; epoch <= 2_000; epoch++) {
+            for (int rank = 0; rank < RANKS; rank++) {
+                if (random.nextInt(5) == 0) {
+                    moves(rank);
+                }
+            }
+            var mirrors =
+                    MirrorLayout.across(
+                            IntStream.range(0, RANKS).mapToObj(_ -> random.nextInt(3)).toList());
+            enters(epoch, mirrors);
+            for (int rank = 0; rank < RANKS; rank++) {
+                if (random.nextInt(3) > 0) {
+                    hears(rank, mirrors);
+                    if (random.nextInt(3) > 0) {
+                        opens(rank);
+                    }
+                }
+            }
+        }
+    }
+
+    private void hears(int rank, MirrorLayout mirrors) {
+        EpochLinks order = linksOf(rank);
+        known[rank] = known[rank].with(order.changed());
+        assertThat(known[rank].addresses().values()).containsExactlyElementsOf(ranks.addresses());
+        assertThat(known[rank].homes()).isEqualTo(ranks.homes());
+        assertThat(known[rank].mirrors(List.of())).isEqualTo(mirrors);
+    }
+
+    private EpochLinks linksOf(int rank) {
+        return told.linksOf(rank, List.of());
+    }
+
+    private void enters(int epoch, MirrorLayout mirrors) {
+        ranks.enter(epoch);
+        told.settle(mirrors);
+    }
+
+    private void moves(int rank) {
+        int number = ++nodes;
+        NodeInfo node =
+                TestNodes.of(
+                        "n" + number,
+                        number,
+                        rank,
+                        new PeerAddress("host" + number, "/dev/shm/" + number, "10.0.0.1:1"));
+        ranks.vacate(rank);
+        ranks.placed(rank, node, 0);
+        known[rank] = RankPlaces.NONE;
+    }
+
+    private void opens(int rank) {
+        ranks.opened(new RankEvent.Opened(rank, ranks.epoch(), "device", "kernels"));
+    }
+}
