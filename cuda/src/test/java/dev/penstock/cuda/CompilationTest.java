@@ -17,7 +17,7 @@ class CompilationTest {
     void bitsAreTheSameInterpretedAndCompiled(int vectorBits) throws Exception {
         List<String> interpreted = kernelBits("-Xint", 1, vectorBits);
 
-        assertThat(interpreted).hasSize(4).allMatch(line -> line.contains("d head="));
+        assertThat(interpreted).hasSizeBetween(2, 4).allMatch(line -> line.contains("d head="));
         assertThat(kernelBits("-XX:TieredStopAtLevel=1", 3, vectorBits)).isEqualTo(interpreted);
         assertThat(kernelBits("-XX:+TieredCompilation", HOT, vectorBits)).isEqualTo(interpreted);
     }

@@ -19,6 +19,19 @@ final class KernelBits {
 
     private KernelBits() {}
 
+    /** Our own products, and the library's where it is used. */
+    private static List<Gemm> products(DeviceSettings cpu) {
+        return fingerprint(cpu, Gemm.JAVA).equals(fingerprint(cpu, Gemm.AUTO))
+                ? List.of(Gemm.JAVA)
+                : List.of(Gemm.JAVA, Gemm.AUTO);
+    }
+
+    private static String fingerprint(DeviceSettings cpu, Gemm gemm) {
+        try (Device device = Devices.open(cpu.withGemm(gemm))) {
+            return device.fingerprint();
+        }
+    }
+
     /**
      * @param arguments how often to run each step, and the bits of a vector
      */
@@ -29,7 +42,7 @@ final class KernelBits {
                         .withKind(Kind.CPU)
                         .withThreads(1)
                         .withVectorBits(Integer.parseInt(arguments[1]));
-        for (Gemm gemm : List.of(Gemm.JAVA, Gemm.AUTO)) {
+        for (Gemm gemm : products(cpu)) {
             for (DType multiply : List.of(DType.F32, DType.BF16)) {
                 Set<String> outcomes = new LinkedHashSet<>();
                 for (int i = 0; i < runs; i++) {

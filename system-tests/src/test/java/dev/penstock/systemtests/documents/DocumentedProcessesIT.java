@@ -28,14 +28,14 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Runs the commands of README.md and docs that {@link DocumentsTest} does not run, because they
- * start processes or last until they are stopped. Each is run exactly as documented, with the files
- * of an empty folder. Trainings have a narrow model and few steps, and nodes use a free port.
+ * Runs the commands of README.md and docs that {@link DocumentsIT} does not run, because they start
+ * processes or last until they are stopped. Each is run exactly as documented, with the files of an
+ * empty folder. Trainings have a narrow model and few steps, and nodes use a free port.
  */
 @Timeout(value = 6, unit = TimeUnit.MINUTES)
 class DocumentedProcessesIT {
-    private static final Path README = DocumentsTest.ROOT.resolve("README.md");
-    private static final Path CLUSTER = DocumentsTest.ROOT.resolve("docs/cluster.md");
+    private static final Path README = DocumentsIT.ROOT.resolve("README.md");
+    private static final Path CLUSTER = DocumentsIT.ROOT.resolve("docs/cluster.md");
     private static final Duration PATIENCE = Duration.ofSeconds(150);
 
     /**
@@ -58,13 +58,13 @@ class DocumentedProcessesIT {
     private static boolean isTrainingAlone(DocumentedCommand command) {
         return !command.has("--cluster")
                 && !command.hasPlaceholders()
-                && DocumentsTest.hasProcesses(command);
+                && DocumentsIT.hasProcesses(command);
     }
 
     @BeforeEach
     void layOut() throws IOException {
         Files.createSymbolicLink(
-                folder.resolve("sample-configs"), DocumentsTest.ROOT.resolve("sample-configs"));
+                folder.resolve("sample-configs"), DocumentsIT.ROOT.resolve("sample-configs"));
     }
 
     @Test
@@ -192,7 +192,7 @@ class DocumentedProcessesIT {
 
     private static Stream<DocumentedCommand> commands() throws IOException {
         List<DocumentedCommand> all = new ArrayList<>();
-        for (Path document : DocumentsTest.documents()) {
+        for (Path document : DocumentsIT.documents()) {
             all.addAll(DocumentedCommand.inBlocks(document));
         }
         return all.stream();
@@ -213,7 +213,7 @@ class DocumentedProcessesIT {
     }
 
     private String[] narrow(String... settings) {
-        List<String> all = new ArrayList<>(DocumentsTest.SHORT);
+        List<String> all = new ArrayList<>(DocumentsIT.SHORT);
         all.add("run.directory=" + folder.resolve("runs"));
         all.addAll(List.of(settings));
         return all.toArray(String[]::new);
@@ -231,7 +231,7 @@ class DocumentedProcessesIT {
         List<String> placed = new ArrayList<>(List.of(words.getFirst()));
         words.stream()
                 .skip(1)
-                .map(word -> DocumentsTest.placed(folder, word))
+                .map(word -> DocumentsIT.placed(folder, word))
                 .map(word -> word.replace("=certs/", "=" + folder + "/certs/"))
                 .forEach(placed::add);
         return HostedCli.start(placed, settings);

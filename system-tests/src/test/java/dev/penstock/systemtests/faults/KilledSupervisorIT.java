@@ -61,7 +61,7 @@ class KilledSupervisorIT {
             expectAReportFromItsLogs(training);
         }
         Trained ended;
-        try (RunningTraining run = RunningTraining.start(training.resume())) {
+        try (RunningTraining run = RunningTraining.start(training.resume().set("fault=[]"))) {
             ended = run.awaitEnd(LIMIT);
         }
 

@@ -31,7 +31,7 @@ import picocli.CommandLine;
  * have to be stopped, are run by {@link DocumentedProcessesIT}; a command that neither class runs
  * fails here.
  */
-class DocumentsTest {
+class DocumentsIT {
     static final Path ROOT = Path.of("..").toAbsolutePath().normalize();
     private static final Pattern LINK = Pattern.compile("]\\(([^)#]+)(?:#[^)]*)?\\)");
     private static final Pattern BENCHMARK = Pattern.compile("benchmarks/run ([a-z|-]+)");
@@ -127,7 +127,7 @@ class DocumentsTest {
     void commandsInSentencesExist(Path document) throws IOException {
         List<DocumentedCommand> commands = DocumentedCommand.inProse(document);
 
-        assertThat(commands).allSatisfy(DocumentsTest::expectKnown);
+        assertThat(commands).allSatisfy(DocumentsIT::expectKnown);
         commands.stream()
                 .filter(command -> WHOLE.contains(command.words()))
                 .forEach(command -> expectToRun(command.toString(), command.words()));
