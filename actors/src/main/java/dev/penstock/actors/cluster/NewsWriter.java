@@ -13,7 +13,7 @@ public final class NewsWriter implements RunListener {
     private final Consumer<RunNews> news;
 
     /**
-     * @param news told on the supervisor's thread
+     * @param news told on the listener's thread
      */
     public NewsWriter(Consumer<RunNews> news) {
         this.news = news;

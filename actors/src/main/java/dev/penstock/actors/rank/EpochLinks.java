@@ -7,14 +7,14 @@ import java.util.List;
  * What a rank needs to open its links in an epoch, besides what it knows from earlier ones.
  *
  * @param epoch the epoch of the run
- * @param changed the places that are not what they were in the last epoch that the rank was known
- *     to have entered; all of them for a rank that is born
+ * @param changed the locations that are not what they were in the last epoch that the rank was
+ *     known to have entered; all of them for a rank that is born
  * @param fills ranks whose mirrors are to be filled, as in {@link
  *     dev.penstock.actors.mirror.MirrorLayout}
  * @param link the directory of the media driver; empty if the process knows it or it has not
  *     changed
  */
-public record EpochLinks(int epoch, List<RankPlace> changed, List<Integer> fills, String link)
+public record EpochLinks(int epoch, List<RankLocation> changed, List<Integer> fills, String link)
         implements WireMessage {
     public EpochLinks {
         changed = List.copyOf(changed);

@@ -50,7 +50,7 @@ final class RankLinks implements AutoCloseable {
     RankLinks(
             int rank,
             int epoch,
-            RankPlaces places,
+            RankLocations locations,
             RankResources resources,
             Device device,
             Map<Integer, StageProgram> stages,
@@ -63,14 +63,17 @@ final class RankLinks implements AutoCloseable {
         this.device = device;
         this.stages = stages;
         this.direct =
-                new DirectTransfers(resources.transfers(), rank, epoch, places.homes(), listener);
+                new DirectTransfers(
+                        resources.transfers(), rank, epoch, locations.homes(), listener);
         this.blocks = device.memory().child(MemoryUse.COLLECTIVES, Long.MAX_VALUE);
         this.boundary = device.memory().child(MemoryUse.BUFFERS, Long.MAX_VALUE);
         this.mirrorBlocks = device.memory().child(MemoryUse.MIRRORS, Long.MAX_VALUE);
         RankGroups joined = null;
         Endpoint opened = null;
         try {
-            joined = new RankGroups(rank, epoch, places.homes(), resources, device, blocks, waits);
+            joined =
+                    new RankGroups(
+                            rank, epoch, locations.homes(), resources, device, blocks, waits);
             this.groups = joined;
             DataPlane dataPlane = resources.dataPlane();
             var buffers =
@@ -85,7 +88,7 @@ final class RankLinks implements AutoCloseable {
             groups.outbound().forEach(outbound::add);
             opened =
                     dataPlane.open(
-                            new Opening(rank, epoch, inbound, outbound, places.addresses()),
+                            new Opening(rank, epoch, inbound, outbound, locations.addresses()),
                             listener);
             this.endpoint = opened;
             groups.bind(endpoint);

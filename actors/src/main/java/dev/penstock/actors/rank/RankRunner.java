@@ -54,7 +54,7 @@ public final class RankRunner implements AutoCloseable {
     private final RankWork work;
 
     private int epoch;
-    private RankPlaces places = RankPlaces.NONE;
+    private RankLocations locations = RankLocations.NONE;
     private long committedStep;
     private RankCommand.@Nullable BeginPass passUnderWay;
     private RankCommand.@Nullable BeginPass uncommitted;
@@ -123,8 +123,8 @@ public final class RankRunner implements AutoCloseable {
 
     /** Brings the state and opens the links; false if there is no such state. */
     private boolean restore(StateSource start, EpochLinks links) {
-        places = places.with(links.changed());
-        MirrorLayout mirrors = places.mirrors(links.fills());
+        locations = locations.with(links.changed());
+        MirrorLayout mirrors = locations.mirrors(links.fills());
         boolean kept = start instanceof StateSource.Kept;
         try {
             work.restore(start, mirrors);
@@ -145,7 +145,7 @@ public final class RankRunner implements AutoCloseable {
         if (!kept) {
             goOnFromWhatWasRestored(); // also when no link opens
         }
-        work.connect(links, places, mirrors, listeners.apply(epoch), status.waits(epoch));
+        work.connect(links, locations, mirrors, listeners.apply(epoch), status.waits(epoch));
         if (!kept) {
             noteThatNothingWasComputed();
         }

@@ -144,7 +144,7 @@ public final class RankWork implements AutoCloseable {
     /** Opens the links of an epoch, with the mirrors that {@link #restore} brought. */
     void connect(
             EpochLinks opened,
-            RankPlaces places,
+            RankLocations locations,
             MirrorLayout layout,
             FrameListener listener,
             RankWaits waits) {
@@ -155,7 +155,7 @@ public final class RankWork implements AutoCloseable {
                 new RankLinks(
                         rank,
                         opened.epoch(),
-                        places,
+                        locations,
                         resources,
                         device,
                         stages,

@@ -3,8 +3,9 @@ package dev.penstock.actors.spi;
 import java.util.List;
 
 /**
- * Watches a run. Called by the supervisor from one thread at a time, in the order of events; must
- * return quickly and never throw. What a listener does not override does not concern it.
+ * Watches a run. Called from one thread at a time, in the order of events; must never throw. It has
+ * a thread of its own: the run waits for it only when it is a thousand events behind, and at the
+ * end. What a listener does not override does not concern it.
  */
 public interface RunListener {
     /**

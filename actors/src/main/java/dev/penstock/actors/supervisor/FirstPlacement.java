@@ -17,10 +17,10 @@ final class FirstPlacement {
     private final RunPlan plan;
     private final RankTable ranks;
     private final Placer placer;
-    private final ToldPlaces told;
+    private final ToldLocations told;
     private final Outbox out;
 
-    FirstPlacement(RunPlan plan, RankTable ranks, Placer placer, ToldPlaces told, Outbox out) {
+    FirstPlacement(RunPlan plan, RankTable ranks, Placer placer, ToldLocations told, Outbox out) {
         this.plan = plan;
         this.ranks = ranks;
         this.placer = placer;

@@ -3,6 +3,7 @@ package dev.penstock.actors.supervisor;
 import akka.actor.typed.ActorRef;
 import akka.actor.typed.Behavior;
 import akka.actor.typed.DispatcherSelector;
+import akka.actor.typed.PostStop;
 import akka.actor.typed.javadsl.AbstractBehavior;
 import akka.actor.typed.javadsl.ActorContext;
 import akka.actor.typed.javadsl.Behaviors;
@@ -126,6 +127,8 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     private record VitalsRead(Map<NodeInfo, VitalSigns> signs, Optional<VitalSigns> own)
             implements Command {}
 
+    private record ListenerFailed(RuntimeException why) implements Command {}
+
     private record Tick() implements Command {}
 
     /** A rank where it was hosted last, and in which epoch. */
@@ -142,7 +145,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     public static final String INTRODUCTIONS = "introductions";
 
     private final RunPlan plan;
-    private final RunListener listener;
+    private final ListenerThread listener;
     private final SupervisorServices services;
     private final CompletableFuture<RunOutcome> outcome;
     private final ServiceKey<NodeActor.Command> key;
@@ -154,6 +157,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     private final Set<ActorRef<NodeActor.Command>> left = new HashSet<>();
     private Set<ActorRef<NodeActor.Command>> listed = Set.of();
     private long askedNanos;
+    private boolean ended;
     private final Map<Integer, Stage> stages = new HashMap<>();
     private final RunCoordinator coordinator;
 
@@ -167,7 +171,8 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
             CompletableFuture<RunOutcome> outcome) {
         super(context);
         this.plan = plan;
-        this.listener = listener;
+        ActorRef<Command> self = context.getSelf();
+        this.listener = new ListenerThread(listener, e -> self.tell(new ListenerFailed(e)));
         this.services = services;
         this.outcome = outcome;
         long now = System.nanoTime();
@@ -204,7 +209,9 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     /**
      * A supervisor of one run.
      *
+     * @param listener told on a thread of its own
      * @param outcome completed once, when every rank has stopped or the stop deadline has passed
+     *     and the listener knows everything
      */
     public static Behavior<Command> create(
             RunPlan plan,
@@ -247,7 +254,10 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
 
     @Override
     public Receive<Command> createReceive() {
-        return newReceiveBuilder().onMessage(Command.class, this::onCommand).build();
+        return newReceiveBuilder()
+                .onMessage(Command.class, this::onCommand)
+                .onSignal(PostStop.class, _ -> onPostStop())
+                .build();
     }
 
     private Behavior<Command> onCommand(Command command) {
@@ -257,16 +267,29 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
             }
         } catch (JournalTakenException e) { // nothing of what follows the record may be done
             LOG.error("run {}: {}", plan.runId(), e.getMessage());
-            outcome.complete(
-                    new RunOutcome.Failed(coordinator.completed(), String.valueOf(e.getMessage())));
+            end(new RunOutcome.Failed(coordinator.completed(), String.valueOf(e.getMessage())));
         } catch (RuntimeException e) { // else nobody would ever hear of the run again
             LOG.error("run {}: the supervisor failed", plan.runId(), e);
-            outcome.complete(
+            end(
                     new RunOutcome.Failed(
                             coordinator.completed(),
                             "the supervisor failed, which is a bug of Penstock: " + e));
         }
-        return outcome.isDone() ? Behaviors.stopped() : this;
+        return ended ? Behaviors.stopped() : this;
+    }
+
+    private void end(RunOutcome how) {
+        if (!ended) {
+            ended = true;
+            listener.end(() -> outcome.complete(how));
+        }
+    }
+
+    private Behavior<Command> onPostStop() {
+        if (!ended) {
+            listener.end(() -> {});
+        }
+        return this;
     }
 
     // ---- what happened --------------------------------------------------------------------------
@@ -310,6 +333,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
             case LinkRestarted(String former, String directory) ->
                     coordinator.onLinkRestarted(former, directory, now);
             case Move(Set<Integer> ranks) -> coordinator.onMove(ranks, now);
+            case ListenerFailed(RuntimeException why) -> throw why;
             case Tick _ -> {
                 askAgain(now);
                 yield coordinator.onTick(now);
@@ -424,8 +448,8 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
             case Effect.Abandon(long step, int epoch) ->
                     services.checkpoints().abandon(step, epoch);
             case Effect.FindOlder(long damaged) -> findOlder(damaged);
-            case Effect.Notify(var call) -> call.accept(listener);
-            case Effect.Finish(RunOutcome end) -> outcome.complete(end);
+            case Effect.Notify(var call) -> listener.tell(call);
+            case Effect.Finish(RunOutcome how) -> end(how);
         }
     }
 

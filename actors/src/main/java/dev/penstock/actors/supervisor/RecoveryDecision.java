@@ -26,14 +26,14 @@ final class RecoveryDecision {
     private final Outbox out;
     private final StepDriver driver;
     private final Links links;
-    private final ToldPlaces told;
+    private final ToldLocations told;
 
     RecoveryDecision(
             RunPlan plan,
             RankTable ranks,
             Placer placer,
             Links links,
-            ToldPlaces told,
+            ToldLocations told,
             Outbox out,
             StepDriver driver) {
         this.plan = plan;

@@ -59,7 +59,7 @@ final class RecoveryDriver {
             RankTable ranks,
             Placer placer,
             Links links,
-            ToldPlaces told,
+            ToldLocations told,
             Outbox out,
             StepDriver driver) {
         this.plan = plan;

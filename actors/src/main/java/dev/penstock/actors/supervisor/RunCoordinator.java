@@ -114,7 +114,7 @@ public final class RunCoordinator {
         var stalls = new StallWatch(plan);
         this.driver = new StepDriver(plan, ranks, out, stalls);
         var links = new Links(ranks);
-        var told = new ToldPlaces(ranks, links);
+        var told = new ToldLocations(ranks, links);
         this.placement = new FirstPlacement(plan, ranks, placer, told, out);
         this.recovery = new RecoveryDriver(plan, policy, ranks, placer, links, told, out, driver);
         var budget = new RecoveryBudget(policy, out, worldClockMs);

@@ -253,9 +253,28 @@ final class ModelWorld {
         Process process = processes.get(p);
         ModelRank rank = process.rank;
         boolean mayYetFinish = rank != null && rank.trains() && !rank.mayFinish(this);
+        int active = 0;
+        for (int s = 0; s < supervisors.size(); s++) {
+            active += supervisors.get(s).lives && !isInert(s) ? 1 : 0;
+        }
         return !mayYetFinish
-                && process.orders.stream().filter(orders -> !orders.isEmpty()).count() <= 1
-                && supervisors.stream().filter(each -> each.lives).count() == 1;
+                && active <= 1
+                && process.orders.stream().filter(orders -> !orders.isEmpty()).count() <= 1;
+    }
+
+    /** Whether it hears nothing and does nothing more before time passes. */
+    private boolean isInert(int s) {
+        Supervisor supervisor = supervisors.get(s);
+        return toStart.isEmpty()
+                && supervisor.deaths.isEmpty()
+                && supervisor.published.isEmpty()
+                && processes.stream()
+                        .allMatch(
+                                each ->
+                                        each.orders.get(s).isEmpty()
+                                                && each.words.get(s).isEmpty()
+                                                && (each.rank == null
+                                                        || each.rank.supervisor() != s));
     }
 
     private void addOfProcess(int p, List<Choice> choices) {

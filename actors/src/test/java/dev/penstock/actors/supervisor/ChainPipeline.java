@@ -38,6 +38,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
 
@@ -76,6 +77,11 @@ final class ChainPipeline implements RunListener, CheckpointStore {
 
     /** The listener throws when it hears of this step. */
     long failListenerAtStep = -1;
+
+    /** The listener hangs until a shard of this step is written. */
+    long hangListenerUntilSaved = -1;
+
+    private final CountDownLatch awaitedSave = new CountDownLatch(1);
 
     /** Fails the write of a shard in this step. */
     long failSaveOfStep = -1;
@@ -176,9 +182,22 @@ final class ChainPipeline implements RunListener, CheckpointStore {
 
     @Override
     public void onStep(StepReport report) {
+        if (hangListenerUntilSaved >= 0) {
+            hang();
+        }
         steps.add(report);
         if (report.step() == failListenerAtStep) {
             throw new IllegalStateException("a listener that fails");
+        }
+    }
+
+    private void hang() {
+        try {
+            if (!awaitedSave.await(30, TimeUnit.SECONDS)) {
+                throw new IllegalStateException("the run waits for its listener");
+            }
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
         }
     }
 
@@ -207,6 +226,9 @@ final class ChainPipeline implements RunListener, CheckpointStore {
             long step, int epoch, int stage, RankPlace place, List<NamedTensor> state) {
         if (step == failSaveOfStep) {
             throw new IllegalStateException("disk full");
+        }
+        if (step == hangListenerUntilSaved) {
+            awaitedSave.countDown();
         }
         return new ShardFile(stage, "stage-" + stage, state.getFirst().tensor().bytes(), "00");
     }

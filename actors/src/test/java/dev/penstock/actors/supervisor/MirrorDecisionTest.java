@@ -10,8 +10,8 @@ import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.rank.RankEvent.HeldState;
-import dev.penstock.actors.rank.RankPlace;
-import dev.penstock.actors.rank.RankPlaces;
+import dev.penstock.actors.rank.RankLocation;
+import dev.penstock.actors.rank.RankLocations;
 import dev.penstock.actors.rank.StateSource;
 import dev.penstock.actors.spi.RankSteps;
 import dev.penstock.actors.spi.RunPlan;
@@ -354,19 +354,21 @@ class MirrorDecisionTest {
     }
 
     private static MirrorLayout mirrors(RankAssignment birth) {
-        return RankPlaces.NONE.with(birth.links().changed()).mirrors(birth.links().fills());
+        return RankLocations.NONE.with(birth.links().changed()).mirrors(birth.links().fills());
     }
 
     /** As a rank has them that was born with the ring. */
     private static MirrorLayout mirrors(RankCommand.Resume resume) {
-        List<RankPlace> first =
+        List<RankLocation> first =
                 IntStream.range(0, RANKS)
                         .mapToObj(
                                 rank ->
-                                        new RankPlace(
+                                        new RankLocation(
                                                 rank, rank, (rank + 1) % RANKS, Optional.empty()))
                         .toList();
-        return new RankPlaces(first).with(resume.links().changed()).mirrors(resume.links().fills());
+        return new RankLocations(first)
+                .with(resume.links().changed())
+                .mirrors(resume.links().fills());
     }
 
     private List<RankAssignment> births() {

@@ -15,7 +15,7 @@ import dev.penstock.actors.rank.EpochLinks;
 import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
-import dev.penstock.actors.rank.RankPlace;
+import dev.penstock.actors.rank.RankLocation;
 import dev.penstock.actors.rank.RankResources;
 import dev.penstock.actors.rank.RankRunner;
 import dev.penstock.actors.rank.RankStatus;
@@ -122,7 +122,7 @@ class OneRankTest {
     private static EpochLinks links(int epoch) {
         return new EpochLinks(
                 epoch,
-                List.of(new RankPlace(0, 0, MirrorLayout.NOBODY, Optional.empty())),
+                List.of(new RankLocation(0, 0, MirrorLayout.NOBODY, Optional.empty())),
                 List.of(),
                 "");
     }

@@ -19,6 +19,7 @@ import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.RunSteps;
 import dev.penstock.actors.spi.StepKind;
+import dev.penstock.actors.spi.StepReport;
 import dev.penstock.actors.spi.Timeouts;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.Tensor;
@@ -242,6 +243,19 @@ class PipelineSupervisorTest {
         assertThat(outcome).isInstanceOf(RunOutcome.Failed.class);
         assertThat(((RunOutcome.Failed) outcome).reason())
                 .contains("the supervisor failed", "a listener that fails");
+    }
+
+    /** As on a disk that does not answer: the run is not to wait for its metrics. */
+    @Test
+    void aListenerThatHangsKeepsNoStepAndMissesNone() throws Exception {
+        var pipeline = new ChainPipeline("1f1b", settings(2, 2, 1));
+        pipeline.runSteps = new RunSteps(0, 5, 0, 0, 0, 1);
+        pipeline.hangListenerUntilSaved = 5;
+
+        RunOutcome outcome = pipeline.run();
+
+        assertThat(outcome).isEqualTo(new RunOutcome.Completed(5));
+        assertThat(pipeline.steps).extracting(StepReport::step).containsExactly(1L, 2L, 3L, 4L, 5L);
     }
 
     @Test

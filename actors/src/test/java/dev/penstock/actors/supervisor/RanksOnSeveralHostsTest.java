@@ -7,8 +7,8 @@ import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankCommand;
-import dev.penstock.actors.rank.RankPlace;
-import dev.penstock.actors.rank.RankPlaces;
+import dev.penstock.actors.rank.RankLocation;
+import dev.penstock.actors.rank.RankLocations;
 import java.util.Map;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
@@ -30,7 +30,7 @@ class RanksOnSeveralHostsTest {
 
         assertThat(run.births())
                 .hasSize(2)
-                .allSatisfy(birth -> assertThat(placesOf(birth)).isEqualTo(Map.of(0, A, 1, B)));
+                .allSatisfy(birth -> assertThat(locationsOf(birth)).isEqualTo(Map.of(0, A, 1, B)));
         assertThat(run.lastEffects().getFirst())
                 .as("one wait for the disk, before anybody goes anywhere")
                 .isInstanceOfSatisfying(
@@ -65,11 +65,11 @@ class RanksOnSeveralHostsTest {
                 .satisfies(
                         resume ->
                                 assertThat(resume.links().changed())
-                                        .containsExactly(placeOfRank1(C)));
+                                        .containsExactly(locationOfRank1(C)));
         RankAssignment birth = run.births().getLast();
         assertThat(birth.rank()).isEqualTo(1);
         assertThat(birth.epoch()).isEqualTo(2);
-        assertThat(placesOf(birth)).isEqualTo(Map.of(0, A, 1, C));
+        assertThat(locationsOf(birth)).isEqualTo(Map.of(0, A, 1, C));
         assertThat(run.started()).hasSize(1);
     }
 
@@ -86,7 +86,7 @@ class RanksOnSeveralHostsTest {
 
         assertThat(run.births().subList(before, run.births().size()))
                 .hasSize(2)
-                .allSatisfy(birth -> assertThat(placesOf(birth)).isEqualTo(Map.of(0, B, 1, C)));
+                .allSatisfy(birth -> assertThat(locationsOf(birth)).isEqualTo(Map.of(0, B, 1, C)));
     }
 
     @Test
@@ -136,15 +136,15 @@ class RanksOnSeveralHostsTest {
                 .satisfies(
                         resume ->
                                 assertThat(resume.links().changed())
-                                        .containsExactly(placeOfRank1(C)));
+                                        .containsExactly(locationOfRank1(C)));
     }
 
-    private static Map<Integer, PeerAddress> placesOf(RankAssignment birth) {
-        return RankPlaces.NONE.with(birth.links().changed()).addresses();
+    private static Map<Integer, PeerAddress> locationsOf(RankAssignment birth) {
+        return RankLocations.NONE.with(birth.links().changed()).addresses();
     }
 
-    private static RankPlace placeOfRank1(PeerAddress address) {
-        return new RankPlace(1, 1, MirrorLayout.NOBODY, Optional.of(address));
+    private static RankLocation locationOfRank1(PeerAddress address) {
+        return new RankLocation(1, 1, MirrorLayout.NOBODY, Optional.of(address));
     }
 
     private void driverDies(PeerAddress host) {
@@ -157,6 +157,6 @@ class RanksOnSeveralHostsTest {
 
         assertThat(run.births())
                 .singleElement()
-                .satisfies(birth -> assertThat(placesOf(birth)).isEmpty());
+                .satisfies(birth -> assertThat(locationsOf(birth)).isEmpty());
     }
 }

@@ -12,7 +12,7 @@ import dev.penstock.actors.dataplane.aeron.EmbeddedDriver;
 import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.rank.EpochLinks;
 import dev.penstock.actors.rank.RankAssignment;
-import dev.penstock.actors.rank.RankPlace;
+import dev.penstock.actors.rank.RankLocation;
 import dev.penstock.actors.rank.RankResources;
 import dev.penstock.actors.rank.RankRunner;
 import dev.penstock.actors.rank.RankStatus;
@@ -149,7 +149,7 @@ class RefusedStartTest {
         }
     }
 
-    private static RankPlace apart(int rank) {
-        return new RankPlace(rank, rank, MirrorLayout.NOBODY, Optional.empty());
+    private static RankLocation apart(int rank) {
+        return new RankLocation(rank, rank, MirrorLayout.NOBODY, Optional.empty());
     }
 }

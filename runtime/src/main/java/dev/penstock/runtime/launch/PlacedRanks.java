@@ -5,7 +5,7 @@ import java.util.List;
 
 /**
  * In which processes the ranks of a run live: by rank, the lowest rank that lives in the same one.
- * Written by the supervisor's thread, read by any.
+ * Written by the listener's thread, read by any.
  */
 final class PlacedRanks implements RunListener {
     private volatile List<Integer> atFirst;

@@ -8,7 +8,7 @@ import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.node.TestNodes;
 import dev.penstock.actors.rank.EpochLinks;
 import dev.penstock.actors.rank.RankEvent;
-import dev.penstock.actors.rank.RankPlaces;
+import dev.penstock.actors.rank.RankLocations;
 import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -16,19 +16,19 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 /** What changed is told, and together with what a rank knows it is everything. */
-class ToldPlacesTest {
+class ToldLocationsTest {
     private static final int RANKS = 6;
 
     private final RankTable ranks = new RankTable(RANKS);
-    private final ToldPlaces told = new ToldPlaces(ranks, new Links(ranks));
+    private final ToldLocations told = new ToldLocations(ranks, new Links(ranks));
 
     /** What each rank has put together from all that it was told. */
-    private final RankPlaces[] known = new RankPlaces[RANKS];
+    private final RankLocations[] known = new RankLocations[RANKS];
 
     private int nodes;
 
-    ToldPlacesTest() {
-        Arrays.fill(known, RankPlaces.NONE);
+    ToldLocationsTest() {
+        Arrays.fill(known, RankLocations.NONE);
         IntStream.range(0, RANKS).forEach(this::moves);
     }
 
@@ -43,7 +43,7 @@ class ToldPlacesTest {
 
         assertThat(linksOf(0).changed())
                 .singleElement()
-                .satisfies(place -> assertThat(place.rank()).isEqualTo(3));
+                .satisfies(location -> assertThat(location.rank()).isEqualTo(3));
         assertThat(linksOf(3).changed()).hasSize(RANKS);
         opens(0);
         enters(3, MirrorLayout.ring(RANKS));
@@ -65,7 +65,7 @@ class ToldPlacesTest {
         assertThat(linksOf(0).changed()).hasSize(1);
     }
 
-    /** Against a table of all places: moves at random, orders and answers that are lost. */
+    /** Against a table of all locations: moves at random, orders and answers that are lost. */
     @Test
     void everyRankKnowsAllPlacesWhateverWasLost() {
         var random = new SplittableRandom(7);
@@ -117,7 +117,7 @@ class ToldPlacesTest {
                         new PeerAddress("host" + number, "/dev/shm/" + number, "10.0.0.1:1"));
         ranks.vacate(rank);
         ranks.placed(rank, node, 0);
-        known[rank] = RankPlaces.NONE;
+        known[rank] = RankLocations.NONE;
     }
 
     private void opens(int rank) {

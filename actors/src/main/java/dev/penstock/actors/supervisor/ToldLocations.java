@@ -3,35 +3,35 @@ package dev.penstock.actors.supervisor;
 import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.rank.EpochLinks;
-import dev.penstock.actors.rank.RankPlace;
+import dev.penstock.actors.rank.RankLocation;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
 /**
- * The places of all ranks as they are told in an epoch. What a rank has been told before is not
+ * The locations of all ranks as they are told in an epoch. What a rank has been told before is not
  * told again: in a run of a thousand ranks, of which one has moved, a thousand orders would
  * otherwise name a thousand addresses each.
  *
  * <pre>
- *   place of rank      0   1   2   3
+ *   location of rank   0   1   2   3
  *   changed in epoch   1   5   1   3       a rank that is known to have entered epoch 3 is told of 1
  * </pre>
  *
  * A rank may have heard of later epochs than it is known to have entered. What it is told then
  * overwrites all that has changed since the earlier one, so it ends with the same.
  */
-final class ToldPlaces {
+final class ToldLocations {
     /** Before all epochs. */
     private static final int NEVER = 0;
 
     private final RankTable ranks;
     private final Links links;
-    private final List<RankPlace> places = new ArrayList<>();
+    private final List<RankLocation> locations = new ArrayList<>();
     private final int[] changedIn;
     private int settledIn = NEVER;
 
-    ToldPlaces(RankTable ranks, Links links) {
+    ToldLocations(RankTable ranks, Links links) {
         this.ranks = ranks;
         this.links = links;
         this.changedIn = new int[ranks.size()];
@@ -52,12 +52,12 @@ final class ToldPlaces {
         for (int rank = 0; rank < ranks.size(); rank++) {
             Optional<PeerAddress> address =
                     addresses.isEmpty() ? Optional.empty() : Optional.of(addresses.get(rank));
-            var place = new RankPlace(rank, homes.get(rank), mirrors.holderOf(rank), address);
-            if (rank == places.size()) {
-                places.add(place);
+            var location = new RankLocation(rank, homes.get(rank), mirrors.holderOf(rank), address);
+            if (rank == locations.size()) {
+                locations.add(location);
                 changedIn[rank] = epoch;
-            } else if (!place.equals(places.get(rank))) {
-                places.set(rank, place);
+            } else if (!location.equals(locations.get(rank))) {
+                locations.set(rank, location);
                 changedIn[rank] = epoch;
             }
         }
@@ -66,8 +66,8 @@ final class ToldPlaces {
     /** What a rank that has a node needs to open its links in this epoch. */
     EpochLinks linksOf(int rank, List<Integer> fills) {
         int known = ranks.lastEntered(rank).orElse(NEVER);
-        List<RankPlace> changed =
-                places.stream().filter(place -> changedIn[place.rank()] > known).toList();
+        List<RankLocation> changed =
+                locations.stream().filter(location -> changedIn[location.rank()] > known).toList();
         String link = links.of(ranks.node(rank).orElseThrow());
         return new EpochLinks(ranks.epoch(), changed, fills, link);
     }

@@ -12,5 +12,5 @@ import java.util.Optional;
  *     dev.penstock.actors.mirror.MirrorLayout#NOBODY}
  * @param address of its process; empty if all ranks use this process's media driver
  */
-public record RankPlace(int rank, int home, int mirrorHolder, Optional<PeerAddress> address)
+public record RankLocation(int rank, int home, int mirrorHolder, Optional<PeerAddress> address)
         implements WireMessage {}

@@ -12,16 +12,17 @@ import java.util.Map;
  *
  * @param byRank entry r is that of rank r
  */
-public record RankPlaces(List<RankPlace> byRank) {
+public record RankLocations(List<RankLocation> byRank) {
     /** What a rank knows before it is told anything. */
-    public static final RankPlaces NONE = new RankPlaces(List.of());
+    public static final RankLocations NONE = new RankLocations(List.of());
 
-    public RankPlaces {
+    public RankLocations {
         byRank = List.copyOf(byRank);
         for (int rank = 0; rank < byRank.size(); rank++) {
             if (byRank.get(rank).rank() != rank) {
                 throw new IllegalArgumentException(
-                        "expected the place of rank %d, got %s".formatted(rank, byRank.get(rank)));
+                        "expected the location of rank %d, got %s"
+                                .formatted(rank, byRank.get(rank)));
             }
         }
     }
@@ -30,36 +31,36 @@ public record RankPlaces(List<RankPlace> byRank) {
      * The same after these have changed.
      *
      * @param changes by rising rank
-     * @throws IllegalArgumentException if some rank would have no place
+     * @throws IllegalArgumentException if some rank would have no location
      */
-    public RankPlaces with(List<RankPlace> changes) {
-        List<RankPlace> places = new ArrayList<>(byRank);
-        for (RankPlace change : changes) {
-            if (change.rank() < places.size()) {
-                places.set(change.rank(), change);
+    public RankLocations with(List<RankLocation> changes) {
+        List<RankLocation> locations = new ArrayList<>(byRank);
+        for (RankLocation change : changes) {
+            if (change.rank() < locations.size()) {
+                locations.set(change.rank(), change);
             } else {
-                places.add(change);
+                locations.add(change);
             }
         }
-        return new RankPlaces(places);
+        return new RankLocations(locations);
     }
 
     /** For each rank, the lowest one that lives in the same process. */
     public List<Integer> homes() {
-        return byRank.stream().map(RankPlace::home).toList();
+        return byRank.stream().map(RankLocation::home).toList();
     }
 
     /** By rank; empty if all use this process's media driver. */
     public Map<Integer, PeerAddress> addresses() {
         Map<Integer, PeerAddress> addresses = new HashMap<>();
-        for (RankPlace place : byRank) {
-            place.address().ifPresent(address -> addresses.put(place.rank(), address));
+        for (RankLocation location : byRank) {
+            location.address().ifPresent(address -> addresses.put(location.rank(), address));
         }
         return addresses;
     }
 
     /** Who holds whose mirror, of which these are to be filled. */
     public MirrorLayout mirrors(List<Integer> fills) {
-        return new MirrorLayout(byRank.stream().map(RankPlace::mirrorHolder).toList(), fills);
+        return new MirrorLayout(byRank.stream().map(RankLocation::mirrorHolder).toList(), fills);
     }
 }
