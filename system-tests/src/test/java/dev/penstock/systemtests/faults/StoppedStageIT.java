@@ -81,7 +81,7 @@ class StoppedStageIT {
     }
 
     private void expectToGoOnWithoutAZombie(Duration pause, String mirror) throws Exception {
-        Training training = perStage(4).set("model.layers=4", "recovery.mirror=" + mirror);
+        Training training = perStage(3).set("model.layers=3", "recovery.mirror=" + mirror);
         Trained ended;
 
         try (RunningTraining run = RunningTraining.host(training).awaitSteps(12)) {
@@ -116,7 +116,7 @@ class StoppedStageIT {
         assertThat(recovery.get("replaced")).hasSize(1);
         assertThat(recovery.get("restart").asText())
                 .isEqualTo(mirror.equals("on") ? "mirror" : "checkpoint");
-        assertThat(ended.lossBits()).isEqualTo(calmBits(ended, 4));
+        assertThat(ended.lossBits()).isEqualTo(calmBits(ended, 3));
     }
 
     private void expectToWait(Duration pause) throws Exception {
