@@ -27,6 +27,31 @@ class LostAnswersTest {
         assertThat(run.told(RankCommand.BeginPass.class)).hasSize(4);
     }
 
+    @Test
+    void aRankOfWhichItIsNotKnownThatItOpenedIsAskedBeforeTheRunIsGivenUp() {
+        run.joins(0).joins(1).joins(2).joins(3).opens(0).opens(1).opens(2);
+        run.forgetTold();
+
+        run.waits(Duration.ofSeconds(40));
+
+        assertThat(run.told(RankCommand.Resume.class)).hasSize(1);
+        assertThat(run.told(RankCommand.BeginPass.class)).isEmpty();
+        run.resumed(3);
+        assertThat(run.told(RankCommand.BeginPass.class)).hasSize(4);
+    }
+
+    @Test
+    void aRankOfWhichItIsNotKnownThatItIsHostedIsHostedAgain() {
+        run.joins(0).joins(1).joins(2).opens(0).opens(1).opens(2);
+        run.take(run.coordinator.onNode(TestNodes.of("n3", 9, 3), run.now)).opens(3);
+
+        run.waits(Duration.ofSeconds(40));
+
+        assertThat(births(3)).isEqualTo(2);
+        run.hosted(3);
+        assertThat(run.told(RankCommand.BeginPass.class)).hasSize(4);
+    }
+
     private long births(int rank) {
         return run.births().stream().filter(birth -> birth.rank() == rank).count();
     }

@@ -15,7 +15,10 @@ import java.util.Optional;
  * @param graphs whether GPUs are given work that comes again as CUDA graphs, by one call each
  */
 public record DeviceSection(
-        @Setting(is = "auto", doc = "auto (the cpu), cpu, cuda (GPUs in turn) or \"cuda:1\"")
+        @Setting(
+                        is = "auto",
+                        doc =
+                                "auto (the cpu), cpu, cuda (GPUs in turn), \"cuda:1\", or reference (scalar and slow, the same bits on every machine)")
                 DeviceKind kind,
         @Setting(
                         is = "auto",
@@ -60,9 +63,17 @@ public record DeviceSection(
         boolean isOf(DeviceKind kind) {
             return switch (this) {
                 case AUTO -> true;
-                case ONEDNN, JAVA -> !kind.isCuda();
+                case ONEDNN, JAVA -> !kind.isCuda() && !kind.equals(DeviceKind.REFERENCE);
                 case CUBLAS, KERNELS -> kind.isCuda();
             };
+        }
+
+        /** The words for those that a device of this kind has. */
+        static String allOf(DeviceKind kind) {
+            if (kind.equals(DeviceKind.REFERENCE)) {
+                return "auto";
+            }
+            return kind.isCuda() ? "auto, cublas or kernels" : "auto, onednn or java";
         }
     }
 
