@@ -8,7 +8,6 @@ import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.systemtests.support.Leftovers;
 import dev.penstock.systemtests.support.RunningTraining;
-import dev.penstock.systemtests.support.SteadyTraining;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -39,11 +38,10 @@ class DeadStageIT {
         String name = "dead_stage_" + rank + "_" + ProcessHandle.current().pid();
         Training training =
                 Training.onText(folder)
-                        .set(SteadyTraining.SCALAR)
                         .set("run.name=" + name, "run.steps=1000000", "checkpoint.every=0")
                         .set("pipeline.processes=per-stage", "recovery.enabled=false");
 
-        try (RunningTraining run = RunningTraining.startLight(training).awaitSteps(5)) {
+        try (RunningTraining run = RunningTraining.start(training).awaitSteps(5)) {
             List<ProcessHandle> family = run.family();
             Set<Leftovers.Listening> sockets = Leftovers.listening(family);
             assertThat(family).as("the run, a media driver and two stages").hasSize(4);
@@ -67,11 +65,10 @@ class DeadStageIT {
         String name = "dead_run_" + ProcessHandle.current().pid();
         Training training =
                 Training.onText(folder)
-                        .set(SteadyTraining.SCALAR)
                         .set("run.name=" + name, "run.steps=1000000", "checkpoint.every=0")
                         .set("pipeline.processes=" + processes);
 
-        try (RunningTraining run = RunningTraining.startLight(training).awaitSteps(5)) {
+        try (RunningTraining run = RunningTraining.start(training).awaitSteps(5)) {
             List<ProcessHandle> family = run.family();
             assertThat(Leftovers.sharedMemory(name)).isNotEmpty();
 

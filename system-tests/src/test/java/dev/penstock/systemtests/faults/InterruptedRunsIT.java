@@ -6,7 +6,6 @@ import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.systemtests.support.RunningTraining;
-import dev.penstock.systemtests.support.SteadyTraining;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.URI;
@@ -130,7 +129,7 @@ class InterruptedRunsIT {
     void watchersAreNotifiedHowTheRunEnded() throws Exception {
         Training training = longRun(folder).set("run.steps=200", "report.dashboard=true");
 
-        try (RunningTraining run = RunningTraining.startLight(training).awaitSteps(30)) {
+        try (RunningTraining run = RunningTraining.start(training).awaitSteps(30)) {
             Matcher page = Pattern.compile("dashboard: (\\S+)").matcher(run.output());
             assertThat(page.find()).as(run.output()).isTrue();
             String told;
@@ -165,12 +164,11 @@ class InterruptedRunsIT {
                         .set(
                                 "fault=[{ delay-frames = 1, for = 30 ms, from-step = %d }]"
                                         .formatted(steps + 1));
-        return RunningTraining.startLight(slowed).awaitSteps(steps);
+        return RunningTraining.start(slowed).awaitSteps(steps);
     }
 
     private static Training longRun(Path folder) {
         return Training.onText(folder)
-                .set(SteadyTraining.SCALAR)
                 .set("run.steps=" + STEPS, "checkpoint.every=20", "evaluation.every=40");
     }
 }

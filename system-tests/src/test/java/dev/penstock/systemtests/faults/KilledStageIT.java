@@ -118,7 +118,7 @@ class KilledStageIT {
         Trained ended;
         Path damaged = training.directory().resolve("checkpoints/step-000030/stage-0.safetensors");
 
-        try (RunningTraining run = RunningTraining.startLight(training).awaitSteps(32)) {
+        try (RunningTraining run = RunningTraining.start(training).awaitSteps(32)) {
             await().atMost(LIMIT).until(() -> Files.exists(damaged));
             flipABitOfTheLastTensor(damaged);
             RunningTraining.signal("KILL", run.ofRank(1));

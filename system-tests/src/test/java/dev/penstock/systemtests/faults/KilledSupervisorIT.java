@@ -42,7 +42,7 @@ class KilledSupervisorIT {
                         // slow, so that the run is far from its end after it has been looked at
                         .set("fault=[{ delay-frames = 1, for = 40 ms, from-step = 10 }]");
 
-        try (RunningTraining run = RunningTraining.startLight(training).awaitSteps(15)) {
+        try (RunningTraining run = RunningTraining.start(training).awaitSteps(15)) {
             List<ProcessHandle> family = run.family();
             Set<Leftovers.Listening> sockets = Leftovers.listening(family);
             assertThat(family).as("the run, a media driver and two stages").hasSize(4);
@@ -61,7 +61,7 @@ class KilledSupervisorIT {
             expectAReportFromItsLogs(training);
         }
         Trained ended;
-        try (RunningTraining run = RunningTraining.startLight(training.resume().set("fault=[]"))) {
+        try (RunningTraining run = RunningTraining.start(training.resume().set("fault=[]"))) {
             ended = run.awaitEnd(LIMIT);
         }
 

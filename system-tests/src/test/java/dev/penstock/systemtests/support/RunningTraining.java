@@ -41,11 +41,6 @@ public final class RunningTraining implements AutoCloseable {
         return start(Map.of(), training, flags);
     }
 
-    /** Starts one with scalar kernels, whose processes do without the optimising compiler. */
-    public static RunningTraining startLight(Training training) throws IOException {
-        return start(training, "-XX:TieredStopAtLevel=1");
-    }
-
     /**
      * Starts it as {@link #start(Training, String...)} does, with additional environment variables
      * for it and for the processes that it starts.

@@ -10,12 +10,6 @@ import java.util.List;
  * learning rate does not depend on the last step.
  */
 public final class SteadyTraining {
-    /**
-     * For trainings of processes that come and go: scalar kernels, of which a JVM that has just
-     * started makes more than of vectors that nobody has compiled.
-     */
-    public static final String SCALAR = "device.kind=reference";
-
     private SteadyTraining() {}
 
     /**
@@ -41,7 +35,6 @@ public final class SteadyTraining {
 
     private static Training plain(Path folder) {
         return Training.onText(folder)
-                .set(SCALAR)
                 .set("optimizer={learning-rate=3e-3, min-learning-rate=3e-3, warmup-steps=3}")
                 .set("evaluation.every=0");
     }

@@ -157,10 +157,13 @@ final class Consistency {
 
     private void productsAreOfTheDevice() {
         DeviceSection device = config.device();
+        boolean cuda = device.kind().isCuda();
         require(
                 device.gemm().isOf(device.kind()),
                 "%s where device.kind = %s"
-                        .formatted(DeviceSection.Gemm.allOf(device.kind()), device.kind().word()),
+                        .formatted(
+                                cuda ? "auto, cublas or kernels" : "auto, onednn or java",
+                                device.kind().word()),
                 device.gemm().name().toLowerCase(Locale.ROOT),
                 "try device.gemm = auto",
                 "device.gemm",

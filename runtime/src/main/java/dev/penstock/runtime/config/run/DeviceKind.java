@@ -7,8 +7,7 @@ import java.util.regex.Pattern;
 /**
  * Which device a rank opens.
  *
- * @param word as it is written: {@code auto}, {@code cpu}, {@code reference}, {@code cuda} or
- *     {@code cuda:1}
+ * @param word as it is written: {@code auto}, {@code cpu}, {@code cuda} or {@code cuda:1}
  */
 public record DeviceKind(String word) {
     /** What device the machine's release prefers. */
@@ -17,9 +16,6 @@ public record DeviceKind(String word) {
     /** The processor. */
     public static final DeviceKind CPU = new DeviceKind("cpu");
 
-    /** Scalar kernels on the processor: slow, with the same bits on every machine. */
-    public static final DeviceKind REFERENCE = new DeviceKind("reference");
-
     private static final String CUDA = "cuda";
     private static final Pattern ONE_GPU = Pattern.compile(CUDA + ":(\\d{1,4})");
 
@@ -27,7 +23,6 @@ public record DeviceKind(String word) {
     public static boolean isKind(String word) {
         return word.equals(AUTO.word)
                 || word.equals(CPU.word)
-                || word.equals(REFERENCE.word)
                 || word.equals(CUDA)
                 || ONE_GPU.matcher(word).matches();
     }

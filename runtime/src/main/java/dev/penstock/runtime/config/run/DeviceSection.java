@@ -15,10 +15,7 @@ import java.util.Optional;
  * @param graphs whether GPUs are given work that comes again as CUDA graphs, by one call each
  */
 public record DeviceSection(
-        @Setting(
-                        is = "auto",
-                        doc =
-                                "auto (the cpu), cpu, cuda (GPUs in turn), \"cuda:1\", or reference (scalar and slow, the same bits on every machine)")
+        @Setting(is = "auto", doc = "auto (the cpu), cpu, cuda (GPUs in turn) or \"cuda:1\"")
                 DeviceKind kind,
         @Setting(
                         is = "auto",
@@ -63,17 +60,9 @@ public record DeviceSection(
         boolean isOf(DeviceKind kind) {
             return switch (this) {
                 case AUTO -> true;
-                case ONEDNN, JAVA -> !kind.isCuda() && !kind.equals(DeviceKind.REFERENCE);
+                case ONEDNN, JAVA -> !kind.isCuda();
                 case CUBLAS, KERNELS -> kind.isCuda();
             };
-        }
-
-        /** The words for those that a device of this kind has. */
-        static String allOf(DeviceKind kind) {
-            if (kind.equals(DeviceKind.REFERENCE)) {
-                return "auto";
-            }
-            return kind.isCuda() ? "auto, cublas or kernels" : "auto, onednn or java";
         }
     }
 

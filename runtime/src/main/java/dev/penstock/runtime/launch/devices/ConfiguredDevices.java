@@ -78,9 +78,6 @@ public final class ConfiguredDevices {
         if (kind.isCuda()) {
             return DeviceSettings.Kind.CUDA;
         }
-        if (kind.equals(DeviceKind.REFERENCE)) {
-            return DeviceSettings.Kind.REFERENCE;
-        }
         return kind.equals(DeviceKind.CPU) ? DeviceSettings.Kind.CPU : DeviceSettings.Kind.AUTO;
     }
 }

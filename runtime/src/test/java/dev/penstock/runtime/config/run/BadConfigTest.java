@@ -70,7 +70,6 @@ device.kind = cuda, parallel.zero { stage = 1, offload = disk } | parallel.zero.
 parallel.collectives = nccl               | parallel.collectives      | ordered or auto where device.kind = auto | nccl | try device.kind = cuda
 device.kind = "cuda:1", parallel.collectives = nccl | parallel.collectives | ordered or auto where all ranks share one GPU | nccl | try device.kind = cuda
 device.kind = cuda, parallel.collectives = nccl, recovery.mirror = true | parallel.collectives | ordered where recovery.mirror = true | nccl | NCCL's sums depend
-device { kind = reference, gemm = java }  | device.gemm               | auto where device.kind = reference | java | try device.gemm = auto
 device.gemm = cublas                      | device.gemm               | auto, onednn or java where device.kind = auto | cublas | try device.gemm = auto
 pipeline.stages = 7                       | pipeline.stages           | model.layers = 4                  | 7                | fewer stages
 pipeline.partition = [1, 2]               | pipeline.partition        | add up to 4                       | sum 3            | [2, 2]
