@@ -127,6 +127,9 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     private record VitalsRead(Map<NodeInfo, VitalSigns> signs, Optional<VitalSigns> own)
             implements Command {}
 
+    /** The listener and whoever waits for the outcome know how the run ended. */
+    private record Told() implements Command {}
+
     private record ListenerFailed(RuntimeException why) implements Command {}
 
     private record Tick() implements Command {}
@@ -261,6 +264,9 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     }
 
     private Behavior<Command> onCommand(Command command) {
+        if (ended) {
+            return command instanceof Told ? Behaviors.stopped() : this;
+        }
         try {
             for (Effect effect : effectsOf(command, System.nanoTime())) {
                 perform(effect);
@@ -275,13 +281,19 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
                             coordinator.completed(),
                             "the supervisor failed, which is a bug of Penstock: " + e));
         }
-        return ended ? Behaviors.stopped() : this;
+        return this;
     }
 
+    /** It stops when the outcome is known: one that stops before that is taken for dead. */
     private void end(RunOutcome how) {
         if (!ended) {
             ended = true;
-            listener.end(() -> outcome.complete(how));
+            ActorRef<Command> self = getContext().getSelf();
+            listener.end(
+                    () -> {
+                        outcome.complete(how);
+                        self.tell(new Told());
+                    });
         }
     }
 
@@ -334,6 +346,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
                     coordinator.onLinkRestarted(former, directory, now);
             case Move(Set<Integer> ranks) -> coordinator.onMove(ranks, now);
             case ListenerFailed(RuntimeException why) -> throw why;
+            case Told _ -> List.of();
             case Tick _ -> {
                 askAgain(now);
                 yield coordinator.onTick(now);

@@ -339,6 +339,14 @@ final class RankTable {
                 .collect(Collectors.joining(", "));
     }
 
+    /** Which ranks have not said that they stopped. */
+    String notStopped() {
+        return Arrays.stream(rows)
+                .filter(row -> row.node != null && !row.stopped)
+                .map(row -> name(row.rank))
+                .collect(Collectors.joining(", "));
+    }
+
     /** That a rank's lease ran out. */
     String silence(int rank, long now, Duration lease) {
         RankActivity activity = rows[rank].activity;

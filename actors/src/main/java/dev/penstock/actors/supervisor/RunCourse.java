@@ -172,7 +172,7 @@ final class RunCourse {
     /** Ranks that do not stop are not waited for for ever. */
     void endIfTooLate(long now) {
         if (now - stoppingSinceNanos > plan.timeouts().stop().toNanos()) {
-            LOG.warn("run {}: not stopped in time: {}", plan.runId(), ranks.missing());
+            LOG.warn("run {}: not stopped in time: {}", plan.runId(), ranks.notStopped());
             finish();
         }
     }
