@@ -2,7 +2,6 @@ package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.node.NodeInfo;
-import dev.penstock.actors.rank.EpochLinks;
 import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.StateSource;
@@ -51,24 +50,22 @@ final class FirstPlacement {
     }
 
     private RankAssignment birth(int rank) {
-        return new RankAssignment(rank, new StateSource.Fresh(), links(rank));
-    }
-
-    private EpochLinks links(int rank) {
-        return told.linksOf(rank, firstMirrors().fills());
+        return new RankAssignment(
+                rank, new StateSource.Fresh(), told.linksAtBirth(rank, firstMirrors().fills()));
     }
 
     /** Says again what ranks were told that have not opened: it, or their answer, may be lost. */
     void repeat() {
+        List<Integer> fills = firstMirrors().fills();
         for (int rank = 0; rank < ranks.size(); rank++) {
-            if (ranks.lastEntered(rank).isPresent() && ranks.listens(rank)
-                    || !ranks.hasNode(rank)) {
+            if (!ranks.hasNode(rank)) {
                 continue;
             }
-            if (ranks.listens(rank)) {
-                out.tell(rank, new RankCommand.Resume(new StateSource.Fresh(), links(rank)));
-            } else {
+            if (!ranks.listens(rank)) {
                 out.host(List.of(birth(rank)));
+            } else if (ranks.lastEntered(rank).isEmpty()) {
+                var links = told.linksOf(rank, fills);
+                out.tell(rank, new RankCommand.Resume(new StateSource.Fresh(), links));
             }
         }
     }

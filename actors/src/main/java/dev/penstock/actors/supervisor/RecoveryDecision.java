@@ -236,7 +236,7 @@ final class RecoveryDecision {
                                         new RankAssignment(
                                                 rank,
                                                 source.ofMissing(rank),
-                                                told.linksOf(rank, fills)))
+                                                told.linksAtBirth(rank, fills)))
                         .toList());
     }
 

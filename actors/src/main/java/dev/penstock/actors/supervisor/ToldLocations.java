@@ -63,9 +63,17 @@ final class ToldLocations {
         }
     }
 
-    /** What a rank that has a node needs to open its links in this epoch. */
+    /** What a rank that lives needs to open its links in this epoch. */
     EpochLinks linksOf(int rank, List<Integer> fills) {
-        int known = ranks.lastEntered(rank).orElse(NEVER);
+        return links(rank, fills, ranks.lastEntered(rank).orElse(NEVER));
+    }
+
+    /** What a rank that is born knows: everything, whatever was heard of it. */
+    EpochLinks linksAtBirth(int rank, List<Integer> fills) {
+        return links(rank, fills, NEVER);
+    }
+
+    private EpochLinks links(int rank, List<Integer> fills, int known) {
         List<RankLocation> changed =
                 locations.stream().filter(location -> changedIn[location.rank()] > known).toList();
         String link = links.of(ranks.node(rank).orElseThrow());

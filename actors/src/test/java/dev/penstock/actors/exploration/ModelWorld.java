@@ -208,10 +208,6 @@ final class ModelWorld {
                 || supervisors.stream().anyMatch(each -> each.coordinator.epoch() > LAST_EPOCH);
     }
 
-    Optional<RunOutcome> outcome() {
-        return Optional.ofNullable(outcome);
-    }
-
     // ---- what may happen ------------------------------------------------------------------------
 
     /** All that may happen next. */

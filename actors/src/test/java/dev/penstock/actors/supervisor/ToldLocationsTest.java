@@ -45,6 +45,9 @@ class ToldLocationsTest {
                 .singleElement()
                 .satisfies(location -> assertThat(location.rank()).isEqualTo(3));
         assertThat(linksOf(3).changed()).hasSize(RANKS);
+        assertThat(told.linksAtBirth(0, List.of()).changed())
+                .as("it is born again where it was heard to live")
+                .hasSize(RANKS);
         opens(0);
         enters(3, MirrorLayout.ring(RANKS));
         assertThat(linksOf(0).changed()).isEmpty();
