@@ -46,19 +46,23 @@ class DriverRequestsTest {
     /** A driver that takes its time for every name, and has no answer for one. */
     @BeforeEach
     void startDriver() {
-        Path directory = parent.resolve("driver");
-        driver =
-                MediaDriver.launch(
-                        DriverContexts.of(directory, TERM, PollerMode.ADAPTIVE, 2)
-                                .publicationLingerTimeoutNs(LINGER.toNanos())
-                                .nameResolver(new SlowNames()));
-        client =
-                Aeron.connect(
-                        new Aeron.Context()
-                                .aeronDirectoryName(directory.toString())
-                                .driverTimeoutMs(AeronDataPlane.DRIVER_TIMEOUT.toMillis())
-                                .errorHandler(_ -> {}));
+        driver = MediaDriver.launch(slowDriver("driver"));
+        client = connect(driver);
         requests = new DriverRequests(client, DriverRequests.PATIENCE);
+    }
+
+    private MediaDriver.Context slowDriver(String name) {
+        return DriverContexts.of(parent.resolve(name), TERM, PollerMode.ADAPTIVE, 2)
+                .publicationLingerTimeoutNs(LINGER.toNanos())
+                .nameResolver(new SlowNames());
+    }
+
+    private static Aeron connect(MediaDriver driver) {
+        return Aeron.connect(
+                new Aeron.Context()
+                        .aeronDirectoryName(driver.aeronDirectoryName())
+                        .driverTimeoutMs(AeronDataPlane.DRIVER_TIMEOUT.toMillis())
+                        .errorHandler(_ -> {}));
     }
 
     @AfterEach
@@ -91,14 +95,16 @@ class DriverRequestsTest {
     @Test
     void theLastOfManyAnswersMayTakeLongerThanADriverMayBeSilent() {
         List<CompletableFuture<ExclusivePublication>> asked =
-                IntStream.range(0, MANY).mapToObj(i -> askFor("slow%d.test".formatted(i))).toList();
+                IntStream.range(0, MANY)
+                        .mapToObj(i -> ask(requests, "slow%d.test".formatted(i)))
+                        .toList();
 
         assertThat(asked).allSatisfy(one -> assertThat(one.join().isClosed()).isFalse());
     }
 
-    private CompletableFuture<ExclusivePublication> askFor(String name) {
+    private static CompletableFuture<ExclusivePublication> ask(DriverRequests driver, String name) {
         return CompletableFuture.supplyAsync(
-                () -> requests.publication(named(name), 1),
+                () -> driver.publication(named(name), 1),
                 task -> Thread.ofPlatform().daemon().start(task));
     }
 
@@ -111,14 +117,19 @@ class DriverRequestsTest {
 
     @Test
     void nobodyWaitsForADriverThatIsGone() throws InterruptedException {
-        CompletableFuture<ExclusivePublication> waiting = askFor("never.test");
-        neverHasBegun.await();
+        // one that looks names up on its own thread, and so stops there
+        try (var stopped = MediaDriver.launch(slowDriver("stopped").asyncExecutorEnabled(false));
+                Aeron itsClient = connect(stopped)) {
+            var itsRequests = new DriverRequests(itsClient, DriverRequests.PATIENCE);
+            CompletableFuture<ExclusivePublication> waiting = ask(itsRequests, "never.test");
+            neverHasBegun.await();
 
-        driver.close();
+            assertThatThrownBy(waiting::join)
+                    .hasCauseInstanceOf(AeronException.class)
+                    .hasMessageNotContaining("has not answered");
 
-        assertThatThrownBy(waiting::join)
-                .hasCauseInstanceOf(AeronException.class)
-                .hasMessageNotContaining("has not answered");
+            neverEnds.countDown();
+        }
     }
 
     @Test
