@@ -438,7 +438,7 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
                             Cluster.get(getContext().getSystem())
                                     .manager()
                                     .tell(new Down(AddressFromURIString.parse(address)));
-                            lost(node, "its process on this host ended", now);
+                            lost(node, "its process ended or started anew", now);
                         });
     }
 

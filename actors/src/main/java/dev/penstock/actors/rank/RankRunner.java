@@ -129,7 +129,7 @@ public final class RankRunner implements AutoCloseable {
         try {
             work.restore(start, mirrors);
         } catch (DamagedCheckpointException e) {
-            LOG.error("rank {} cannot start from {}", rank, start, e);
+            LOG.error("rank {} cannot start from its checkpoint", rank, e);
             committedStep = NOTHING;
             uncommitted = null;
             long step = start instanceof StateSource.FromCheckpoint(long at) ? at : NOTHING;

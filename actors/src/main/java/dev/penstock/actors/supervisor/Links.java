@@ -46,11 +46,12 @@ final class Links {
 
     /** Whether a rank would find no driver. Nobody waits for one that no rank uses. */
     boolean areDown() {
-        return down.contains(ANY)
-                || IntStream.range(0, ranks.size())
-                        .mapToObj(ranks::node)
-                        .flatMap(Optional::stream)
-                        .anyMatch(node -> down.contains(current(node)));
+        return !down.isEmpty()
+                && (down.contains(ANY)
+                        || IntStream.range(0, ranks.size())
+                                .mapToObj(ranks::node)
+                                .flatMap(Optional::stream)
+                                .anyMatch(node -> down.contains(current(node))));
     }
 
     /**

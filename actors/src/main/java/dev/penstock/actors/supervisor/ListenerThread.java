@@ -1,10 +1,14 @@
 package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.spi.RunListener;
+import java.time.Duration;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Tells a run's listener what happens on a thread of its own, in order: metrics of a thousand
@@ -13,6 +17,9 @@ import java.util.function.Consumer;
 final class ListenerThread {
     /** A listener that is so many events behind is waited for, as memory is finite. */
     static final int MOST_BEHIND = 1_000;
+
+    private static final Duration SAY_AGAIN = Duration.ofSeconds(10);
+    private static final Logger LOG = LoggerFactory.getLogger(ListenerThread.class);
 
     private final RunListener listener;
     private final Consumer<RuntimeException> onFailure;
@@ -31,7 +38,7 @@ final class ListenerThread {
 
     /** Tells it soon; not after {@link #end}. */
     void tell(Consumer<RunListener> event) {
-        room.acquireUninterruptibly();
+        awaitRoom();
         thread.execute(
                 () -> {
                     try {
@@ -42,6 +49,34 @@ final class ListenerThread {
                         room.release();
                     }
                 });
+    }
+
+    /** Without a deadline, since nothing may be left out; it says what it waits for. */
+    private void awaitRoom() {
+        boolean interrupted = false;
+        long begun = System.nanoTime();
+        for (boolean granted = false; !granted; ) {
+            try {
+                granted = room.tryAcquire(SAY_AGAIN.toSeconds(), TimeUnit.SECONDS);
+                if (!granted) {
+                    LOG.warn(
+                            "the run waits for its metrics and events to be written, for {} s so far:"
+                                    + " {} of them wait (does the disk answer?)",
+                            TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - begun),
+                            MOST_BEHIND);
+                }
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** How many events it does not know yet. */
+    int behind() {
+        return MOST_BEHIND - room.availablePermits();
     }
 
     /** The last thing to do on that thread, when the listener knows everything. */

@@ -37,6 +37,7 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -160,7 +161,9 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     private final Set<ActorRef<NodeActor.Command>> left = new HashSet<>();
     private Set<ActorRef<NodeActor.Command>> listed = Set.of();
     private long askedNanos;
-    private boolean ended;
+    private @Nullable RunOutcome ended;
+    private int behind;
+    private long behindSinceNanos;
     private final Map<Integer, Stage> stages = new HashMap<>();
     private final RunCoordinator coordinator;
 
@@ -213,8 +216,8 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
      * A supervisor of one run.
      *
      * @param listener told on a thread of its own
-     * @param outcome completed once, when every rank has stopped or the stop deadline has passed
-     *     and the listener knows everything
+     * @param outcome completed once, when every rank has stopped or the stop deadline has passed,
+     *     and the listener knows everything or has not moved on for as long
      */
     public static Behavior<Command> create(
             RunPlan plan,
@@ -264,8 +267,9 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     }
 
     private Behavior<Command> onCommand(Command command) {
-        if (ended) {
-            return command instanceof Told ? Behaviors.stopped() : this;
+        RunOutcome how = ended;
+        if (how != null) {
+            return afterTheEnd(command, how, System.nanoTime());
         }
         try {
             for (Effect effect : effectsOf(command, System.nanoTime())) {
@@ -286,8 +290,9 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
 
     /** It stops when the outcome is known: one that stops before that is taken for dead. */
     private void end(RunOutcome how) {
-        if (!ended) {
-            ended = true;
+        if (ended == null) {
+            ended = how;
+            behindSinceNanos = System.nanoTime();
             ActorRef<Command> self = getContext().getSelf();
             listener.end(
                     () -> {
@@ -297,8 +302,31 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
         }
     }
 
+    /** A listener that does not move on, as on a disk that does not answer, is given up. */
+    private Behavior<Command> afterTheEnd(Command command, RunOutcome how, long now) {
+        if (command instanceof Told) {
+            return Behaviors.stopped();
+        }
+        int still = listener.behind();
+        Duration patience = plan.timeouts().stop();
+        if (still != behind) {
+            behind = still;
+            behindSinceNanos = now;
+        } else if (now - behindSinceNanos > patience.toNanos()) {
+            LOG.error(
+                    "run {} is over, but its metrics and events have not been written on for {} s:"
+                            + " the last {} of them are given up (does the disk answer?)",
+                    plan.runId(),
+                    patience.toSeconds(),
+                    still);
+            outcome.complete(how);
+            return Behaviors.stopped();
+        }
+        return this;
+    }
+
     private Behavior<Command> onPostStop() {
-        if (!ended) {
+        if (ended == null) {
             listener.end(() -> {});
         }
         return this;

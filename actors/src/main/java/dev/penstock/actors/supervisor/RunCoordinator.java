@@ -99,7 +99,7 @@ public final class RunCoordinator {
                             .formatted(plan.hash(), plan.steps().completed(), run));
         }
         var coordinator = new RunCoordinator(plan, policy, run.epoch(), worldClockMs, now);
-        coordinator.driver.takeUp(run);
+        coordinator.driver.takeUp(run, now);
         coordinator.course.takeUp(taken, now);
         return coordinator;
     }

@@ -76,7 +76,7 @@ final class RunCourse {
                 return;
             }
             phase = Phase.RUNNING;
-            LOG.info("run {}: {} ranks open", plan.runId(), plan.ranks());
+            LOG.info("run {}: every rank is open, {} in all", plan.runId(), plan.ranks());
             List<String> devices = ranks.devices();
             String fingerprint = ranks.fingerprint();
             List<Integer> homes = ranks.homes();

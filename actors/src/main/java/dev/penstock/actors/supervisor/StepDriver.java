@@ -64,7 +64,8 @@ final class StepDriver {
      * Goes on where another supervisor stopped. Its last commit may have reached nobody, and its
      * step may have been reported or not: both are done (again) when the ranks are back.
      */
-    void takeUp(JournalledRun run) {
+    void takeUp(JournalledRun run, long now) {
+        stepStartNanos = now; // it does not know when the other one began that step
         completed = run.completed();
         lastCommit = run.applied();
         published = run.published();

@@ -81,6 +81,16 @@ final class ChainPipeline implements RunListener, CheckpointStore {
     /** The listener hangs until a shard of this step is written. */
     long hangListenerUntilSaved = -1;
 
+    /** The listener takes its time for this step, the last one. */
+    long lingerAtStep = -1;
+
+    /** The listener never comes back from this step. */
+    long hangListenerForeverAtStep = -1;
+
+    private final CountDownLatch never = new CountDownLatch(1);
+
+    private final CountDownLatch stopped = new CountDownLatch(1);
+
     private final CountDownLatch awaitedSave = new CountDownLatch(1);
 
     /** Fails the write of a shard in this step. */
@@ -168,6 +178,7 @@ final class ChainPipeline implements RunListener, CheckpointStore {
                                             "akka { stdout-loglevel = OFF, loglevel = WARNING,"
                                                     + " log-dead-letters = off }")
                                     .withFallback(ConfigFactory.load()));
+            system.getWhenTerminated().toCompletableFuture().thenRun(stopped::countDown);
             onStart.accept(system);
             try {
                 return outcome.get(DEADLINE.toSeconds(), TimeUnit.SECONDS);
@@ -185,9 +196,34 @@ final class ChainPipeline implements RunListener, CheckpointStore {
         if (hangListenerUntilSaved >= 0) {
             hang();
         }
+        if (report.step() == hangListenerForeverAtStep) {
+            hangForever();
+        }
+        if (report.step() == lingerAtStep) {
+            linger();
+        }
         steps.add(report);
         if (report.step() == failListenerAtStep) {
             throw new IllegalStateException("a listener that fails");
+        }
+    }
+
+    private void hangForever() {
+        try {
+            never.await();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    /** For a second, in which the supervisor must not stop. */
+    private void linger() {
+        try {
+            if (stopped.await(1, TimeUnit.SECONDS)) {
+                throw new IllegalStateException("the supervisor left its listener behind");
+            }
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
         }
     }
 

@@ -258,6 +258,35 @@ class PipelineSupervisorTest {
         assertThat(pipeline.steps).extracting(StepReport::step).containsExactly(1L, 2L, 3L, 4L, 5L);
     }
 
+    /** Whoever watches it would take it for dead, and the run for failed. */
+    @Test
+    void aSupervisorDoesNotStopBeforeItsListenerKnowsEverything() throws Exception {
+        var pipeline = new ChainPipeline("1f1b", settings(2, 2, 1));
+        pipeline.lingerAtStep = 5;
+
+        assertThat(pipeline.run()).isEqualTo(new RunOutcome.Completed(5));
+
+        assertThat(pipeline.steps).extracting(StepReport::step).endsWith(5L);
+    }
+
+    @Test
+    void aListenerThatNeverComesBackIsGivenUp() throws Exception {
+        var pipeline = new ChainPipeline("1f1b", settings(2, 2, 1));
+        pipeline.hangListenerForeverAtStep = 3;
+        var usual = Timeouts.DEFAULT;
+        pipeline.timeouts =
+                new Timeouts(
+                        usual.lease(),
+                        usual.stallReport(),
+                        usual.stallLimit(),
+                        usual.start(),
+                        Duration.ofSeconds(2));
+
+        assertThat(pipeline.run()).isEqualTo(new RunOutcome.Completed(5));
+
+        assertThat(pipeline.steps).extracting(StepReport::step).containsExactly(1L, 2L);
+    }
+
     @Test
     void aStageThatCannotStartEndsTheRun() throws Exception {
         var pipeline = new ChainPipeline("1f1b", settings(2, 2, 1));

@@ -27,12 +27,13 @@ import org.junit.jupiter.api.Test;
 class TakenUpRunTest implements RunListener {
     private static final int RANKS = 3;
     private static final double LOSS = 3.25;
+    private static final long TAKEN_UP = TimeUnit.HOURS.toNanos(5);
 
     private final RunPlan plan = plan();
     private final List<Effect> effects = new ArrayList<>();
     private final List<StepReport> steps = new ArrayList<>();
     private RunCoordinator coordinator = takeUp(began(), committed(1), committed(2));
-    private long now;
+    private long now = TAKEN_UP;
 
     @Test
     void aCommitThatNobodyHeardOfIsToldAgainAndItsStepReported() {
@@ -58,6 +59,9 @@ class TakenUpRunTest implements RunListener {
                         report -> {
                             assertThat(report.step()).isEqualTo(2);
                             assertThat(report.loss()).isEqualTo(LOSS);
+                            assertThat(report.startNanos())
+                                    .as("since it was taken up: the other's clock may be another")
+                                    .isEqualTo(TAKEN_UP);
                         });
         assertThat(orders(RankCommand.BeginPass.class))
                 .allSatisfy(begin -> assertThat(begin.step()).isEqualTo(3));
@@ -290,7 +294,7 @@ class TakenUpRunTest implements RunListener {
 
     private RunCoordinator takeUp(JournalRecord... journal) {
         JournalledRun run = JournalledRun.of(List.of(journal)).orElseThrow();
-        return TestCoordinators.takeUp(run, plan, RecoveryPolicy.DEFAULT, 0);
+        return TestCoordinators.takeUp(run, plan, RecoveryPolicy.DEFAULT, TAKEN_UP);
     }
 
     private JournalRecord began() {

@@ -44,6 +44,7 @@ public final class RunRecord implements AutoCloseable {
     private final RunDirectory directory;
     private final RunAssembly assembly;
     private final boolean betweenHosts;
+    private final long recorded;
     private final PlacedRanks placed;
     private final RunConfig config;
     private final PipelineMeter meter;
@@ -73,6 +74,7 @@ public final class RunRecord implements AutoCloseable {
         this.directory = directory;
         this.assembly = assembly;
         this.betweenHosts = betweenHosts;
+        this.recorded = recorded;
         this.placed = new PlacedRanks(betweenHosts ? assembly.apart() : assembly.homes());
         this.config = assembly.config();
         this.meter = new PipelineMeter(assembly.plan().training(), assembly.plan().grid());
@@ -198,7 +200,7 @@ public final class RunRecord implements AutoCloseable {
         endLogs();
         EventLog.appendEnd(directory.events(), outcome, InstantSource.system());
         return new RunReport(directory, facts(), recorder)
-                .write(RunEnding.of(outcome, took, sample));
+                .write(RunEnding.of(outcome, took, sample).since(recorded));
     }
 
     /** Why the last steps are in no checkpoint; empty if they are. */

@@ -18,10 +18,13 @@ public final class Notices {
                     case MIRROR -> "the neighbours' mirrors";
                     case CHECKPOINT -> "the checkpoint of step " + report.fromStep();
                 };
-        return "recovered: %s; detected in %s, resumed %s later from %s, %d %s lost"
+        return "recovered: %s; %sresumed %s later from %s, %d %s lost"
                 .formatted(
                         report.cause(),
-                        Quantities.nanos(report.detectNanos()),
+                        report.detectNanos() == 0
+                                ? ""
+                                : "detected in %s, "
+                                        .formatted(Quantities.nanos(report.detectNanos())),
                         Quantities.nanos(report.resumeNanos()),
                         from,
                         report.stepsLost(),

@@ -2,6 +2,7 @@ package dev.penstock.runtime.metrics;
 
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankStep;
+import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.schedules.ir.Op;
@@ -20,7 +21,9 @@ import java.util.List;
  *
  * <p>Medians over {@value #WINDOW} steps decide, so a rank that becomes slow is found within as
  * many steps, and one slow step is ignored. A rank that loses less than 5 ms of a step is not
- * reported, and none more than five times. Not thread-safe: confined to the listener's thread.
+ * reported, and none more than five times. A process that replaces another one compiles in its
+ * first steps, so after such a recovery as many steps are ignored. Not thread-safe: confined to the
+ * listener's thread.
  */
 public final class StragglerWatch implements RunListener {
     private static final int WINDOW = 10;
@@ -43,6 +46,7 @@ public final class StragglerWatch implements RunListener {
     private final double[] shares;
     private final RunListener told;
     private final List<Rank> ranks;
+    private int ignored;
 
     private static final class Rank {
         private final ArrayDeque<Double> window = new ArrayDeque<>();
@@ -67,7 +71,23 @@ public final class StragglerWatch implements RunListener {
     }
 
     @Override
+    public void onRecovery(RecoveryReport report) {
+        if (report.replaced().isEmpty()) {
+            return;
+        }
+        ignored = WINDOW;
+        for (Rank rank : ranks) {
+            rank.window.clear();
+            rank.nanos.clear();
+        }
+    }
+
+    @Override
     public void onStep(StepReport report) {
+        if (ignored > 0) {
+            ignored--;
+            return;
+        }
         double[] pace = new double[shares.length];
         for (RankStep rank : report.ranks()) {
             double nanos = computeNanos(rank);

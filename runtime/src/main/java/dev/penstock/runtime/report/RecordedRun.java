@@ -207,7 +207,7 @@ public final class RecordedRun {
                             ? "under way after step " + step
                             : "stopped without a final record (killed?) after step %d; last sign of life at %s"
                                     .formatted(step, Instant.ofEpochMilli(lastSign));
-            return new RunEnding(told, false, took, Optional.empty());
+            return new RunEnding(told, false, began.resumedStep(), took, Optional.empty());
         }
         RunOutcome outcome =
                 switch (end.outcome()) {
@@ -215,6 +215,6 @@ public final class RecordedRun {
                     case INTERRUPTED -> new RunOutcome.Interrupted(end.step());
                     case FAILED -> new RunOutcome.Failed(end.step(), end.reason());
                 };
-        return RunEnding.of(outcome, took, Optional.empty());
+        return RunEnding.of(outcome, took, Optional.empty()).since(began.resumedStep());
     }
 }

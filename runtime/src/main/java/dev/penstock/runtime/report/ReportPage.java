@@ -84,7 +84,7 @@ final class ReportPage {
                                                                 .shape()
                                                                 .microBatches(),
                                                         slices(),
-                                                        Quantities.clock(ending.wallTime())))));
+                                                        ending.took()))));
     }
 
     private void appendFigures(StringBuilder page) {

@@ -19,6 +19,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
@@ -132,6 +133,11 @@ public final class RunRecorder implements RunListener {
 
     synchronized void slow(String told) {
         events.merge("stragglers", told, (a, b) -> a + "; " + b);
+    }
+
+    /** The last step that was done; empty before the first one, and where only a log tells. */
+    synchronized OptionalLong lastStep() {
+        return recent.isEmpty() ? OptionalLong.empty() : OptionalLong.of(recent.getLast().step());
     }
 
     /** Entry r describes the device of rank r; empty before they were opened. */

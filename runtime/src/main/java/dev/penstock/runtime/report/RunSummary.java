@@ -6,6 +6,7 @@ import dev.penstock.runtime.report.RunCurves.Curve;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
@@ -27,8 +28,13 @@ final class RunSummary {
                                 .formatted(
                                         findings.facts().name().strip(),
                                         findings.ending().told(),
-                                        Quantities.clock(findings.ending().wallTime()))));
+                                        findings.ending().took())));
         findings.recorder().unsaved().ifPresent(told -> lines.add(line("checkpoint", told)));
+        OptionalLong done = findings.recorder().lastStep();
+        double written = curves.steps() == 0 ? 0 : curves.last(Curve.STEP);
+        if (done.isPresent() && done.getAsLong() > written) {
+            lines.add(line("metrics", lacking(written, done.getAsLong())));
+        }
         if (curves.steps() > 0) {
             lines.add(line("steps", steps(findings)));
             lines.add(line("loss", losses(curves)));
@@ -44,6 +50,12 @@ final class RunSummary {
                     .ifPresent(uses -> lines.add(line("sent per step", uses)));
         }
         return lines.stream().map(RunSummary::folded).collect(Collectors.joining());
+    }
+
+    private static String lacking(double written, long done) {
+        return Quantities.format(
+                "NOT WRITTEN after step %.0f, %d were done; the figures are of those written",
+                written, done);
     }
 
     /** Goes on below itself where it gets long, between two things. */

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.within;
 
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankStep;
+import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.schedules.generate.Generators;
@@ -130,6 +131,37 @@ class StragglerWatchTest {
         }
 
         assertThat(told).hasSize(5);
+    }
+
+    @Test
+    void aProcessThatReplacesAnotherMayTakeItsTimeAtFirst() {
+        StragglerWatch watch = watch(4);
+        double[] compiling = ones(4);
+        compiling[SLOW_RANK] = 5;
+
+        feed(watch, 1, 12, ones(4), 1);
+        watch.onRecovery(replaced(SLOW_RANK));
+        feed(watch, 13, 22, compiling, 1);
+        feed(watch, 23, 60, ones(4), 1);
+        assertThat(told).isEmpty();
+
+        watch.onRecovery(replaced(SLOW_RANK));
+        feed(watch, 61, 80, compiling, 1);
+        assertThat(told)
+                .singleElement()
+                .satisfies(slow -> assertThat(slow.rank()).isEqualTo(SLOW_RANK));
+    }
+
+    private static RecoveryReport replaced(int rank) {
+        return new RecoveryReport(
+                "rank %d died".formatted(rank),
+                2,
+                List.of(rank),
+                RecoveryReport.Restart.CHECKPOINT,
+                1,
+                1,
+                0,
+                12);
     }
 
     private static double[] ones(int count) {

@@ -189,6 +189,49 @@ class RunReportTest {
         assertThat(directory.gantt()).doesNotExist();
     }
 
+    /** The disk was full from step 41 to the end. */
+    @Test
+    void theSummarySaysWhichStepsItsFiguresLack() throws IOException {
+        RunDirectory directory = RunDirectory.createUnder(folder, "full");
+        int written = 40;
+        RunRecorder recorder = record(directory, "full", written);
+        for (int step = written + 1; step <= STEPS; step++) {
+            recorder.onStep(run.noisy(step));
+        }
+
+        assertThat(summaryOf(directory, "full", recorder))
+                .contains("metrics        NOT WRITTEN after step 40, 60 were done")
+                .contains("steps          40 of 60");
+        assertThat(summaryOf(directory, "full", record(directory, "full", STEPS)))
+                .doesNotContain("NOT WRITTEN");
+    }
+
+    private String summaryOf(RunDirectory directory, String name, RunRecorder recorder) {
+        return new RunReport(directory, facts(name), recorder)
+                .write(
+                        RunEnding.of(
+                                new RunOutcome.Completed(STEPS),
+                                Duration.ofSeconds(100),
+                                Optional.empty()));
+    }
+
+    @Test
+    void aRunThatWasTakenOverSaysOfWhichPartItTellsTheTime() throws IOException {
+        RunDirectory directory = RunDirectory.createUnder(folder, "taken");
+
+        String summary =
+                new RunReport(directory, facts("taken"), record(directory, "taken", STEPS))
+                        .write(
+                                RunEnding.of(
+                                                new RunOutcome.Completed(STEPS),
+                                                Duration.ofSeconds(9),
+                                                Optional.empty())
+                                        .since(50));
+
+        assertThat(summary).contains(" in 0:09 since step 50");
+        assertThat(Files.readString(directory.report())).contains("0:09 since step 50");
+    }
+
     @Test
     void whatCannotBeWrittenIsSaidAndNotThrown() throws IOException {
         RunDirectory directory = RunDirectory.createUnder(folder, "gone");
@@ -201,6 +244,15 @@ class RunReportTest {
     }
 
     private String train(RunDirectory directory, String name, String sample) {
+        return new RunReport(directory, facts(name), record(directory, name, STEPS))
+                .write(
+                        RunEnding.of(
+                                new RunOutcome.Completed(STEPS),
+                                Duration.ofSeconds(100),
+                                Optional.of(sample)));
+    }
+
+    private RunRecorder record(RunDirectory directory, String name, int steps) {
         RunRecorder recorder = new RunRecorder(RunRecorder.defaultSteps(0, STEPS));
         PipelineMeter meter = new PipelineMeter(run.schedule());
         try (MetricsWriter writer =
@@ -213,7 +265,7 @@ class RunReportTest {
             ListenerFanOut listeners = new ListenerFanOut(List.of(writer, recorder));
             String device = "cpu, 1 thread, " + name;
             listeners.onOpened(List.of(device, device), "onednn-3.6-avx512 " + name);
-            for (int step = 1; step <= STEPS; step++) {
+            for (int step = 1; step <= steps; step++) {
                 listeners.onStep(run.noisy(step));
                 if (step % 10 == 0) {
                     listeners.onEvaluation(step, 2.25 + 3.3 / Math.sqrt(step));
@@ -223,12 +275,7 @@ class RunReportTest {
         recorder.onCheckpoint(STEPS, 30 << 20, 250_000_000);
         recorder.onCheckpointFailed(STEPS, "no space left for " + name);
         recorder.onStall(name + " waits");
-        return new RunReport(directory, facts(name), recorder)
-                .write(
-                        RunEnding.of(
-                                new RunOutcome.Completed(STEPS),
-                                Duration.ofSeconds(100),
-                                Optional.of(sample)));
+        return recorder;
     }
 
     private RunFacts facts(String name) {

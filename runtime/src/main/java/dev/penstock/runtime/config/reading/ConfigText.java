@@ -210,7 +210,8 @@ public final class ConfigText {
                             .setIncluder(new StrictIncluder(true)));
         } catch (com.typesafe.config.ConfigException e) {
             fileWasRead = false;
-            report(e, "", "syntax error: ");
+            boolean isInclude = e instanceof com.typesafe.config.ConfigException.IO;
+            report(e, "", isInclude ? "" : "syntax error: ");
             return ConfigFactory.empty();
         }
     }

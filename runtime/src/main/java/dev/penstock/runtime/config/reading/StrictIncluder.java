@@ -11,6 +11,10 @@ import com.typesafe.config.ConfigOriginFactory;
 import com.typesafe.config.ConfigParseable;
 import java.io.File;
 import java.net.URL;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
  * Includes files beside the including one, or with an absolute path; unlike the library's own,
@@ -20,11 +24,19 @@ final class StrictIncluder
         implements ConfigIncluder, ConfigIncluderFile, ConfigIncluderURL, ConfigIncluderClasspath {
     private final boolean filesToo;
 
+    /** The files being included, each by the one before it; the configuration itself is not. */
+    private final List<String> within;
+
     /**
      * @param filesToo whether anything may be included at all
      */
     StrictIncluder(boolean filesToo) {
+        this(filesToo, List.of());
+    }
+
+    private StrictIncluder(boolean filesToo, List<String> within) {
         this.filesToo = filesToo;
+        this.within = within;
     }
 
     @Override
@@ -38,10 +50,22 @@ final class StrictIncluder
         if (file == null || !filesToo) {
             throw refused("include \"" + what + "\"", "only a file can include another");
         }
-        if (file.origin().filename() == null) { // else it would be looked for on the class path
+        String path = file.origin().filename();
+        // else it would be looked for on the class path
+        if (path == null || !Files.isRegularFile(Path.of(path))) {
             throw refused("include \"" + what + "\"", "no such file");
         }
-        return file.parse(context.parseOptions().setAllowMissing(false).setIncluder(this));
+        List<String> deeper = new ArrayList<>(within);
+        deeper.add(path);
+        if (within.contains(path)) {
+            String circle =
+                    String.join(" includes ", deeper.subList(within.indexOf(path), deeper.size()));
+            throw refused("include \"" + what + "\"", "a circle: " + circle);
+        }
+        return file.parse(
+                context.parseOptions()
+                        .setAllowMissing(false)
+                        .setIncluder(new StrictIncluder(filesToo, deeper)));
     }
 
     @Override

@@ -170,7 +170,21 @@ report.trace-steps = 5                    | report.trace-steps        | a list  
         assertThat(problemsOf("include \"quickstrat.conf\""))
                 .singleElement()
                 .asString()
-                .contains("quickstrat.conf");
+                .contains("include \"quickstrat.conf\": no such file")
+                .doesNotContain("syntax");
+    }
+
+    @Test
+    void filesThatIncludeEachOtherAreNamedOnce() throws IOException {
+        Path one = folder.resolve("one.conf");
+        Path two = folder.resolve("two.conf");
+        Files.writeString(one, "include \"two.conf\"");
+        Files.writeString(two, "include \"one.conf\"");
+
+        assertThat(problemsOf("include \"one.conf\""))
+                .singleElement()
+                .asString()
+                .contains("a circle: %s includes %s includes %s".formatted(one, two, one));
     }
 
     @ParameterizedTest
