@@ -61,6 +61,7 @@ public final class ClusterClient implements AutoCloseable {
     public static ClusterClient connect(
             List<String> seeds, boolean insecure, Optional<NodeFiles> tls) {
         List<String> failures = new ArrayList<>();
+        boolean answered = false;
         for (String seed : seeds) {
             Optional<InetAddress> local = localAddressTowards(seed, failures);
             if (local.isEmpty()) {
@@ -75,18 +76,27 @@ public final class ClusterClient implements AutoCloseable {
             tls.ifPresent(files -> requireGood(files, address));
             ActorSystem<Void> system = NodeSystems.client(Behaviors.empty(), address, tls);
             try {
-                greet(system, seed);
-                return new ClusterClient(
-                        system, seeds.stream().map(each -> desk(system, each)).toList());
+                Optional<String> difference = greet(system, seed);
+                if (difference.isEmpty()) {
+                    return new ClusterClient(
+                            system, seeds.stream().map(each -> desk(system, each)).toList());
+                }
+                answered = true;
+                failures.add(difference.get());
             } catch (ClusterException e) {
                 boolean ofOneUser = tls.isEmpty() && local.get().isLoopbackAddress();
                 failures.add(e.getMessage() + (ofOneUser ? ", or it is another user's" : ""));
-                system.terminate();
             }
+            system.terminate();
         }
         throw new ClusterException(
-                "expected a seed at %s: %s; start one with penstock node sample-configs/cluster/seed.conf"
-                        .formatted(String.join(", ", seeds), String.join("; ", failures)));
+                "expected a seed at %s: %s%s"
+                        .formatted(
+                                String.join(", ", seeds),
+                                String.join("; ", failures),
+                                answered
+                                        ? ""
+                                        : "; start one with penstock node sample-configs/cluster/seed.conf"));
     }
 
     /**
@@ -121,18 +131,15 @@ public final class ClusterClient implements AutoCloseable {
         }
     }
 
-    private static void greet(ActorSystem<Void> system, String seed) {
+    /** Why this client and a seed cannot work together; empty if they can. */
+    private static Optional<String> greet(ActorSystem<Void> system, String seed) {
         Identity self =
                 NodeSystems.identity(
                         "", "this client (pid %d)".formatted(ProcessHandle.current().pid()));
         Identity there = identityAt(system, self, seed);
         Identity here =
                 new Identity(there.clusterId(), self.protocol(), self.registry(), self.process());
-        here.differenceFrom(there)
-                .ifPresent(
-                        difference -> {
-                            throw new ClusterException(difference);
-                        });
+        return here.differenceFrom(there);
     }
 
     /**

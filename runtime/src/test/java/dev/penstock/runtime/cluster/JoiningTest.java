@@ -9,6 +9,7 @@ import akka.actor.typed.ActorSystem;
 import akka.actor.typed.javadsl.Behaviors;
 import akka.cluster.typed.Cluster;
 import akka.cluster.typed.JoinSeedNodes;
+import dev.penstock.actors.cluster.Greeting;
 import dev.penstock.actors.cluster.Identity;
 import dev.penstock.runtime.certificates.CertificateAuthority;
 import dev.penstock.runtime.certificates.NodeFiles;
@@ -119,6 +120,33 @@ class JoiningTest {
             assertThat(CoordinatedShutdown.get(system).getShutdownReason())
                     .containsInstanceOf(IncompatibleConfigurationDetectedReason$.class);
         }
+    }
+
+    @Test
+    void aClientOfAnotherVersionIsToldWhatDiffers() throws IOException {
+        NodeConfig config = config("role = seed, name = old, " + tls(ours));
+        Identity today = NodeSystems.identity("penstock", "node old");
+        var old = new Identity("penstock", today.protocol(), "0123456789abcdef", "node old");
+        ActorSystem<Void> system =
+                NodeSystems.member(
+                        Behaviors.setup(
+                                context -> {
+                                    context.spawn(Greeting.create(old), Greeting.ACTOR);
+                                    return Behaviors.empty();
+                                }),
+                        config,
+                        0,
+                        old);
+        String itsAddress = Cluster.get(system).selfMember().address().hostPort();
+        String seedOfOld = itsAddress.substring(itsAddress.indexOf('@') + 1);
+
+        assertThatThrownBy(
+                        () -> ClusterClient.connect(List.of(seedOfOld), false, Optional.of(ours)))
+                .isInstanceOf(ClusterException.class)
+                .hasMessageContaining("node old cannot work together")
+                .hasMessageContaining("0123456789abcdef there")
+                .hasMessageNotContaining("start one with");
+        system.terminate();
     }
 
     @Test
