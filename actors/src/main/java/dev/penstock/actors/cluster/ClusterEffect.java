@@ -17,20 +17,33 @@ sealed interface ClusterEffect {
     /** Ask a node whether it kept a share; see {@link ClusterNode.AdoptRun}. */
     record AskForShare(String run, String node) implements ClusterEffect {}
 
+    /** What a node answers with its number, and is told again until it does. */
+    sealed interface Order extends ClusterEffect {
+        String node();
+
+        /** Of this run's orders; the same each time that it is given. */
+        long number();
+    }
+
     /** Have a node build its share; see {@link ClusterNode.OpenRun}. */
-    record OpenShare(String run, String node, boolean startsDriver) implements ClusterEffect {}
+    record OpenShare(String run, String node, long number, boolean startsDriver) implements Order {}
 
     /** See {@link ClusterNode.HostRanks}. */
     record HostRanks(
-            String run, String node, List<Integer> ranks, String driver, Optional<RunKey> key)
-            implements ClusterEffect {
+            String run,
+            String node,
+            long number,
+            List<Integer> ranks,
+            String driver,
+            Optional<RunKey> key)
+            implements Order {
         public HostRanks {
             ranks = List.copyOf(ranks);
         }
     }
 
     /** See {@link ClusterNode.StartDriver}. */
-    record StartDriver(String run, String node) implements ClusterEffect {}
+    record StartDriver(String run, String node, long number) implements Order {}
 
     /** Have a node let go of the run. */
     record CloseShare(String run, String node) implements ClusterEffect {}

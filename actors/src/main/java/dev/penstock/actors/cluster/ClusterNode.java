@@ -35,11 +35,13 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
      * Build your share of a run.
      *
      * @param runId as in its plan
+     * @param order its number among the owner's for this run; one that was done is only answered
      * @param startsDriver whether this node starts the media driver of its host
      * @param owner told what comes of it; the share is given up when the owner is gone for long
      */
     public record OpenRun(
             String runId,
+            long order,
             String directory,
             String planHash,
             boolean startsDriver,
@@ -49,18 +51,31 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
     /**
      * Host these ranks of an open run, with the media driver in this directory.
      *
+     * @param order see {@link OpenRun}
      * @param key for frames between hosts; empty where the control plane has no TLS to carry it
+     * @param owner who says so; another one than the share's is not heard
      */
     public record HostRanks(
-            String runId, List<Integer> ranks, String driverDirectory, Optional<RunKey> key)
+            String runId,
+            long order,
+            List<Integer> ranks,
+            String driverDirectory,
+            Optional<RunKey> key,
+            ActorRef<Report> owner)
             implements Command {
         public HostRanks {
             ranks = List.copyOf(ranks);
         }
     }
 
-    /** Start another media driver of your host for an open run. */
-    public record StartDriver(String runId) implements Command {}
+    /**
+     * Start another media driver of your host for an open run.
+     *
+     * @param order see {@link OpenRun}
+     * @param owner see {@link HostRanks}
+     */
+    public record StartDriver(String runId, long order, ActorRef<Report> owner)
+            implements Command {}
 
     /**
      * The owner of a run is gone, this is the new one: answered by {@link ShareKept} or {@link
@@ -68,8 +83,12 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
      */
     public record AdoptRun(String runId, ActorRef<Report> owner) implements Command {}
 
-    /** Let go of a run. */
-    public record CloseRun(String runId) implements Command {}
+    /**
+     * Let go of a run.
+     *
+     * @param owner see {@link HostRanks}
+     */
+    public record CloseRun(String runId, ActorRef<Report> owner) implements Command {}
 
     private record HoldAgain(String lifeline) implements Command {}
 
@@ -83,18 +102,31 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
         String node();
     }
 
+    /** What came of an order. */
+    public sealed interface Answer extends Report {
+        /** The order's number. */
+        long order();
+    }
+
     /**
      * The share is built.
      *
      * @param driverDirectory empty unless this node was to start the driver
      */
-    public record RunOpened(String node, String driverDirectory) implements Report {}
+    public record RunOpened(String node, long order, String driverDirectory) implements Answer {}
 
     /** This node cannot have a share. */
-    public record RunRefused(String node, String reason) implements Report {}
+    public record RunRefused(String node, long order, String reason) implements Answer {}
 
-    /** The answer to {@link StartDriver}, unless that is {@link DriverDied}. */
-    public record DriverStarted(String node, String driverDirectory) implements Report {}
+    /** The ranks' actors are there. */
+    public record RanksHosted(String node, long order) implements Answer {}
+
+    /** The answer to {@link StartDriver}, unless that is {@link DriverRefused}. */
+    public record DriverStarted(String node, long order, String driverDirectory)
+            implements Answer {}
+
+    /** No driver starts here. */
+    public record DriverRefused(String node, long order, String how) implements Answer {}
 
     /**
      * The answer to {@link AdoptRun}: a share waited for another owner.
@@ -122,8 +154,12 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
     /** The other answer to {@link AdoptRun}: nothing of the run is here. */
     public record ShareAbsent(String node) implements Report {}
 
-    /** The media driver of this node's host ended, or none starts. */
-    public record DriverDied(String node, String how) implements Report {}
+    /**
+     * The media driver that this node started ended; said again and again until another is wanted.
+     *
+     * @param driverDirectory of that driver
+     */
+    public record DriverDied(String node, String driverDirectory, String how) implements Report {}
 
     /** Where the receptionist lists all nodes that work. */
     public static final ServiceKey<Command> KEY =
@@ -134,6 +170,10 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
     private final NodeOffer offer;
     private final RunJoiner joiner;
     private final Map<String, ActorRef<NodeRun.Command>> runs = new HashMap<>();
+
+    /** As they were told. */
+    private final Map<String, OpenRun> opened = new HashMap<>();
+
     private HostWatch.@Nullable Line line;
     private String linedTo = "";
 
@@ -161,13 +201,16 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
         switch (command) {
             case Introduce introduce -> onIntroduce(introduce);
             case OpenRun open -> onOpenRun(open);
-            case HostRanks(String runId, List<Integer> ranks, String driver, var key) ->
-                    tell(runId, new NodeRun.Host(ranks, driver, key));
-            case StartDriver(String runId) -> tell(runId, new NodeRun.StartDriver());
+            case HostRanks order -> tell(order.runId(), new NodeRun.Host(order));
+            case StartDriver(String runId, long order, var owner) ->
+                    tell(runId, new NodeRun.StartDriver(order, owner));
             case AdoptRun(String runId, var owner) -> onAdoptRun(runId, owner);
-            case CloseRun(String runId) -> close(runId);
+            case CloseRun(String runId, var owner) -> tell(runId, new NodeRun.Close(owner));
             case HoldAgain(String lifeline) -> hold(lifeline);
-            case RunLeft(var run) -> runs.values().remove(run);
+            case RunLeft(var run) -> {
+                runs.values().remove(run);
+                opened.keySet().retainAll(runs.keySet());
+            }
         }
         return this;
     }
@@ -200,7 +243,12 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
     }
 
     private void onOpenRun(OpenRun open) {
-        close(open.runId());
+        if (open.equals(opened.get(open.runId())) && runs.containsKey(open.runId())) {
+            tell(open.runId(), new NodeRun.Again(open.order()));
+            return;
+        }
+        replace(open.runId());
+        opened.put(open.runId(), open);
         ActorRef<NodeRun.Command> run =
                 getContext()
                         .spawnAnonymous(
@@ -217,10 +265,10 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
         }
     }
 
-    private void close(String runId) {
+    private void replace(String runId) {
         ActorRef<NodeRun.Command> run = runs.remove(runId);
         if (run != null) {
-            run.tell(new NodeRun.Close());
+            run.tell(new NodeRun.Replaced());
         }
     }
 

@@ -461,23 +461,30 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
         switch (effect) {
             case ClusterEffect.AskForShare(String _, String node) ->
                     nodes.tell(node, new ClusterNode.AdoptRun(id, run.reports()));
-            case ClusterEffect.OpenShare(String _, String node, boolean startsDriver) ->
+            case ClusterEffect.OpenShare(String _, String node, long number, boolean starts) ->
                     nodes.tell(
                             node,
                             new ClusterNode.OpenRun(
                                     id,
+                                    number,
                                     made.directory().toString(),
                                     made.plan().hash(),
-                                    startsDriver,
+                                    starts,
                                     run.reports()));
             case ClusterEffect.HostRanks host ->
                     nodes.tell(
                             host.node(),
-                            new ClusterNode.HostRanks(id, host.ranks(), host.driver(), host.key()));
-            case ClusterEffect.StartDriver(String _, String node) ->
-                    nodes.tell(node, new ClusterNode.StartDriver(id));
+                            new ClusterNode.HostRanks(
+                                    id,
+                                    host.number(),
+                                    host.ranks(),
+                                    host.driver(),
+                                    host.key(),
+                                    run.reports()));
+            case ClusterEffect.StartDriver(String _, String node, long number) ->
+                    nodes.tell(node, new ClusterNode.StartDriver(id, number, run.reports()));
             case ClusterEffect.CloseShare(String _, String node) ->
-                    nodes.tell(node, new ClusterNode.CloseRun(id));
+                    nodes.tell(node, new ClusterNode.CloseRun(id, run.reports()));
             case ClusterEffect.Gather(String name) ->
                     timers.startSingleTimer("gather " + name, new Gathered(name), GATHERING);
             case ClusterEffect.Supervise _ -> run.manager().tell(new RunManager.Supervise());

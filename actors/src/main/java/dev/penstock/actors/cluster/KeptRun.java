@@ -211,6 +211,9 @@ final class KeptRun {
 
     void onReport(ClusterNode.Report report, long now) {
         String node = report.node();
+        if (report instanceof ClusterNode.Answer answer && !shares.isAwaited(answer)) {
+            return; // said before, or of an order that was taken back
+        }
         switch (report) {
             case ClusterNode.ShareKept kept ->
                     nodes.at(node).ifPresent(known -> onShareKept(known, kept));
@@ -221,16 +224,22 @@ final class KeptRun {
                     supervise(RunState.RUNNING, "", now);
                 }
             }
-            case ClusterNode.RunRefused(String _, String reason) -> {
+            case ClusterNode.RanksHosted _ -> {}
+            case ClusterNode.RunRefused(String _, long _, String reason) -> {
                 if (shares.isAt(node)) {
                     onRefused(node, reason, now);
                 }
             }
-            case ClusterNode.DriverStarted(String _, String directory) ->
+            case ClusterNode.DriverStarted(String _, long _, String directory) ->
                     shares.driverStarted(node, directory)
                             .ifPresent(former -> linkRestarted(former, directory));
-            case ClusterNode.DriverDied(String _, String how) -> {
-                if (shares.isAt(node)) {
+            case ClusterNode.DriverRefused(String _, long _, String how) -> {
+                if (shares.hasDriver(node)) {
+                    onDriverDied(node, how, now);
+                }
+            }
+            case ClusterNode.DriverDied(String _, String directory, String how) -> {
+                if (shares.isDriverOf(node, directory)) { // else it is said again
                     onDriverDied(node, how, now);
                 }
             }
@@ -258,7 +267,7 @@ final class KeptRun {
             shares.driverDied(node); // the supervisor will be told
         } else if (!supervised) {
             fail("the media driver of node %s died: %s".formatted(shares.name(node), how), now);
-        } else if (shares.hasDriver(node)) {
+        } else {
             tellSupervisor(new PipelineSupervisor.LinkDied(shares.driverDied(node), how));
         }
     }
@@ -363,6 +372,7 @@ final class KeptRun {
 
     void onTick(long now) {
         nodes.all().forEach(takeover::ask);
+        shares.onTick();
         Duration limit = made.plan().timeouts().start();
         if (progress.is(RunState.OPENING) && progress.inState(now).compareTo(limit) > 0) {
             fail(

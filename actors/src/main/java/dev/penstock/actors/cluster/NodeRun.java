@@ -15,7 +15,9 @@ import dev.penstock.actors.rank.RankResources;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -30,36 +32,48 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
     /** What it understands; never leaves its process. */
     sealed interface Command {}
 
+    /** Answer this order again. */
+    record Again(long order) implements Command {}
+
     /** Host these ranks. */
-    record Host(List<Integer> ranks, String driverDirectory, Optional<RunKey> key)
-            implements Command {}
+    record Host(ClusterNode.HostRanks order) implements Command {}
 
     /** See {@link ClusterNode.StartDriver}. */
-    record StartDriver() implements Command {}
+    record StartDriver(long order, ActorRef<ClusterNode.Report> owner) implements Command {}
 
     /** See {@link ClusterNode.AdoptRun}. */
     record Adopt(ActorRef<ClusterNode.Report> owner) implements Command {}
 
     private record DriverEnded(String how) implements Command {}
 
-    /** Let go of everything. */
-    record Close() implements Command {}
+    private record SayDriverDied() implements Command {}
+
+    /** Let go of everything, if this is the owner. */
+    record Close(ActorRef<ClusterNode.Report> owner) implements Command {}
+
+    /** Let go of everything: the node opens the run anew. */
+    record Replaced() implements Command {}
 
     private record RankLeft(Integer rank) implements Command {}
 
     private record GiveUp() implements Command {}
 
     private static final Logger LOG = LoggerFactory.getLogger(NodeRun.class);
+    private static final Duration SAY_AGAIN = Duration.ofSeconds(10);
 
     private final TimerScheduler<Command> timers;
     private final NodeOffer offer;
     private final ClusterNode.OpenRun order;
     private final @Nullable HostedRun run;
     private final List<Integer> ranks = new ArrayList<>();
+
+    /** What the owner's orders were answered with, by their numbers. */
+    private final Map<Long, ClusterNode.Answer> answers = new HashMap<>();
+
     private ActorRef<ClusterNode.Report> owner;
     private @Nullable RankResources resources;
     private String firstDriver = "";
-    private boolean ownsDriver;
+    private String ownDriver = "";
     private Optional<String> driverEnded = Optional.empty();
     private Optional<RunKey> key = Optional.empty();
 
@@ -95,10 +109,10 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
                         "it built another plan: the seed's hash is %s, its own %s; run the same version everywhere"
                                 .formatted(order.planHash(), opened.planHash()));
             }
-            String driver =
-                    order.startsDriver() ? opened.startDriver(onDriverDeath()).toString() : "";
-            ownsDriver = order.startsDriver();
-            owner.tell(new ClusterNode.RunOpened(offer.address(), driver));
+            if (order.startsDriver()) {
+                ownDriver = opened.startDriver(onDriverDeath()).toString();
+            }
+            answer(new ClusterNode.RunOpened(offer.address(), order.order(), ownDriver));
             return opened;
         } catch (RuntimeException | LinkageError e) {
             LOG.warn("run {} cannot open here", order.runId(), e);
@@ -106,9 +120,28 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
                 opened.close();
             }
             String reason = e.getMessage() == null ? e.toString() : e.getMessage();
-            owner.tell(new ClusterNode.RunRefused(offer.address(), reason));
+            answer(new ClusterNode.RunRefused(offer.address(), order.order(), reason));
             return null;
         }
+    }
+
+    private void answer(ClusterNode.Answer answer) {
+        answers.put(answer.order(), answer);
+        owner.tell(answer);
+    }
+
+    /** Whether that order is the owner's and new; one that was done is answered again. */
+    private boolean isNew(long number, ActorRef<ClusterNode.Report> from) {
+        if (!from.equals(owner)) {
+            LOG.info(
+                    "run {}: an order of a supervisor that was replaced is ignored", order.runId());
+            return false;
+        }
+        ClusterNode.Answer known = answers.get(number);
+        if (known != null) {
+            owner.tell(known);
+        }
+        return known == null;
     }
 
     /** From the thread that watches the driver. */
@@ -119,7 +152,16 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
 
     private Behavior<Command> onDriverEnded(String how) {
         driverEnded = Optional.of(how);
-        owner.tell(new ClusterNode.DriverDied(offer.address(), how));
+        return sayDriverDied();
+    }
+
+    /** Until another is wanted: this may be lost, and nobody else can know. */
+    private Behavior<Command> sayDriverDied() {
+        driverEnded.ifPresent(
+                how -> {
+                    owner.tell(new ClusterNode.DriverDied(offer.address(), ownDriver, how));
+                    timers.startSingleTimer(new SayDriverDied(), SAY_AGAIN);
+                });
         return this;
     }
 
@@ -134,11 +176,19 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
 
     private Behavior<Command> onCommand(Command command) {
         return switch (command) {
-            case Host host -> onHost(host);
-            case StartDriver _ -> onStartDriver();
+            case Again(long number) -> {
+                var _ = isNew(number, owner);
+                yield this;
+            }
+            case Host(ClusterNode.HostRanks host) ->
+                    isNew(host.order(), host.owner()) ? onHost(host) : this;
+            case StartDriver(long number, var from) ->
+                    isNew(number, from) ? onStartDriver(number) : this;
             case Adopt(ActorRef<ClusterNode.Report> next) -> onAdopt(next);
             case DriverEnded(String how) -> onDriverEnded(how);
-            case Close _ -> Behaviors.stopped();
+            case SayDriverDied _ -> sayDriverDied();
+            case Close(var from) -> from.equals(owner) ? Behaviors.stopped() : this;
+            case Replaced _ -> Behaviors.stopped();
             case RankLeft(Integer rank) -> {
                 ranks.remove(rank);
                 yield this;
@@ -147,7 +197,7 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
         };
     }
 
-    private Behavior<Command> onHost(Host host) {
+    private Behavior<Command> onHost(ClusterNode.HostRanks host) {
         HostedRun open = run;
         if (open == null) {
             return this;
@@ -178,27 +228,28 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
                                 new RankLeft(rank));
                 ranks.add(rank);
             }
+            answer(new ClusterNode.RanksHosted(offer.address(), host.order()));
         } catch (RuntimeException e) {
             LOG.warn("ranks {} of run {} cannot be hosted", host.ranks(), order.runId(), e);
             String reason = e.getMessage() == null ? e.toString() : e.getMessage();
-            owner.tell(new ClusterNode.RunRefused(offer.address(), reason));
+            answer(new ClusterNode.RunRefused(offer.address(), host.order(), reason));
         }
         return this;
     }
 
-    private Behavior<Command> onStartDriver() {
+    private Behavior<Command> onStartDriver(long number) {
         HostedRun open = run;
         if (open == null) {
             return this;
         }
         try {
-            String driver = open.startDriver(onDriverDeath()).toString();
-            ownsDriver = true;
+            ownDriver = open.startDriver(onDriverDeath()).toString();
             driverEnded = Optional.empty();
-            owner.tell(new ClusterNode.DriverStarted(offer.address(), driver));
+            answer(new ClusterNode.DriverStarted(offer.address(), number, ownDriver));
         } catch (RuntimeException e) {
             LOG.warn("run {}: no other media driver starts here", order.runId(), e);
-            return onDriverEnded(e.getMessage() == null ? e.toString() : e.getMessage());
+            String how = e.getMessage() == null ? e.toString() : e.getMessage();
+            answer(new ClusterNode.DriverRefused(offer.address(), number, how));
         }
         return this;
     }
@@ -216,13 +267,13 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
             LOG.info("run {} has a supervisor again", order.runId());
         }
         owner = next;
+        answers.clear(); // another owner's orders have numbers of their own
         getContext().watch(owner);
         String driver = shared.dataPlane().address().driverDirectory();
         owner.tell(
                 new ClusterNode.ShareKept(
-                        offer.address(), ranks, firstDriver, driver, ownsDriver, key));
-        driverEnded.ifPresent(how -> owner.tell(new ClusterNode.DriverDied(offer.address(), how)));
-        return this;
+                        offer.address(), ranks, firstDriver, driver, !ownDriver.isEmpty(), key));
+        return sayDriverDied();
     }
 
     private Behavior<Command> onOwnerGone() {

@@ -18,8 +18,8 @@ import java.util.stream.Collectors;
  * Has nodes told what follows from it:
  *
  * <pre>
- *   a rank gets a node --no share there--> OpenShare --RunOpened--> HostRanks
- *                      --share is open----------------------------> HostRanks
+ *   a rank gets a node --no share there--> OpenShare --RunOpened--> HostRanks --RanksHosted-->
+ *                      --share is open----------------------------> HostRanks --RanksHosted-->
  * </pre>
  *
  * The first share of a host starts the host's driver.
@@ -51,6 +51,7 @@ final class RunShares {
 
     private final String run;
     private final Consumer<ClusterEffect> out;
+    private final UnansweredOrders orders;
     private final Map<String, Share> shares = new LinkedHashMap<>();
     private final Map<Integer, NodeOffer> homes = new TreeMap<>();
     private final Map<String, Driver> drivers = new HashMap<>();
@@ -64,6 +65,17 @@ final class RunShares {
         this.run = run;
         this.key = key;
         this.out = out;
+        this.orders = new UnansweredOrders(out);
+    }
+
+    /** A second has passed. */
+    void onTick() {
+        orders.onTick();
+    }
+
+    /** Whether a node says for the first time what came of an order that still holds. */
+    boolean isAwaited(ClusterNode.Answer answer) {
+        return orders.answered(answer.node(), answer.order());
     }
 
     // ---- what is there ----------------------------------------------------------------------
@@ -136,6 +148,16 @@ final class RunShares {
         return drivers.values().stream().anyMatch(driver -> driver.owner().equals(address));
     }
 
+    /** Whether that is the driver which lives with the node, and not one before it. */
+    boolean isDriverOf(String address, String directory) {
+        return drivers.values().stream()
+                .anyMatch(
+                        driver ->
+                                driver.owner().equals(address)
+                                        && driver.directory().isPresent()
+                                        && !driver.former().equals(directory));
+    }
+
     /** Whether a host's driver went with the node that had started it. */
     boolean lacksDriver() {
         return drivers.values().stream().anyMatch(driver -> driver.owner().isEmpty());
@@ -162,7 +184,7 @@ final class RunShares {
             var back = new PipelineSupervisor.NodeBack(node.process());
             out.accept(new ClusterEffect.TellSupervisor(run, back));
         }
-        out.accept(new ClusterEffect.OpenShare(run, node.address(), starts));
+        orders.give(new ClusterEffect.OpenShare(run, node.address(), orders.nextNumber(), starts));
         Share fresh = new Share(node);
         shares.put(node.address(), fresh);
         return fresh;
@@ -195,10 +217,11 @@ final class RunShares {
             Optional<String> driver =
                     Optional.ofNullable(drivers.get(share.node.host())).flatMap(Driver::directory);
             if (hosting && share.open && driver.isPresent() && !share.toHost.isEmpty()) {
-                out.accept(
+                orders.give(
                         new ClusterEffect.HostRanks(
                                 run,
                                 share.node.address(),
+                                orders.nextNumber(),
                                 List.copyOf(share.toHost),
                                 driver.get(),
                                 key));
@@ -210,6 +233,7 @@ final class RunShares {
     /** A node is gone or cannot take part; nobody lives there any more. */
     void lost(String address) {
         driverDied(address);
+        orders.forget(address);
         shares.remove(address);
         homes.values().removeIf(node -> node.address().equals(address));
         Set<String> hosts = new HashSet<>();
@@ -219,6 +243,7 @@ final class RunShares {
 
     /** The nodes let go of the run. */
     void close() {
+        orders.clear();
         shares.keySet().forEach(node -> out.accept(new ClusterEffect.CloseShare(run, node)));
         shares.clear();
         homes.clear();
@@ -298,7 +323,8 @@ final class RunShares {
             if (driver != null && driver.owner().isEmpty()) {
                 drivers.put(
                         node.host(), new Driver(node.address(), Optional.empty(), driver.former()));
-                out.accept(new ClusterEffect.StartDriver(run, node.address()));
+                orders.give(
+                        new ClusterEffect.StartDriver(run, node.address(), orders.nextNumber()));
             }
             any |= driver != null && driver.directory().isEmpty();
         }

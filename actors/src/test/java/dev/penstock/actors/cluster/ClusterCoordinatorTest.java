@@ -185,9 +185,9 @@ class ClusterCoordinatorTest {
                 .containsSubsequence(
                         new ClusterEffect.TellSupervisor(
                                 RUN, new PipelineSupervisor.NodeBack(b.process())),
-                        new ClusterEffect.OpenShare(RUN, address("b"), true),
+                        new ClusterEffect.OpenShare(RUN, address("b"), 5, true),
                         new ClusterEffect.HostRanks(
-                                RUN, address("b"), List.of(1), "driver of b", Optional.empty()));
+                                RUN, address("b"), 6, List.of(1), "driver of b", Optional.empty()));
     }
 
     @Test
@@ -219,7 +219,7 @@ class ClusterCoordinatorTest {
     @Test
     void ranksGoToTheirMirrorsOnlyIfAllOfThemHaveRoom() {
         cluster.introduces("a", 2).introduces("b", 2).introduces("c", 1);
-        cluster.keeps(new ImaginedRun(RUN, 4)).opens("a").opens("b").opens("c");
+        cluster.keeps(new ImaginedRun(RUN, 4)).opens("a").opens("b");
         String a = cluster.process("a");
 
         assertThat(cluster.coordinator.takeIn(RUN, Map.of(3, "nobody/1/1"))).isFalse();
@@ -239,6 +239,59 @@ class ClusterCoordinatorTest {
         assertThat(cluster.coordinator.rebalance("other-1")).isEmpty();
     }
 
+    // ---- messages that are lost -------------------------------------------------------------
+
+    private static final Duration PATIENCE = Duration.ofSeconds(10);
+
+    @Test
+    void anOrderThatNobodyAnswersIsGivenAgainUntilSomebodyDoes() {
+        cluster.introduces("a", 2).keeps(new ImaginedRun(RUN, 2));
+        var open = new ClusterEffect.OpenShare(RUN, address("a"), 1, true);
+        assertThat(cluster.forget().waits(PATIENCE).effects()).containsExactly(open);
+        assertThat(cluster.forget().waits(PATIENCE).effects()).containsExactly(open);
+
+        cluster.forget().answersOpen("a", 1);
+        var host =
+                new ClusterEffect.HostRanks(
+                        RUN, address("a"), 2, List.of(0, 1), "driver of a", Optional.empty());
+        assertThat(cluster.of(ClusterEffect.HostRanks.class)).containsExactly(host);
+        assertThat(cluster.forget().waits(PATIENCE).effects()).containsExactly(host);
+
+        cluster.forget().hosts("a", 2);
+        assertThat(cluster.waits(PATIENCE).effects()).isEmpty();
+    }
+
+    /** The order was given twice, and so it is answered. */
+    @Test
+    void anAnswerThatComesAgainChangesNothing() {
+        underWay().driverDies("a").wantsDrivers().driverStarts("a", "another").forget();
+
+        cluster.driverStarts("a", "another").answersOpen("a", 1).hosts("a", 3);
+
+        assertThat(cluster.effects()).isEmpty();
+    }
+
+    @Test
+    void nobodyIsToldAgainWhatHoldsNoMore() {
+        cluster.introduces("a", 2).keeps(new ImaginedRun(RUN, 2)).dies("a").forget();
+
+        assertThat(cluster.waits(PATIENCE).of(ClusterEffect.Order.class)).isEmpty();
+    }
+
+    /** It may come late, when another is being started or has started. */
+    @Test
+    void theDeathOfADriverMayBeToldAgain() {
+        underWay().driverDies("a").forget();
+        assertThat(cluster.driverDies("a").wantsDrivers().driverDies("a").toldSupervisor())
+                .isEmpty();
+
+        cluster.driverStarts("a", "another").forget();
+        assertThat(cluster.driverDies("a").toldSupervisor()).isEmpty();
+
+        assertThat(cluster.driverDies("a", "another").toldSupervisor())
+                .containsExactly(new PipelineSupervisor.LinkDied("another", "kill -9"));
+    }
+
     // ---- drivers ----------------------------------------------------------------------------
 
     @Test
@@ -246,7 +299,7 @@ class ClusterCoordinatorTest {
         underWay().forget().driverDies("a").wantsDrivers();
 
         assertThat(cluster.of(ClusterEffect.StartDriver.class))
-                .containsExactly(new ClusterEffect.StartDriver(RUN, address("a")));
+                .containsExactly(new ClusterEffect.StartDriver(RUN, address("a"), 5));
         cluster.driverStarts("a", "another");
         assertThat(cluster.toldSupervisor())
                 .containsExactly(

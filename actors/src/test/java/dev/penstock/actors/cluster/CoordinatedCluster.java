@@ -19,11 +19,20 @@ final class CoordinatedCluster {
     private final Map<String, NodeOffer> offers = new HashMap<>();
     private final Set<Long> members = new HashSet<>();
     private final List<ClusterEffect> effects = new ArrayList<>();
+
+    /** All that were ever given. */
+    private final List<ClusterEffect.Order> orders = new ArrayList<>();
+
     private long nextUid = 100;
     long now = 1;
 
     private CoordinatedCluster did() {
-        effects.addAll(coordinator.drain());
+        List<ClusterEffect> drained = coordinator.drain();
+        effects.addAll(drained);
+        drained.stream()
+                .filter(ClusterEffect.Order.class::isInstance)
+                .map(ClusterEffect.Order.class::cast)
+                .forEach(orders::add);
         return this;
     }
 
@@ -99,16 +108,44 @@ final class CoordinatedCluster {
 
     /** A node has built its share, with a driver if it was to start one. */
     CoordinatedCluster opens(String place) {
-        boolean starts =
-                of(ClusterEffect.OpenShare.class).stream()
-                        .anyMatch(
-                                open -> open.node().equals(address(place)) && open.startsDriver());
+        ClusterEffect.OpenShare open = last(ClusterEffect.OpenShare.class, place);
         return reports(
-                new ClusterNode.RunOpened(address(place), starts ? "driver of " + place : ""));
+                        new ClusterNode.RunOpened(
+                                address(place),
+                                open.number(),
+                                open.startsDriver() ? "driver of " + place : ""))
+                .hostsWhatItIsTold();
+    }
+
+    /** The answer to one order alone. */
+    CoordinatedCluster answersOpen(String place, long number) {
+        return reports(new ClusterNode.RunOpened(address(place), number, "driver of " + place));
+    }
+
+    private CoordinatedCluster hostsWhatItIsTold() {
+        for (ClusterEffect.HostRanks host : of(ClusterEffect.HostRanks.class)) {
+            reports(new ClusterNode.RanksHosted(host.node(), host.number()));
+        }
+        return this;
+    }
+
+    CoordinatedCluster hosts(String place, long number) {
+        return reports(new ClusterNode.RanksHosted(address(place), number));
+    }
+
+    /** What a node was told last, of a kind. */
+    private <T extends ClusterEffect.Order> T last(Class<T> kind, String place) {
+        return orders.stream()
+                .filter(kind::isInstance)
+                .map(kind::cast)
+                .filter(order -> order.node().equals(address(place)))
+                .reduce((_, next) -> next)
+                .orElseThrow();
     }
 
     CoordinatedCluster refuses(String place) {
-        return reports(new ClusterNode.RunRefused(address(place), "it has another plan"));
+        long number = last(ClusterEffect.OpenShare.class, place).number();
+        return reports(new ClusterNode.RunRefused(address(place), number, "it has another plan"));
     }
 
     /** A node says which ranks it kept, and that it started its host's driver. */
@@ -133,11 +170,16 @@ final class CoordinatedCluster {
     }
 
     CoordinatedCluster driverDies(String place) {
-        return reports(new ClusterNode.DriverDied(address(place), "kill -9"));
+        return driverDies(place, "driver of " + place);
+    }
+
+    CoordinatedCluster driverDies(String place, String directory) {
+        return reports(new ClusterNode.DriverDied(address(place), directory, "kill -9"));
     }
 
     CoordinatedCluster driverStarts(String place, String directory) {
-        return reports(new ClusterNode.DriverStarted(address(place), directory));
+        long number = last(ClusterEffect.StartDriver.class, place).number();
+        return reports(new ClusterNode.DriverStarted(address(place), number, directory));
     }
 
     /** The supervisor wants these ranks started, and nobody else dies. */

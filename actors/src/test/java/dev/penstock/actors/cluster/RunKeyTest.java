@@ -25,8 +25,8 @@ class RunKeyTest {
     @Test
     void noMessageShowsItInALog() {
         var hosting =
-                new ClusterNode.HostRanks(
-                        "r", List.of(1), "", Optional.of(new RunKey(77, 78, 79, 80)));
+                new ClusterEffect.HostRanks(
+                        "r", "n", 1, List.of(1), "", Optional.of(new RunKey(77, 78, 79, 80)));
 
         assertThat(hosting.toString()).contains("RunKey[secret]").doesNotContain("77", "80");
     }

@@ -193,7 +193,7 @@ class RunTakeoverTest {
                 .containsExactly(new PipelineSupervisor.LinkDied("while the run's seed was gone"));
         cluster.wantsDrivers();
         assertThat(cluster.of(ClusterEffect.StartDriver.class))
-                .containsExactly(new ClusterEffect.StartDriver(RUN, address("a")));
+                .containsExactly(new ClusterEffect.StartDriver(RUN, address("a"), 1));
     }
 
     @Test

@@ -163,7 +163,9 @@ public final class CheckpointFolders {
                         .map(Folder::state)
                         .anyMatch(state -> state.isEmpty() || state.equals(REPLACED));
         if (newest.isEmpty() && saved) {
-            throw new StoredFileException(root, "none of the checkpoints here is usable");
+            throw new StoredFileException(
+                    root,
+                    "none of the checkpoints here is usable; restore one from a copy, or train from the beginning without --resume");
         }
         return newest;
     }

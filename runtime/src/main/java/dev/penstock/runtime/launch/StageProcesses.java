@@ -38,6 +38,9 @@ final class StageProcesses implements AutoCloseable {
         void onDeath(long pid, Optional<Integer> rank, String how);
     }
 
+    private static final int KILL = 9;
+    private static final int TERMINATE = 15;
+
     private final RunOptions options;
     private final DeathListener listener;
     private final LongPredicate hasRank;
@@ -103,9 +106,12 @@ final class StageProcesses implements AutoCloseable {
             return;
         }
         if (rank.isPresent() && isSuperseded(rank.get(), ended)) {
-            LOG.info("of a former rank {}: {}", rank.get(), how(ended, output));
+            LOG.info(
+                    "of a former rank {}: {}",
+                    rank.get(),
+                    how(ended.pid(), ended.exitValue(), output));
         } else {
-            listener.onDeath(ended.pid(), rank, how(ended, output));
+            listener.onDeath(ended.pid(), rank, how(ended.pid(), ended.exitValue(), output));
         }
     }
 
@@ -134,11 +140,16 @@ final class StageProcesses implements AutoCloseable {
         return command;
     }
 
-    private static String how(Process ended, Path output) {
-        int code = ended.exitValue();
+    /**
+     * A process that was killed did not know it: what it said last is about something else.
+     *
+     * @param output what it said
+     */
+    static String how(long pid, int code, Path output) {
+        boolean killed = code == 128 + KILL || code == 128 + TERMINATE;
         String signal = code > 128 ? " (signal %d)".formatted(code - 128) : "";
         return "its process %d ended with exit code %d%s%s"
-                .formatted(ended.pid(), code, signal, lastWords(output));
+                .formatted(pid, code, signal, killed ? "" : lastWords(output));
     }
 
     private static String lastWords(Path output) {

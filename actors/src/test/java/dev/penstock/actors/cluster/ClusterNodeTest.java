@@ -1,0 +1,158 @@
+package dev.penstock.actors.cluster;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import akka.actor.testkit.typed.javadsl.ActorTestKit;
+import akka.actor.testkit.typed.javadsl.TestProbe;
+import akka.actor.typed.ActorRef;
+import com.typesafe.config.ConfigFactory;
+import dev.penstock.actors.rank.RankResources;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
+import javax.crypto.SecretKey;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** A node that is told things twice, or by a seed that was replaced. */
+class ClusterNodeTest {
+    private static final String RUN = "run-7f";
+    private static final String HERE = "akka://penstock@a:1";
+    private static final Duration QUIET = Duration.ofMillis(300);
+
+    private final ActorTestKit kit =
+            ActorTestKit.create(
+                    ConfigFactory.parseString(
+                                    "akka.actor.provider = cluster, akka.remote.artery.canonical {"
+                                            + " hostname = 127.0.0.1, port = 0 },"
+                                            + " akka.cluster.jmx.enabled = off")
+                            .withFallback(ConfigFactory.load()));
+    private final AtomicInteger joined = new AtomicInteger();
+    private final AtomicInteger drivers = new AtomicInteger();
+    private final AtomicInteger closed = new AtomicInteger();
+    private final AtomicReference<Consumer<String>> onDeath = new AtomicReference<>();
+    private final TestProbe<ClusterNode.Report> seed = kit.createTestProbe();
+    private final TestProbe<ClusterNode.Report> another = kit.createTestProbe();
+    private final ActorRef<ClusterNode.Command> node =
+            kit.spawn(
+                    ClusterNode.create(
+                            new NodeOffer("a", HERE, "host", 1, 7, "0.1", List.of("cpu"), 1, 1),
+                            (_, _) -> {
+                                joined.incrementAndGet();
+                                return new HostedRunOfTest();
+                            }));
+
+    private final class HostedRunOfTest implements HostedRun {
+        @Override
+        public String planHash() {
+            return "hash";
+        }
+
+        @Override
+        public Duration patience() {
+            return Duration.ofMinutes(1);
+        }
+
+        @Override
+        public Path startDriver(Consumer<String> told) {
+            onDeath.set(told);
+            return Path.of("driver-" + drivers.incrementAndGet());
+        }
+
+        @Override
+        public RankResources resources(Path driverDirectory, Optional<SecretKey> key) {
+            throw new IllegalStateException("no ranks here");
+        }
+
+        @Override
+        public void close() {
+            closed.incrementAndGet();
+        }
+    }
+
+    @AfterEach
+    void shutDown() {
+        kit.shutdownTestKit();
+    }
+
+    private ClusterNode.OpenRun open(long order) {
+        return new ClusterNode.OpenRun(RUN, order, "runs/run", "hash", true, seed.getRef());
+    }
+
+    private ClusterNode.HostRanks host(TestProbe<ClusterNode.Report> from, long order) {
+        return new ClusterNode.HostRanks(
+                RUN, order, List.of(0), "driver-1", Optional.empty(), from.getRef());
+    }
+
+    @Test
+    void anOrderThatWasDoneIsAnsweredAgainAndNotDoneAgain() {
+        var opened = new ClusterNode.RunOpened(HERE, 1, "driver-1");
+        var refused = new ClusterNode.RunRefused(HERE, 2, "no ranks here");
+        var started = new ClusterNode.DriverStarted(HERE, 3, "driver-2");
+        for (int time = 1; time <= 2; time++) {
+            node.tell(open(1));
+            seed.expectMessage(opened);
+            node.tell(host(seed, 2));
+            seed.expectMessage(refused);
+            node.tell(new ClusterNode.StartDriver(RUN, 3, seed.getRef()));
+            seed.expectMessage(started);
+        }
+
+        assertThat(joined).hasValue(1);
+        assertThat(drivers).hasValue(2);
+    }
+
+    @Test
+    void aNewOrderToOpenTheRunReplacesTheShare() {
+        node.tell(open(1));
+        seed.expectMessage(new ClusterNode.RunOpened(HERE, 1, "driver-1"));
+
+        node.tell(open(2));
+
+        seed.expectMessage(new ClusterNode.RunOpened(HERE, 2, "driver-2"));
+        seed.awaitAssert(
+                () -> {
+                    assertThat(closed).hasValue(1);
+                    return true;
+                });
+    }
+
+    /** It stood still, and another one has the run by now. */
+    @Test
+    void aSeedThatWasReplacedIsNotHeard() {
+        node.tell(open(1));
+        seed.expectMessage(new ClusterNode.RunOpened(HERE, 1, "driver-1"));
+
+        node.tell(host(another, 1));
+        node.tell(new ClusterNode.StartDriver(RUN, 2, another.getRef()));
+        node.tell(new ClusterNode.CloseRun(RUN, another.getRef()));
+
+        another.expectNoMessage(QUIET);
+        assertThat(drivers).hasValue(1);
+        assertThat(closed).hasValue(0);
+        node.tell(new ClusterNode.CloseRun(RUN, seed.getRef()));
+        seed.awaitAssert(
+                () -> {
+                    assertThat(closed).hasValue(1);
+                    return true;
+                });
+    }
+
+    @Test
+    void theDeathOfADriverIsSaidAgainUntilAnotherIsWanted() {
+        node.tell(open(1));
+        seed.expectMessage(new ClusterNode.RunOpened(HERE, 1, "driver-1"));
+
+        onDeath.get().accept("kill -9");
+
+        var died = new ClusterNode.DriverDied(HERE, "driver-1", "kill -9");
+        seed.expectMessage(died);
+        seed.expectMessage(Duration.ofSeconds(20), died);
+        node.tell(new ClusterNode.StartDriver(RUN, 2, seed.getRef()));
+        seed.expectMessage(new ClusterNode.DriverStarted(HERE, 2, "driver-2"));
+    }
+}
