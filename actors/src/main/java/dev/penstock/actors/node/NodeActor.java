@@ -158,6 +158,16 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
         return this;
     }
 
+    /** One of the same rank, of which its supervisor's dismissal was lost. */
+    private void dismissFormer(RankAssignment birth) {
+        var stop = new RankCommand.Stop(birth.epoch());
+        for (Hosting each : hosted) {
+            if (each.rank() == birth.rank() && each.epoch() < birth.epoch()) {
+                dismiss(new HostedRank(each.rank(), each.epoch()), stop);
+            }
+        }
+    }
+
     /** Nobody waits for its farewell. */
     private void dismiss(HostedRank stray, RankCommand.Stop order) {
         ActorRef<RankEvent> nobody = getContext().getSystem().ignoreRef();
@@ -212,6 +222,7 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
                                             .formatted(info.name(), host.planHash(), own)));
             return;
         }
+        dismissFormer(birth);
         ActorRef<StageActor.Command> stage =
                 getContext()
                         .spawn(

@@ -23,6 +23,8 @@ final class ListenerThread {
 
     private final RunListener listener;
     private final Consumer<RuntimeException> onFailure;
+    private int lastBehind = -1;
+    private long lastMovedNanos;
     private final Semaphore room = new Semaphore(MOST_BEHIND);
     private final ExecutorService thread =
             Executors.newSingleThreadExecutor(
@@ -77,6 +79,19 @@ final class ListenerThread {
     /** How many events it does not know yet. */
     int behind() {
         return MOST_BEHIND - room.availablePermits();
+    }
+
+    /**
+     * Whether it has taken no event for so long; to be asked again and again from one thread, when
+     * nothing is told any more.
+     */
+    boolean hasStoodStill(Duration span, long now) {
+        int still = behind();
+        if (still != lastBehind) {
+            lastBehind = still;
+            lastMovedNanos = now;
+        }
+        return now - lastMovedNanos > span.toNanos();
     }
 
     /** The last thing to do on that thread, when the listener knows everything. */

@@ -162,8 +162,6 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     private Set<ActorRef<NodeActor.Command>> listed = Set.of();
     private long askedNanos;
     private @Nullable RunOutcome ended;
-    private int behind;
-    private long behindSinceNanos;
     private final Map<Integer, Stage> stages = new HashMap<>();
     private final RunCoordinator coordinator;
 
@@ -292,7 +290,6 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     private void end(RunOutcome how) {
         if (ended == null) {
             ended = how;
-            behindSinceNanos = System.nanoTime();
             ActorRef<Command> self = getContext().getSelf();
             listener.end(
                     () -> {
@@ -307,18 +304,14 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
         if (command instanceof Told) {
             return Behaviors.stopped();
         }
-        int still = listener.behind();
         Duration patience = plan.timeouts().stop();
-        if (still != behind) {
-            behind = still;
-            behindSinceNanos = now;
-        } else if (now - behindSinceNanos > patience.toNanos()) {
+        if (listener.hasStoodStill(patience, now)) {
             LOG.error(
                     "run {} is over, but its metrics and events have not been written on for {} s:"
                             + " the last {} of them are given up (does the disk answer?)",
                     plan.runId(),
                     patience.toSeconds(),
-                    still);
+                    listener.behind());
             outcome.complete(how);
             return Behaviors.stopped();
         }
@@ -438,6 +431,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
         List<Effect> effects =
                 coordinator.onNode(
                         node,
+                        introduction.epoch(),
                         introduction.ranks().stream().map(PipelineSupervisor::hosted).toList(),
                         now);
         introduction.ranks().stream()

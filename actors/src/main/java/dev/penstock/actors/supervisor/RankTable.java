@@ -205,13 +205,16 @@ final class RankTable {
     }
 
     /**
-     * Ranks that a node had and that are no longer among those that it hosts: found there, or
-     * silent since. Of another one the node may not have known yet when it said so.
+     * Ranks that were sent to a node and that are not among those that it hosts: found there, or
+     * silent since, or never begun, because the order was lost. Of another one the node may not
+     * have known yet when it said so.
+     *
+     * @param heard the epoch that the node has heard of: it takes no rank of one before
      */
-    List<Integer> lostAgain(NodeInfo node, List<HostedRank> hosted) {
+    List<Integer> lostAgain(NodeInfo node, int heard, List<HostedRank> hosted) {
         return where(
                 row ->
-                        (row.found || (row.hosted && row.silent))
+                        (row.found || (row.hosted ? row.silent : row.birth < heard))
                                 && node.equals(row.node)
                                 && hosted.stream()
                                         .noneMatch(

@@ -257,7 +257,7 @@ final class RecoveryCauses {
      * A node says which ranks it hosts. One that nobody else has is taken into the run; one that
      * lives elsewhere too, or comes when all is decided, is sent away.
      */
-    NextAction onHostedRanks(NodeInfo node, List<HostedRank> hosted, long now) {
+    NextAction onHostedRanks(NodeInfo node, int epoch, List<HostedRank> hosted, long now) {
         for (HostedRank each : hosted) {
             int rank = each.rank();
             if (recovery.gathers() && !ranks.hasNode(rank)) {
@@ -273,8 +273,10 @@ final class RecoveryCauses {
         if (absent.isPresent()) {
             return recovery.onNowhere(absent.get(), now);
         }
-        List<Integer> gone = ranks.lostAgain(node, hosted);
-        return gone.isEmpty() ? NextAction.GO_ON : onDead(gone, "a rank ended unheard", now);
+        List<Integer> gone = ranks.lostAgain(node, epoch, hosted);
+        return gone.isEmpty()
+                ? NextAction.GO_ON
+                : onDead(gone, "a rank ended, or never began, unheard", now);
     }
 
     /** Whether the one node that was to have a rank says that it does not. */

@@ -154,20 +154,21 @@ public final class RunCoordinator {
 
     /** A node said who it is, and hosts nothing. */
     public List<Effect> onNode(NodeInfo node, long now) {
-        return onNode(node, List.of(), now);
+        return onNode(node, 0, List.of(), now);
     }
 
     /**
      * A node said who it is; saying it again changes nothing.
      *
+     * @param epoch that it has heard of; it takes no rank of one before
      * @param hosted the ranks that live there
      */
-    public List<Effect> onNode(NodeInfo node, List<HostedRank> hosted, long now) {
+    public List<Effect> onNode(NodeInfo node, int epoch, List<HostedRank> hosted, long now) {
         placer.add(node);
         if (course.is(Phase.STOPPING)) {
             return out.drain(); // whatever it hosts or has lost, the run does not come back
         }
-        course.follow(causes.onHostedRanks(node, hosted, now), now);
+        course.follow(causes.onHostedRanks(node, epoch, hosted, now), now);
         if (course.is(Phase.PLACING)) {
             placement.place(now);
         } else if (course.is(Phase.RECOVERING)) {

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.Optional;
+import java.util.random.RandomGenerator;
 import org.agrona.collections.LongHashSet;
 
 /**
@@ -23,6 +24,7 @@ final class Explorer {
     }
 
     private static final int LONGEST = 400;
+    private static final int CALM = 12;
 
     private final LongHashSet seen = new LongHashSet();
     private final Deque<ModelWorld.Choice> story = new ArrayDeque<>();
@@ -64,6 +66,34 @@ final class Explorer {
             }
         }
         return Optional.empty();
+    }
+
+    /**
+     * One way through a world, to its end: for faults of which there are too many ways to go
+     * through all. Something goes wrong in one of {@value #CALM} moves, as long as it may.
+     */
+    Optional<Violation> walk(ModelWorld world, RandomGenerator random) {
+        story.clear();
+        while (world.violation().isEmpty() && !world.isOver()) {
+            if (story.size() > LONGEST) {
+                return Optional.of(violation("it never ends"));
+            }
+            List<ModelWorld.Choice> choices =
+                    random.nextInt(CALM) == 0 ? world.mishaps() : world.steps();
+            if (choices.isEmpty()) {
+                continue; // nothing more may go wrong
+            }
+            ModelWorld.Choice choice = choices.get(random.nextInt(choices.size()));
+            story.push(choice);
+            try {
+                choice.move().happen(world);
+            } catch (RuntimeException e) {
+                world.require(false, "%s", e);
+            }
+        }
+        ends++;
+        longest = Math.max(longest, story.size());
+        return world.violation().map(this::violation);
     }
 
     private Violation violation(String what) {

@@ -211,14 +211,29 @@ final class ModelWorld {
     // ---- what may happen ------------------------------------------------------------------------
 
     /** All that may happen next. */
+    /** What may happen next. */
     List<Choice> choices() {
+        List<Choice> choices = steps();
+        addFaults(choices);
+        return choices;
+    }
+
+    /** What may go wrong next. */
+    List<Choice> mishaps() {
+        List<Choice> mishaps = new ArrayList<>();
+        addFaults(mishaps);
+        return mishaps;
+    }
+
+    /** What may happen next if nothing goes wrong. */
+    List<Choice> steps() {
         List<Choice> choices = new ArrayList<>();
         boolean calm = faults.losses == 0 && faults.deaths == 0 && faults.takeOvers == 0;
         for (int p = 0; p < processes.size(); p++) {
             int before = choices.size();
             addOfProcess(p, choices);
             if (calm && choices.size() > before && isAlone(p)) {
-                return choices.subList(before, choices.size());
+                return new ArrayList<>(choices.subList(before, choices.size()));
             }
         }
         for (int s = 0; s < supervisors.size(); s++) {
@@ -237,7 +252,6 @@ final class ModelWorld {
         if (choices.isEmpty()) {
             choices.add(new Choice(ModelWorld::timePasses, "time passes"));
         }
-        addFaults(choices);
         return choices;
     }
 
@@ -447,7 +461,8 @@ final class ModelWorld {
         ModelRank there = process.rank;
         process.words.get(from).add(new Word.Hosted(birth.rank(), birth.epoch()));
         if (there == null || there.birth != birth.epoch()) {
-            require(there == null, "%s and another one of it in one process", there);
+            boolean isFormer = there == null || there.birth < birth.epoch();
+            require(isFormer, "%s and one before it in one process", there);
             process.rank = new ModelRank(this, p, birth, from);
         }
     }
@@ -580,7 +595,7 @@ final class ModelWorld {
                 if (epoch < coordinator.epoch()) {
                     ask(s, p);
                 }
-                List<Effect> effects = coordinator.onNode(process.info, hosted, now);
+                List<Effect> effects = coordinator.onNode(process.info, epoch, hosted, now);
                 hosted.stream()
                         .filter(each -> coordinator.has(each, process.info))
                         .forEach(
@@ -717,7 +732,7 @@ final class ModelWorld {
         for (int tick = 1; tick <= PATIENCE; tick++) {
             now += TICK;
             for (Process process : processes) {
-                renewLease(process.rank);
+                renewLease(process.rank, tick * TICK);
             }
             for (int s = 0; s < supervisors.size(); s++) {
                 Supervisor supervisor = supervisors.get(s);
@@ -735,14 +750,18 @@ final class ModelWorld {
         require(false, "nothing has moved for %d s", PATIENCE * TICK / 1_000_000_000);
     }
 
-    private void renewLease(@Nullable ModelRank rank) {
+    /**
+     * @param stillNanos since time began to pass, and with that since a rank moved last
+     */
+    private void renewLease(@Nullable ModelRank rank, long stillNanos) {
         if (rank == null) {
             return;
         }
         Supervisor supervisor = supervisors.get(rank.supervisor());
         if (supervisor.lives) {
             var activity =
-                    new RankActivity(RankActivity.State.IDLE, StepKind.TRAIN, 0, 0, TICK, "waits");
+                    new RankActivity(
+                            RankActivity.State.IDLE, StepKind.TRAIN, 0, 0, stillNanos, "waits");
             perform(
                     rank.supervisor(),
                     supervisor.coordinator.onRankEvent(

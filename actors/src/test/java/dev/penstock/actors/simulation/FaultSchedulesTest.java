@@ -3,8 +3,6 @@ package dev.penstock.actors.simulation;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
-import ch.qos.logback.classic.Level;
-import ch.qos.logback.classic.Logger;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.StepKind;
 import java.util.ArrayList;
@@ -12,32 +10,20 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
-import org.slf4j.LoggerFactory;
+import org.junit.jupiter.api.extension.ExtendWith;
 
 /**
  * Thousands of runs under random faults, in virtual time. {@code -Dsimulation.schedules=100000}
  * runs more of them, {@code -Dsimulation.seed=17} only one, with its trace.
  */
+@ExtendWith(QuietLog.class)
 class FaultSchedulesTest {
-    private static final Logger LOG = (Logger) LoggerFactory.getLogger("dev.penstock.actors");
     private static final int SCHEDULES = Integer.getInteger("simulation.schedules", 5_000);
     private static final long ONE_SEED = Long.getLong("simulation.seed", -1);
     private static final int ENOUGH_FAILURES = 5;
 
     private final SeededRuns runs = new SeededRuns();
-
-    @BeforeAll
-    static void recoveriesAreNoNews() {
-        LOG.setLevel(Level.OFF);
-    }
-
-    @AfterAll
-    static void listenAgain() {
-        LOG.setLevel(null);
-    }
 
     @Test
     void noFaultChangesAStepOrLosesOneOrHangs() {

@@ -2,33 +2,19 @@ package dev.penstock.actors.simulation;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import ch.qos.logback.classic.Level;
-import ch.qos.logback.classic.Logger;
 import java.lang.reflect.Method;
 import java.util.Optional;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
-import org.slf4j.LoggerFactory;
 
 /**
  * The power of {@link FaultSchedulesTest}: each of these mistakes in the protocol, planted into the
  * real sources, is found by its seeds.
  */
+@ExtendWith(QuietLog.class)
 class PlantedMistakesTest {
-    private static final Logger LOG = (Logger) LoggerFactory.getLogger("dev.penstock.actors");
     private static final long SEEDS = 5_000;
-
-    @BeforeAll
-    static void recoveriesAreNoNews() {
-        LOG.setLevel(Level.OFF);
-    }
-
-    @AfterAll
-    static void listenAgain() {
-        LOG.setLevel(null);
-    }
 
     /** A mistake: what stands in the source once, and what would be wrong in its place. */
     enum Mistake {

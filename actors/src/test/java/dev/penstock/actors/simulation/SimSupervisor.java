@@ -294,6 +294,7 @@ final class SimSupervisor {
         List<Effect> effects =
                 it.onNode(
                         node.info,
+                        epoch,
                         living.stream().map(SimSupervisor::hosted).toList(),
                         world.now());
         living.stream()
@@ -319,6 +320,13 @@ final class SimSupervisor {
         if (birth.epoch() < on.epoch) {
             return;
         }
+        var stop = new RankCommand.Stop(birth.epoch());
+        on.ranks.stream()
+                .filter(each -> !each.hasEnded())
+                .filter(each -> each.birth.rank() == birth.rank())
+                .filter(each -> each.birth.epoch() < birth.epoch())
+                .toList()
+                .forEach(former -> former.order(stop, _ -> {}));
         SimRank hosted =
                 on.ranks.stream()
                         .filter(each -> !each.hasEnded())

@@ -6,6 +6,7 @@ import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.node.TestNodes;
 import dev.penstock.actors.rank.RankCommand;
 import java.time.Duration;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** A connection that broke took an answer with it: it is asked for again. */
@@ -52,7 +53,29 @@ class LostAnswersTest {
         assertThat(run.told(RankCommand.BeginPass.class)).hasSize(4);
     }
 
+    /** One of two is no majority: without a proof the run would be parked for good. */
+    @Test
+    void aRankWhoseNodeNeverHeardOfItIsHostedAgain() {
+        var two = new CoordinatedRun(2, RecoveryPolicy.DEFAULT);
+        var node = TestNodes.of("n9", 9, 1);
+        two.open().step().dies(1).prepared(0);
+        two.take(two.coordinator.onNode(node, 2, List.of(), two.now));
+        assertThat(births(two, 1)).isEqualTo(2);
+
+        two.silentBut(0);
+        assertThat(two.coordinator.epoch()).isEqualTo(3);
+        two.take(two.coordinator.onNode(node, 2, List.of(), two.now));
+        assertThat(births(two, 1)).as("it may hear of it still").isEqualTo(2);
+        two.take(two.coordinator.onNode(node, 3, List.of(), two.now)).prepared(0);
+
+        assertThat(births(two, 1)).isEqualTo(3);
+    }
+
     private long births(int rank) {
+        return births(run, rank);
+    }
+
+    private static long births(CoordinatedRun run, int rank) {
         return run.births().stream().filter(birth -> birth.rank() == rank).count();
     }
 }

@@ -6,11 +6,14 @@ import akka.actor.testkit.typed.javadsl.ActorTestKit;
 import akka.actor.testkit.typed.javadsl.TestProbe;
 import akka.actor.typed.ActorRef;
 import dev.penstock.actors.dataplane.DataPlane;
+import dev.penstock.actors.dataplane.Deaf;
 import dev.penstock.actors.dataplane.aeron.AeronDataPlane;
 import dev.penstock.actors.dataplane.aeron.AeronSettings;
 import dev.penstock.actors.dataplane.aeron.DriverSettings;
 import dev.penstock.actors.dataplane.aeron.EmbeddedDriver;
 import dev.penstock.actors.mirror.MirrorLayout;
+import dev.penstock.actors.node.NodeActor;
+import dev.penstock.actors.node.TestNodes;
 import dev.penstock.actors.rank.EpochLinks;
 import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankCommand;
@@ -25,6 +28,7 @@ import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.DeviceSettings;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -85,6 +89,41 @@ class OneRankTest {
                             done ->
                                     assertThat(done.timings().opStartNanos())
                                             .hasSameSizeAs(plan.training().program(0).ops()));
+        }
+    }
+
+    /** Else both would hold memory of the device until the next recovery. */
+    @Test
+    void aNodeThatHostsARankAnewEndsTheOneBefore() {
+        ActorTestKit kit = ActorTestKit.create();
+        try {
+            TestProbe<RankEvent> ranks = kit.createTestProbe();
+            TestProbe<NodeActor.HostAnswer> answers = kit.createTestProbe();
+            TestProbe<NodeActor.Introduction> introductions = kit.createTestProbe();
+            ActorRef<NodeActor.Command> node =
+                    kit.spawn(NodeActor.create(TestNodes.ofAny("one", 1), resources));
+
+            for (int epoch : new int[] {1, 3}) {
+                node.tell(
+                        new NodeActor.HostRank(
+                                new RankAssignment(0, new StateSource.Fresh(), links(epoch)),
+                                plan.hash(),
+                                ranks.ref(),
+                                answers.ref()));
+                assertThat(answers.receiveMessage()).isInstanceOf(NodeActor.Hosting.class);
+            }
+
+            ranks.awaitAssert(
+                    Duration.ofSeconds(30),
+                    () -> {
+                        node.tell(new NodeActor.Introduce(3, introductions.ref()));
+                        assertThat(introductions.receiveMessage().ranks())
+                                .extracting(NodeActor.Hosting::epoch)
+                                .containsExactly(3);
+                        return true;
+                    });
+        } finally {
+            kit.shutdownTestKit();
         }
     }
 

@@ -245,7 +245,7 @@ class TakenUpRunTest implements RunListener {
     void aSecondRankOfTheSameNumberIsSentAway() {
         found(0);
 
-        take(coordinator.onNode(node(9), List.of(new HostedRank(0, 1)), now));
+        take(coordinator.onNode(node(9), 1, List.of(new HostedRank(0, 1)), now));
 
         assertThat(effects)
                 .contains(
@@ -325,7 +325,7 @@ class TakenUpRunTest implements RunListener {
     }
 
     private void found(int rank) {
-        take(coordinator.onNode(node(rank), List.of(new HostedRank(rank, 1)), now));
+        take(coordinator.onNode(node(rank), 1, List.of(new HostedRank(rank, 1)), now));
         assertThat(effects).contains(new Effect.TellRank(rank, new RankCommand.Prepare(2)));
     }
 

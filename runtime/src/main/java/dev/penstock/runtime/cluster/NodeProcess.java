@@ -45,6 +45,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.stream.StreamSupport;
 import org.slf4j.Logger;
@@ -110,7 +111,15 @@ public final class NodeProcess {
     public void run(CompletableFuture<Void> end) {
         files.ifPresent(own -> ClusterClient.requireGood(own, config.host()));
         while (true) {
-            ActorSystem<Void> system = start();
+            ActorSystem<Void> system;
+            try {
+                system = start(() -> isToEnd(end));
+            } catch (ClusterException e) {
+                if (isAnew && isToEnd(end)) {
+                    return; // it only waited for its port
+                }
+                throw e;
+            }
             CompletableFuture<Done> ended = system.getWhenTerminated().toCompletableFuture();
             awaitEither(end, ended, system);
             if (end.isDone()) {
@@ -190,7 +199,11 @@ public final class NodeProcess {
                 "node %s (%s, pid %d)".formatted(name, where, ProcessHandle.current().pid()));
     }
 
-    private ActorSystem<Void> start() {
+    private static boolean isToEnd(CompletableFuture<Void> end) {
+        return end.isDone() || Thread.currentThread().isInterrupted();
+    }
+
+    private ActorSystem<Void> start(BooleanSupplier isUnwanted) {
         Identity identity = identity();
         List<String> others = others();
         ActorSystem<Void> system =
@@ -198,6 +211,7 @@ public final class NodeProcess {
                         section.port(),
                         port,
                         isAnew ? LISTENING : Duration.ZERO,
+                        isUnwanted,
                         on -> NodeSystems.member(guardian(identity, others), config, on, identity));
         isAnew = true;
         Cluster cluster = Cluster.get(system);

@@ -2,6 +2,7 @@ package dev.penstock.runtime.cluster;
 
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import java.util.function.IntFunction;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -20,10 +21,16 @@ final class Rebinding {
      * @param configured port; 0 if any does
      * @param last port that was listened on, or the configured one
      * @param patience how long to try again; for a port that any other can replace, not at all
+     * @param isUnwanted whether nobody waits for it any more
      * @param bind listens on a port; 0 for any
      * @throws ClusterException if it cannot listen in time
      */
-    static <T> T bind(int configured, int last, Duration patience, IntFunction<T> bind) {
+    static <T> T bind(
+            int configured,
+            int last,
+            Duration patience,
+            BooleanSupplier isUnwanted,
+            IntFunction<T> bind) {
         long deadline = System.nanoTime() + patience.toNanos();
         while (true) {
             try {
@@ -33,7 +40,7 @@ final class Rebinding {
                     LOG.warn("port {} is not free any more, another one will do", last, e);
                     return bind.apply(0);
                 }
-                if (System.nanoTime() >= deadline || Thread.currentThread().isInterrupted()) {
+                if (System.nanoTime() >= deadline || isUnwanted.getAsBoolean()) {
                     throw e;
                 }
                 LOG.warn("port {} is not free yet: it is tried again", last, e);

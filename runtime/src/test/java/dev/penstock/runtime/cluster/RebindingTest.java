@@ -30,10 +30,32 @@ class RebindingTest {
 
     @Test
     void whoHasNotListenedBeforeDoesNotWait() {
-        assertThatThrownBy(() -> Rebinding.bind(2551, 2551, Duration.ZERO, port -> taken(port)))
+        assertThatThrownBy(
+                        () ->
+                                Rebinding.bind(
+                                        2551,
+                                        2551,
+                                        Duration.ZERO,
+                                        () -> false,
+                                        port -> taken(port)))
                 .isInstanceOf(ClusterException.class);
 
         assertThat(tried).containsExactly(2551);
+    }
+
+    @Test
+    void whoIsToEndDoesNotWaitForItsPort() {
+        assertThatThrownBy(
+                        () ->
+                                Rebinding.bind(
+                                        2551,
+                                        2551,
+                                        PATIENCE,
+                                        () -> tried.size() == 2,
+                                        port -> taken(port)))
+                .isInstanceOf(ClusterException.class);
+
+        assertThat(tried).containsExactly(2551, 2551);
     }
 
     private int bind(int configured, int last, int failures) {
@@ -41,6 +63,7 @@ class RebindingTest {
                 configured,
                 last,
                 PATIENCE,
+                () -> false,
                 port -> tried.size() < failures ? taken(port) : free(port));
     }
 

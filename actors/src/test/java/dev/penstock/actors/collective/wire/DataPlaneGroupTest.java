@@ -6,11 +6,8 @@ import dev.penstock.actors.collective.CollectiveGroup;
 import dev.penstock.actors.collective.CollectiveKind;
 import dev.penstock.actors.collective.GroupRole;
 import dev.penstock.actors.collective.RankWaits;
-import dev.penstock.actors.dataplane.ChannelKey;
-import dev.penstock.actors.dataplane.DataPlaneException;
+import dev.penstock.actors.dataplane.Deaf;
 import dev.penstock.actors.dataplane.Endpoint;
-import dev.penstock.actors.dataplane.FrameKey;
-import dev.penstock.actors.dataplane.FrameListener;
 import dev.penstock.actors.dataplane.aeron.AeronDataPlane;
 import dev.penstock.actors.dataplane.aeron.AeronSettings;
 import dev.penstock.actors.dataplane.aeron.DriverSettings;
@@ -80,17 +77,5 @@ class DataPlaneGroupTest extends CollectiveContract {
                 endpoint.close();
             }
         };
-    }
-
-    /** Members look for themselves. */
-    private static final class Deaf implements FrameListener {
-        @Override
-        public void onFrame(FrameKey key) {}
-
-        @Override
-        public void onCredit(ChannelKey channel) {}
-
-        @Override
-        public void onFailure(DataPlaneException failure) {}
     }
 }
