@@ -265,9 +265,9 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
         }
         if (!next.equals(owner)) {
             LOG.info("run {} has a supervisor again", order.runId());
+            answers.clear(); // another owner's orders have numbers of their own
         }
         owner = next;
-        answers.clear(); // another owner's orders have numbers of their own
         getContext().watch(owner);
         String driver = shared.dataPlane().address().driverDirectory();
         owner.tell(
