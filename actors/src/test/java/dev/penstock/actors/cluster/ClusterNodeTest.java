@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import akka.actor.testkit.typed.javadsl.ActorTestKit;
 import akka.actor.testkit.typed.javadsl.TestProbe;
 import akka.actor.typed.ActorRef;
-import com.typesafe.config.ConfigFactory;
 import dev.penstock.actors.rank.RankResources;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -24,13 +23,7 @@ class ClusterNodeTest {
     private static final String HERE = "akka://penstock@a:1";
     private static final Duration QUIET = Duration.ofMillis(300);
 
-    private final ActorTestKit kit =
-            ActorTestKit.create(
-                    ConfigFactory.parseString(
-                                    "akka.actor.provider = cluster, akka.remote.artery.canonical {"
-                                            + " hostname = 127.0.0.1, port = 0 },"
-                                            + " akka.cluster.jmx.enabled = off")
-                            .withFallback(ConfigFactory.load()));
+    private final ActorTestKit kit = ActorTestKit.create();
     private final AtomicInteger joined = new AtomicInteger();
     private final AtomicInteger drivers = new AtomicInteger();
     private final AtomicInteger closed = new AtomicInteger();

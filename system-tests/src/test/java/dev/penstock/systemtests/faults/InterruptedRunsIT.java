@@ -127,9 +127,9 @@ class InterruptedRunsIT {
 
     @Test
     void watchersAreNotifiedHowTheRunEnded() throws Exception {
-        Training training = longRun(folder).set("run.steps=200", "report.dashboard=true");
+        Training training = longRun(folder).set("run.steps=45", "report.dashboard=true");
 
-        try (RunningTraining run = RunningTraining.start(training).awaitSteps(30)) {
+        try (RunningTraining run = startSlowingDown(training, 30)) {
             Matcher page = Pattern.compile("dashboard: (\\S+)").matcher(run.output());
             assertThat(page.find()).as(run.output()).isTrue();
             String told;
