@@ -94,6 +94,13 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
 
     private record RunLeft(ActorRef<NodeRun.Command> run) implements Command {}
 
+    /**
+     * The node's share of a run.
+     *
+     * @param order by which it was opened
+     */
+    private record Share(OpenRun order, ActorRef<NodeRun.Command> run) {}
+
     /** The answer to {@link Introduce}. */
     public record Introduction(NodeOffer offer, ActorRef<Command> node) implements WireMessage {}
 
@@ -169,11 +176,7 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
 
     private final NodeOffer offer;
     private final RunJoiner joiner;
-    private final Map<String, ActorRef<NodeRun.Command>> runs = new HashMap<>();
-
-    /** As they were told. */
-    private final Map<String, OpenRun> opened = new HashMap<>();
-
+    private final Map<String, Share> shares = new HashMap<>();
     private HostWatch.@Nullable Line line;
     private String linedTo = "";
 
@@ -207,18 +210,15 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
             case AdoptRun(String runId, var owner) -> onAdoptRun(runId, owner);
             case CloseRun(String runId, var owner) -> tell(runId, new NodeRun.Close(owner));
             case HoldAgain(String lifeline) -> hold(lifeline);
-            case RunLeft(var run) -> {
-                runs.values().remove(run);
-                opened.keySet().retainAll(runs.keySet());
-            }
+            case RunLeft(var run) -> shares.values().removeIf(share -> share.run().equals(run));
         }
         return this;
     }
 
     private void tell(String runId, NodeRun.Command command) {
-        ActorRef<NodeRun.Command> run = runs.get(runId);
-        if (run != null) {
-            run.tell(command);
+        Share share = shares.get(runId);
+        if (share != null) {
+            share.run().tell(command);
         }
     }
 
@@ -243,32 +243,25 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
     }
 
     private void onOpenRun(OpenRun open) {
-        if (open.equals(opened.get(open.runId())) && runs.containsKey(open.runId())) {
-            tell(open.runId(), new NodeRun.Again(open.order()));
+        Share share = shares.get(open.runId());
+        if (share != null && share.order().equals(open)) {
+            share.run().tell(new NodeRun.Again(open.order()));
             return;
         }
-        replace(open.runId());
-        opened.put(open.runId(), open);
+        tell(open.runId(), new NodeRun.Replaced());
         ActorRef<NodeRun.Command> run =
                 getContext()
                         .spawnAnonymous(
                                 NodeRun.create(offer, joiner, open), DispatcherSelector.blocking());
-        runs.put(open.runId(), run);
+        shares.put(open.runId(), new Share(open, run));
         getContext().watchWith(run, new RunLeft(run));
     }
 
     private void onAdoptRun(String runId, ActorRef<Report> owner) {
-        if (runs.containsKey(runId)) {
+        if (shares.containsKey(runId)) {
             tell(runId, new NodeRun.Adopt(owner));
         } else {
             owner.tell(new ShareAbsent(offer.address()));
-        }
-    }
-
-    private void replace(String runId) {
-        ActorRef<NodeRun.Command> run = runs.remove(runId);
-        if (run != null) {
-            run.tell(new NodeRun.Replaced());
         }
     }
 
