@@ -40,6 +40,8 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.function.LongConsumer;
 import java.util.function.UnaryOperator;
 
 /**
@@ -73,28 +75,16 @@ final class ChainPipeline implements RunListener, CheckpointStore {
     boolean mirrors;
 
     /** Told the supervisor once it runs. */
-    java.util.function.Consumer<ActorSystem<PipelineSupervisor.Command>> onStart = _ -> {};
+    Consumer<ActorSystem<PipelineSupervisor.Command>> onStart = _ -> {};
 
-    /** The listener throws when it hears of this step. */
-    long failListenerAtStep = -1;
+    /** Hears of each step before it counts as heard, on the listener's thread. */
+    Consumer<StepReport> listener = _ -> {};
 
-    /** The listener hangs until a shard of this step is written. */
-    long hangListenerUntilSaved = -1;
+    /** Told the step of each shard before it is written. */
+    LongConsumer onSave = _ -> {};
 
-    /** The listener takes its time for this step, the last one. */
-    long lingerAtStep = -1;
-
-    /** The listener never comes back from this step. */
-    long hangListenerForeverAtStep = -1;
-
-    private final CountDownLatch never = new CountDownLatch(1);
-
-    private final CountDownLatch stopped = new CountDownLatch(1);
-
-    private final CountDownLatch awaitedSave = new CountDownLatch(1);
-
-    /** Fails the write of a shard in this step. */
-    long failSaveOfStep = -1;
+    /** Counted down when the supervisor's actor system has ended. */
+    final CountDownLatch stopped = new CountDownLatch(1);
 
     private final Schedule compute;
 
@@ -193,48 +183,8 @@ final class ChainPipeline implements RunListener, CheckpointStore {
 
     @Override
     public void onStep(StepReport report) {
-        if (hangListenerUntilSaved >= 0) {
-            hang();
-        }
-        if (report.step() == hangListenerForeverAtStep) {
-            hangForever();
-        }
-        if (report.step() == lingerAtStep) {
-            linger();
-        }
+        listener.accept(report);
         steps.add(report);
-        if (report.step() == failListenerAtStep) {
-            throw new IllegalStateException("a listener that fails");
-        }
-    }
-
-    private void hangForever() {
-        try {
-            never.await();
-        } catch (InterruptedException e) {
-            throw new IllegalStateException(e);
-        }
-    }
-
-    /** For a second, in which the supervisor must not stop. */
-    private void linger() {
-        try {
-            if (stopped.await(1, TimeUnit.SECONDS)) {
-                throw new IllegalStateException("the supervisor left its listener behind");
-            }
-        } catch (InterruptedException e) {
-            throw new IllegalStateException(e);
-        }
-    }
-
-    private void hang() {
-        try {
-            if (!awaitedSave.await(30, TimeUnit.SECONDS)) {
-                throw new IllegalStateException("the run waits for its listener");
-            }
-        } catch (InterruptedException e) {
-            throw new IllegalStateException(e);
-        }
     }
 
     @Override
@@ -260,12 +210,7 @@ final class ChainPipeline implements RunListener, CheckpointStore {
     @Override
     public ShardFile writeShard(
             long step, int epoch, int stage, RankPlace place, List<NamedTensor> state) {
-        if (step == failSaveOfStep) {
-            throw new IllegalStateException("disk full");
-        }
-        if (step == hangListenerUntilSaved) {
-            awaitedSave.countDown();
-        }
+        onSave.accept(step);
         return new ShardFile(stage, "stage-" + stage, state.getFirst().tensor().bytes(), "00");
     }
 

@@ -29,6 +29,8 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -152,7 +154,7 @@ class PipelineSupervisorTest {
     void savesWhenDueAndAtTheEndAndGoesOnWhenASaveFails() throws Exception {
         var pipeline = new ChainPipeline("1f1b", settings(2, 2, 1));
         pipeline.runSteps = new RunSteps(0, 5, 0, 0, 0, 2);
-        pipeline.failSaveOfStep = 2;
+        pipeline.onSave = step -> failAt(2, step, "disk full");
 
         RunOutcome outcome = pipeline.run();
 
@@ -236,7 +238,7 @@ class PipelineSupervisorTest {
     @Test
     void aSupervisorThatFailsEndsTheRunInsteadOfLeavingItWaiting() throws Exception {
         var pipeline = new ChainPipeline("1f1b", settings(2, 2, 1));
-        pipeline.failListenerAtStep = 3;
+        pipeline.listener = report -> failAt(3, report.step(), "a listener that fails");
 
         RunOutcome outcome = pipeline.run();
 
@@ -245,12 +247,34 @@ class PipelineSupervisorTest {
                 .contains("the supervisor failed", "a listener that fails");
     }
 
+    private static void failAt(long bad, long step, String reason) {
+        if (step == bad) {
+            throw new IllegalStateException(reason);
+        }
+    }
+
+    private static boolean ends(CountDownLatch latch, int seconds) {
+        try {
+            return latch.await(seconds, TimeUnit.SECONDS);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
     /** As on a disk that does not answer: the run is not to wait for its metrics. */
     @Test
     void aListenerThatHangsKeepsNoStepAndMissesNone() throws Exception {
         var pipeline = new ChainPipeline("1f1b", settings(2, 2, 1));
         pipeline.runSteps = new RunSteps(0, 5, 0, 0, 0, 1);
-        pipeline.hangListenerUntilSaved = 5;
+        var saved = new CountDownLatch(1);
+        pipeline.onSave =
+                step -> {
+                    if (step == 5) {
+                        saved.countDown();
+                    }
+                };
+        pipeline.listener =
+                _ -> assertThat(ends(saved, 30)).as("the run waits for its listener").isTrue();
 
         RunOutcome outcome = pipeline.run();
 
@@ -262,7 +286,11 @@ class PipelineSupervisorTest {
     @Test
     void aSupervisorDoesNotStopBeforeItsListenerKnowsEverything() throws Exception {
         var pipeline = new ChainPipeline("1f1b", settings(2, 2, 1));
-        pipeline.lingerAtStep = 5;
+        pipeline.listener =
+                report ->
+                        assertThat(report.step() == 5 && ends(pipeline.stopped, 1))
+                                .as("the supervisor left its listener behind")
+                                .isFalse();
 
         assertThat(pipeline.run()).isEqualTo(new RunOutcome.Completed(5));
 
@@ -272,7 +300,8 @@ class PipelineSupervisorTest {
     @Test
     void aListenerThatNeverComesBackIsGivenUp() throws Exception {
         var pipeline = new ChainPipeline("1f1b", settings(2, 2, 1));
-        pipeline.hangListenerForeverAtStep = 3;
+        var never = new CountDownLatch(1);
+        pipeline.listener = report -> assertThat(report.step() < 3 || ends(never, 600)).isTrue();
         var usual = Timeouts.DEFAULT;
         pipeline.timeouts =
                 new Timeouts(

@@ -21,7 +21,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  * minutes.
  */
 @ExtendWith(QuietLog.class)
-class EveryInterleavingTest {
+class InterleavingsTest {
     private static final boolean ALL = Boolean.getBoolean("exploration.all");
     private static final long MOST_STATES = 20_000_000;
 
