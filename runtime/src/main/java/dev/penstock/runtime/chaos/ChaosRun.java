@@ -17,7 +17,9 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Random;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 
 /**
  * A training without faults, the same under a random schedule of faults, and the comparison.
@@ -26,10 +28,20 @@ import java.util.function.Consumer;
  * @param overrides of its keys
  * @param seed decides the faults
  * @param count of faults
+ * @param words of the command line that say where it is trained
+ * @param inCluster whether the run under faults has a cluster of its own, whose nodes are struck
+ *     from outside as well
  */
-public record ChaosRun(Path configuration, List<String> overrides, long seed, int count) {
+public record ChaosRun(
+        Path configuration,
+        List<String> overrides,
+        long seed,
+        int count,
+        List<String> words,
+        boolean inCluster) {
     public ChaosRun {
         overrides = List.copyOf(overrides);
+        words = List.copyOf(words);
     }
 
     /** Watches the trainings in progress. */
@@ -39,6 +51,9 @@ public record ChaosRun(Path configuration, List<String> overrides, long seed, in
 
         /** The faults were drawn. */
         void drawn(List<String> faults);
+
+        /** A node was struck, or there was nothing to strike. */
+        void struck(String told);
     }
 
     /**
@@ -53,17 +68,21 @@ public record ChaosRun(Path configuration, List<String> overrides, long seed, in
         LoadedConfig calm = load("fault=[]");
         List<Problem> problems =
                 new ArrayList<>(ExposedDataPlane.ofLocalRun(calm).stream().toList());
+        List<Strike> strikes = strikes(calm.config().run().steps());
         requireOrderedSums(calm, problems);
         RunParts parts = RunParts.prepare(calm.asDraft(), RunStart.fresh(), problems);
         parts.start().close();
         var training = parts.schedule().training();
         List<FaultKind> kinds = FaultKind.of(parts.config(), parts.config().recovery().enabled());
-        List<FaultEntry> faults = new FaultDraw(parts.config(), training, kinds, seed).draw(count);
+        List<FaultEntry> faults =
+                new FaultDraw(parts.config(), training, kinds, seed).draw(count - strikes.size());
         LoadedConfig harmed = load("fault=" + FaultEntry.written(faults));
         RunParts.prepare(harmed.asDraft(), RunStart.fresh(), List.of()).start().close();
         watcher.drawn(
-                ConfiguredFaults.plan(harmed.config()).faults().stream()
-                        .map(Fault::describe)
+                Stream.concat(
+                                ConfiguredFaults.plan(harmed.config()).faults().stream()
+                                        .map(Fault::describe),
+                                strikes.stream().map(Strike::describe))
                         .toList());
 
         long steps = parts.config().run().steps();
@@ -76,14 +95,34 @@ public record ChaosRun(Path configuration, List<String> overrides, long seed, in
         if (!(truth.outcome() instanceof RunOutcome.Completed)) {
             return ChaosVerdict.withoutReference(this, truth);
         }
+        RunListener progress = watcher.training("with faults", steps);
+        Path folder = directory.resolve("faults");
         var tried =
-                HarmedTraining.run(
-                        harmed,
-                        directory.resolve("faults"),
-                        watcher.training("with faults", steps),
-                        onInterrupt);
+                inCluster
+                        ? ClusterTraining.run(
+                                harmed,
+                                strikes,
+                                new Random(seed),
+                                folder,
+                                progress,
+                                watcher::struck,
+                                onInterrupt)
+                        : HarmedTraining.run(harmed, folder, progress, onInterrupt);
         List<Holder> holders = Holder.all(parts.config().grid(), training.placement());
         return ChaosVerdict.of(this, training.shape(), steps, holders, truth, tried);
+    }
+
+    /** Half of all faults in a cluster come from outside. */
+    private List<Strike> strikes(long steps) {
+        return inCluster
+                ? Strike.draw(
+                        new Random(seed),
+                        (count + 1) / 2,
+                        ChaosCluster.kinds(),
+                        ChaosCluster.SEEDS,
+                        ChaosCluster.WORKERS,
+                        steps)
+                : List.of();
     }
 
     /** Losses are compared bit for bit, even if ranks are located elsewhere than before. */
@@ -113,9 +152,10 @@ public record ChaosRun(Path configuration, List<String> overrides, long seed, in
 
     /** Returns the command that repeats this run. */
     public String command() {
-        var words = new ArrayList<>(List.of("penstock", "chaos", configuration.toString()));
-        overrides.forEach(override -> words.addAll(List.of("--set", "'" + override + "'")));
-        words.addAll(List.of("--seed", "" + seed, "--faults", "" + count));
-        return String.join(" ", words);
+        var all = new ArrayList<>(List.of("penstock", "chaos"));
+        all.addAll(words);
+        overrides.forEach(override -> all.addAll(List.of("--set", "'" + override + "'")));
+        all.addAll(List.of("--seed", "" + seed, "--faults", "" + count));
+        return String.join(" ", all);
     }
 }

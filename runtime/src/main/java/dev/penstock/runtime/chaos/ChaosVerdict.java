@@ -2,7 +2,6 @@ package dev.penstock.runtime.chaos;
 
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.runtime.launch.AuditTrail.Holder;
-import dev.penstock.runtime.report.FaultOutcome;
 import dev.penstock.schedules.ir.PipelineShape;
 import java.util.List;
 
@@ -22,7 +21,7 @@ public record ChaosVerdict(
         long seed,
         long steps,
         long stepsDoneAgain,
-        List<FaultOutcome> faults,
+        List<FaultRow> faults,
         String ending,
         List<String> lossDifferences,
         List<String> applicationFaults,

@@ -29,7 +29,10 @@ import java.util.function.Consumer;
  * @param faults what happened to each fault, in the order of the configuration
  */
 record HarmedTraining(
-        RunOutcome outcome, LossBook losses, AuditTrail books, List<FaultOutcome> faults) {
+        RunOutcome outcome, LossBook losses, AuditTrail books, List<FaultRow> faults) {
+    HarmedTraining {
+        faults = List.copyOf(faults);
+    }
 
     /**
      * Trains to the end.
@@ -63,16 +66,22 @@ record HarmedTraining(
                 outcome = new PipelineRun(assembly, listener, onInterrupt).run();
             }
             return new HarmedTraining(
-                    outcome,
-                    losses,
-                    books,
-                    FaultOutcome.of(
-                            ConfiguredFaults.plan(loaded.config()),
-                            ConfiguredFaults.markers(run.path()),
-                            recoveries.all()));
+                    outcome, losses, books, faults(loaded, run, recoveries.all()));
         } catch (IOException e) {
             throw new UncheckedIOException(
                     "cannot write into " + run.path() + ": " + e.getMessage(), e);
         }
+    }
+
+    /** What became of the faults of a configuration. */
+    static List<FaultRow> faults(
+            LoadedConfig loaded, RunDirectory run, List<RecoveryBook.Entry> recoveries) {
+        return FaultOutcome.of(
+                        ConfiguredFaults.plan(loaded.config()),
+                        ConfiguredFaults.markers(run.path()),
+                        recoveries)
+                .stream()
+                .map(FaultRow::of)
+                .toList();
     }
 }

@@ -17,8 +17,21 @@ final class LossBook implements RunListener {
     private final List<Entry> entries = new ArrayList<>();
 
     @Override
-    public synchronized void onStep(StepReport report) {
-        entries.add(new Entry(report.step(), Double.doubleToRawLongBits(report.loss())));
+    public void onStep(StepReport report) {
+        add(report.step(), report.loss());
+    }
+
+    /** A step was committed. */
+    synchronized void add(long step, double loss) {
+        entries.add(new Entry(step, Double.doubleToRawLongBits(loss)));
+    }
+
+    /** A second account of a commit that the book may have. */
+    synchronized void addUnlessKnown(long step, double loss) {
+        var entry = new Entry(step, Double.doubleToRawLongBits(loss));
+        if (!entries.contains(entry)) {
+            entries.add(entry);
+        }
     }
 
     /** Returns the number of steps that were committed, each counted once. */

@@ -10,13 +10,18 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -30,8 +35,23 @@ public final class LocalCluster implements AutoCloseable {
      *
      * @param port of the first seed; the others follow; 0 for free ones
      * @param runs where run directories are made, absolute
+     * @param more settings of a child by its name, beyond what all have
+     * @param startAgain whether a child that dies is started again
      */
-    public record Layout(int seeds, int workers, int port, Path runs) {}
+    public record Layout(
+            int seeds,
+            int workers,
+            int port,
+            Path runs,
+            Function<String, List<String>> more,
+            boolean startAgain) {
+        /** Children that need nothing more, and stay dead. */
+        public Layout(int seeds, int workers, int port, Path runs) {
+            this(seeds, workers, port, runs, _ -> List.of(), false);
+        }
+    }
+
+    private record Child(String name, boolean seed, List<String> settings, Process process) {}
 
     private static final Logger LOG = LoggerFactory.getLogger(LocalCluster.class);
     private static final String MAIN = "dev.penstock.runtime.cli.Main";
@@ -40,10 +60,11 @@ public final class LocalCluster implements AutoCloseable {
             Pattern.compile("WARNING: Using incubator modules: jdk.incubator.vector");
     private static final Duration START = Duration.ofSeconds(90);
     private static final Duration PATIENCE = Duration.ofSeconds(20);
+    private static final Duration PAUSE = Duration.ofSeconds(1);
 
     private final Layout layout;
     private final Consumer<String> tell;
-    private final List<Process> children = new ArrayList<>();
+    private final List<Child> children = new CopyOnWriteArrayList<>();
     private final List<String> seeds = new ArrayList<>();
     private final CompletableFuture<String> broken = new CompletableFuture<>();
     private int livingSeeds;
@@ -84,7 +105,17 @@ public final class LocalCluster implements AutoCloseable {
 
     /** All children that were started, seeds first. */
     public List<ProcessHandle> processes() {
-        return children.stream().map(Process::toHandle).toList();
+        return children.stream().map(Child::process).map(Process::toHandle).toList();
+    }
+
+    /**
+     * The process that was started last under a name such as {@code seed-1} or {@code worker-2}.
+     */
+    public Optional<ProcessHandle> process(String name) {
+        return children.reversed().stream()
+                .filter(child -> child.name().equals(name))
+                .map(child -> child.process().toHandle())
+                .findFirst();
     }
 
     /**
@@ -159,11 +190,14 @@ public final class LocalCluster implements AutoCloseable {
 
     private CompletableFuture<String> startOne(String name, boolean seed, List<String> settings) {
         try {
-            Process child = new ProcessBuilder(command(settings)).redirectErrorStream(true).start();
+            List<String> all =
+                    Stream.concat(settings.stream(), layout.more().apply(name).stream()).toList();
+            Process process = new ProcessBuilder(command(all)).redirectErrorStream(true).start();
+            var child = new Child(name, seed, settings, process);
             children.add(child);
             var listens = new CompletableFuture<String>();
-            Thread.ofVirtual().start(() -> readOutput(name, child, listens));
-            child.onExit().thenAccept(ended -> onEnd(name, seed, ended, listens));
+            Thread.ofVirtual().start(() -> readOutput(name, process, listens));
+            process.onExit().thenAccept(_ -> onEnd(child, listens));
             return listens;
         } catch (IOException e) {
             throw new UncheckedIOException("cannot start a process: " + e.getMessage(), e);
@@ -206,37 +240,53 @@ public final class LocalCluster implements AutoCloseable {
         }
     }
 
-    private synchronized void onEnd(
-            String name, boolean seed, Process ended, CompletableFuture<String> listens) {
-        int code = ended.exitValue();
+    private synchronized void onEnd(Child child, CompletableFuture<String> listens) {
+        int code = child.process().exitValue();
         String signal = code > 128 ? " (signal %d)".formatted(code - 128) : "";
-        String how = "%s ended with exit code %d%s".formatted(name, code, signal);
+        String how = "%s ended with exit code %d%s".formatted(child.name(), code, signal);
         listens.completeExceptionally(new ClusterException(how));
         if (closing) {
             return;
         }
-        int left = seed ? --livingSeeds : --livingWorkers;
+        if (layout.startAgain()) {
+            tell.accept(how + "; it is started again");
+            Thread.ofVirtual().start(() -> startAgain(child));
+            return;
+        }
+        int left = child.seed() ? --livingSeeds : --livingWorkers;
         if (left == 0) {
-            broken.complete("%s; no %s is left".formatted(how, seed ? "seed" : "worker"));
+            broken.complete("%s; no %s is left".formatted(how, child.seed() ? "seed" : "worker"));
         } else {
             tell.accept(how + "; the cluster goes on without it");
+        }
+    }
+
+    /** Not at once: one that cannot start would be started without end. */
+    private void startAgain(Child child) {
+        LockSupport.parkNanos(PAUSE.toNanos());
+        synchronized (this) {
+            if (!closing) {
+                startOne(child.name(), child.seed(), child.settings());
+            }
         }
     }
 
     /** Ends all: politely, then not. Workers first, so that they can still say goodbye. */
     @Override
     public void close() {
-        closing = true;
-        for (Process child : children.reversed()) {
+        synchronized (this) {
+            closing = true; // nobody is started from here on
+        }
+        for (Child child : children.reversed()) {
             try {
-                child.getOutputStream().close();
+                child.process().getOutputStream().close();
             } catch (IOException e) {
-                child.destroy();
+                child.process().destroy();
             }
         }
         long deadline = System.nanoTime() + PATIENCE.toNanos();
-        for (Process child : children) {
-            awaitEnd(child, deadline);
+        for (Child child : children) {
+            awaitEnd(child.process(), deadline);
         }
     }
 

@@ -10,6 +10,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Comparator;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.OptionalLong;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -152,6 +153,16 @@ public record RunDirectory(Path path) {
                     path,
                     "cannot lock the run directory %s: %s".formatted(path, FileCause.of(e)),
                     e);
+        }
+    }
+
+    /** The process that took this directory for a run and has not given it back, or has died. */
+    public OptionalLong keeper() {
+        try {
+            return RunLock.pidOfHolder(path);
+        } catch (IOException e) {
+            throw new RunDirectoryException(
+                    path, "cannot read who has %s: %s".formatted(path, FileCause.of(e)), e);
         }
     }
 

@@ -9,6 +9,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.LockSupport;
@@ -172,6 +173,11 @@ public final class RunLock implements AutoCloseable {
         return LeaseHolder.of(leaseIn(directory))
                 .map(holder -> " (process %d on %s)".formatted(holder.pid(), holder.host()))
                 .orElse("");
+    }
+
+    /** The process that has a directory, in its host's own space of numbers; empty if none does. */
+    static OptionalLong pidOfHolder(Path directory) throws IOException {
+        return LeaseHolder.of(leaseIn(directory)).stream().mapToLong(LeaseHolder::pid).findFirst();
     }
 
     /** Removes what it left in a directory that is to be removed; nobody may have it. */

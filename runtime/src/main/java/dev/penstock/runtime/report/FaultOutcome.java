@@ -26,7 +26,14 @@ public record FaultOutcome(Fault fault, Optional<Instant> fired, Optional<Recove
      * @param resumeMillis from there until every rank was open again
      * @param stepsLost committed steps that were done again
      */
-    public record Recovered(double detectMillis, double resumeMillis, long stepsLost) {}
+    public record Recovered(double detectMillis, double resumeMillis, long stepsLost) {
+        /** The recovery from what happened then. */
+        public static Recovered from(Instant fault, RecoveryBook.Entry entry) {
+            double detect = Math.max(0, Duration.between(fault, entry.began()).toNanos() / 1e6);
+            return new Recovered(
+                    detect, entry.report().resumeNanos() / 1e6, entry.report().stepsLost());
+        }
+    }
 
     /** The outcomes of all faults of a plan, in its order. */
     public static List<FaultOutcome> of(
@@ -42,7 +49,7 @@ public record FaultOutcome(Fault fault, Optional<Instant> fired, Optional<Recove
                                     recoveries.stream()
                                             .filter(entry -> isOf(fault, at, entry))
                                             .findFirst()
-                                            .map(entry -> recovered(at, entry)));
+                                            .map(entry -> Recovered.from(at, entry)));
             outcomes.add(new FaultOutcome(fault, fired, recovered));
         }
         return outcomes;
@@ -57,12 +64,6 @@ public record FaultOutcome(Fault fault, Optional<Instant> fired, Optional<Recove
             case Fault.Condition _ -> "survived";
             case Fault.Event _ -> fired.isPresent() ? "survived" : "not reached";
         };
-    }
-
-    private static Recovered recovered(Instant at, RecoveryBook.Entry entry) {
-        double detect = Math.max(0, Duration.between(at, entry.began()).toNanos() / 1e6);
-        return new Recovered(
-                detect, entry.report().resumeNanos() / 1e6, entry.report().stepsLost());
     }
 
     private static boolean isOf(Fault fault, Instant at, RecoveryBook.Entry entry) {

@@ -2,7 +2,6 @@ package dev.penstock.runtime.report;
 
 import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.RankStep;
-import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.actors.spi.StepTraffic;
@@ -19,7 +18,6 @@ import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Locale;
 import java.util.Optional;
 import java.util.function.Function;
 import java.util.stream.IntStream;
@@ -106,19 +104,7 @@ public final class RecordedRun {
 
     private void recovered(RunEvent.Recovered recovered) {
         recorder.recovered(recovered.told(), recovered.fromStep());
-        recoveries.add(
-                new RecoveryBook.Entry(
-                        new RecoveryReport(
-                                recovered.told(),
-                                recovered.epoch(),
-                                recovered.replaced(),
-                                RecoveryReport.Restart.valueOf(
-                                        recovered.restart().toUpperCase(Locale.ROOT)),
-                                nanos(recovered.detectMicros()),
-                                nanos(recovered.resumeMicros()),
-                                recovered.stepsLost(),
-                                recovered.fromStep()),
-                        Instant.ofEpochMilli(recovered.time())));
+        recoveries.add(RecoveryBook.Entry.of(recovered));
     }
 
     /** On a clock that began with the process. */

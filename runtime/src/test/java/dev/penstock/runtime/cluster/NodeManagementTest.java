@@ -9,6 +9,7 @@ import dev.penstock.runtime.certificates.NodeFiles;
 import dev.penstock.runtime.config.node.NodeConfig;
 import dev.penstock.runtime.config.node.NodeLoader;
 import java.io.IOException;
+import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.URI;
@@ -127,7 +128,10 @@ class NodeManagementTest {
 
         try (HttpClient http = HttpClient.newHttpClient()) {
             URI node = URI.create("http://127.0.0.1:" + port);
-            assertThat(status(http, node.resolve("/alive"))).isEqualTo(200);
+            Awaitility.await() // it may look for others before it listens
+                    .atMost(PATIENCE)
+                    .ignoreExceptionsInstanceOf(ConnectException.class)
+                    .until(() -> status(http, node.resolve("/alive")) == 200);
             assertThat(status(http, node.resolve("/ready"))).isEqualTo(500);
         }
     }

@@ -20,6 +20,9 @@ import org.junit.jupiter.api.io.TempDir;
 class ChaosCommandIT {
     private static final String SEED = "42";
 
+    /** Draws the death of a seed and one of a worker. */
+    private static final String OF_A_CLUSTER = "3";
+
     @TempDir Path folder;
 
     @Test
@@ -67,6 +70,39 @@ class ChaosCommandIT {
         JsonNode faults = new ObjectMapper().readTree(cli.out()).get("faults");
         assertThat(faults)
                 .anySatisfy(fault -> assertThat(fault.get("fault").asText()).contains("kill"));
+    }
+
+    /** Its own model in a cluster of its own, whose nodes are struck from outside. */
+    @Test
+    @EnabledOnOs(OS.LINUX)
+    void bothInvariantsHoldInAClusterWhoseNodesAreStruck() throws Exception {
+        Cli cli =
+                Cli.run(
+                        "chaos",
+                        "--seed",
+                        OF_A_CLUSTER,
+                        "--faults",
+                        "5",
+                        "--json",
+                        "--run-dir",
+                        folder.resolve("chaos").toString(),
+                        "--set",
+                        "run.steps=60");
+
+        assertThat(cli.exitCode())
+                .as("seed %s: %s %s", OF_A_CLUSTER, cli.out(), cli.err())
+                .isEqualTo(ExitCode.OK);
+        JsonNode answer = new ObjectMapper().readTree(cli.out());
+        assertThat(answer.get("holds").asBoolean()).isTrue();
+        assertThat(answer.get("faults"))
+                .hasSize(5)
+                .anySatisfy(
+                        fault -> {
+                            assertThat(fault.get("fault").asText()).contains("kill");
+                            assertThat(fault.get("outcome").asText()).isEqualTo("recovered");
+                        });
+        assertThat(cli.err()).contains("after step");
+        assertThat(folder.resolve("chaos/faults/chaos-1/audit")).isDirectory();
     }
 
     @Test

@@ -3,6 +3,7 @@ package dev.penstock.actors.dataplane.aeron;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import dev.penstock.actors.dataplane.DataPlaneException;
+import dev.penstock.actors.fault.ProcessHarm;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -156,9 +157,13 @@ public final class MediaDriverProcess implements MediaDriverHandle {
 
     private void onExit(Consumer<String> onDeath) {
         if (!closing) {
+            int code = process.exitValue();
             onDeath.accept(
-                    "the media driver (process %d) ended with code %d; %s"
-                            .formatted(process.pid(), process.exitValue(), said()));
+                    "the media driver (process %d) ended with code %d%s"
+                            .formatted(
+                                    process.pid(),
+                                    code,
+                                    code == ProcessHarm.KILLED ? " (killed)" : "; " + said()));
         }
     }
 

@@ -1,17 +1,18 @@
 package dev.penstock.runtime.cli.train;
 
-import dev.penstock.actors.fault.Fault;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.runtime.chaos.ChaosRun;
 import dev.penstock.runtime.chaos.ChaosVerdict;
-import dev.penstock.runtime.cli.command.ConfigArguments;
+import dev.penstock.runtime.chaos.FaultRow;
+import dev.penstock.runtime.chaos.OwnModel;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
 import dev.penstock.runtime.cli.command.RunLog;
+import dev.penstock.runtime.cli.command.TemporaryFolder;
 import dev.penstock.runtime.config.reading.BadInputException;
-import dev.penstock.runtime.config.run.RunConfig;
+import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.config.run.RunSection;
 import dev.penstock.runtime.launch.Interrupts;
 import dev.penstock.runtime.metrics.RunDirectory;
@@ -22,26 +23,33 @@ import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
 
 /** Trains under a random schedule of faults and proves that they changed nothing. */
 @Command(
         name = "chaos",
         description = {
-            "Trains as a configuration says, once without and once under a random schedule of"
-                    + " faults, and verifies that the faults changed nothing.",
+            "Trains once without and once under a random schedule of faults, and verifies that the"
+                    + " faults changed nothing.",
+            "Without a configuration, a small model is trained in a cluster of two seeds and three"
+                    + " workers on this machine, in about two minutes: nodes and media drivers are"
+                    + " killed, connections reset and cut, the disk of a seed fills, bits of"
+                    + " checkpoints flip.",
             "I1: the committed losses are equal bit for bit. I2: each (step, micro-batch, slice)"
                     + " gradient is applied exactly once. Exits with 0 only if both hold.",
             "Faults are of the kinds that the configuration's processes survive; entries of its own"
                     + " list fault are left out."
         },
         footer = {
+            "  penstock chaos",
             "  penstock chaos sample-configs/per-stage-processes.conf --seed 42 \\",
             "      --faults 20 --set run.steps=100 --set checkpoint.every=10",
         })
 public final class ChaosCommand extends PenstockCommand {
     private static final int SHOWN = 10;
+    private static final int USUAL = 20;
+    private static final int IN_CLUSTER = 10;
 
     /** The answer for programs. */
     record Answer(
@@ -64,7 +72,23 @@ public final class ChaosCommand extends PenstockCommand {
             @Nullable Double resumeMillis,
             @Nullable Long stepsLost) {}
 
-    @Mixin private ConfigArguments config = new ConfigArguments();
+    @Parameters(
+            index = "0",
+            arity = "0..1",
+            paramLabel = "CONFIG",
+            description = "A file such as sample-configs/quickstart.conf; default: a small model.")
+    private @Nullable Path file;
+
+    @Option(
+            names = "--set",
+            paramLabel = "KEY=VALUE",
+            description = "Overrides a key of the configuration; may be repeated.")
+    private List<String> overrides = new ArrayList<>();
+
+    @Option(
+            names = "--in-cluster",
+            description = "Train a given configuration in such a cluster as well.")
+    private boolean inCluster;
 
     @Option(
             names = "--seed",
@@ -72,8 +96,11 @@ public final class ChaosCommand extends PenstockCommand {
             description = "Decides the faults; default: one of its own, which is printed.")
     private @Nullable Long seed;
 
-    @Option(names = "--faults", paramLabel = "N", description = "How many; default: 20.")
-    private int faults = 20;
+    @Option(
+            names = "--faults",
+            paramLabel = "N",
+            description = "How many; default: 20, and 10 in a cluster.")
+    private @Nullable Integer faults;
 
     @Option(
             names = "--run-dir",
@@ -86,15 +113,24 @@ public final class ChaosCommand extends PenstockCommand {
 
     @Override
     public Integer call() {
-        if (faults < 1) {
-            throw new BadInputException("--faults: expected at least 1, got " + faults);
+        boolean cluster = inCluster || file == null;
+        int count = faults == null ? cluster ? IN_CLUSTER : USUAL : faults;
+        if (count < 1) {
+            throw new BadInputException("--faults: expected at least 1, got " + count);
         }
         long drawn = seed == null ? System.nanoTime() % 1_000_000 : seed;
-        var run = new ChaosRun(config.file(), config.overrides(), drawn, faults);
-        RunConfig read = config.draft().orThrow().config();
-        Path directory = directory(read.run());
+        Path given = file;
+        List<String> words =
+                given == null
+                        ? List.of()
+                        : inCluster
+                                ? List.of(given.toString(), "--in-cluster")
+                                : List.of(given.toString());
+        Path directory = given == null ? ownDirectory() : directory(read(given));
+        Path configuration = given == null ? OwnModel.write(directory) : given;
+        var run = new ChaosRun(configuration, overrides, drawn, count, words, cluster);
         Interrupts interrupts = Interrupts.install();
-        say("chaos: seed %d, %d faults, files in %s".formatted(drawn, faults, directory));
+        say("chaos: seed %d, %d faults, files in %s".formatted(drawn, count, directory));
         ChaosVerdict verdict;
         try (RunLog _ = RunLog.to(directory.resolve("log.txt"))) {
             verdict = run.run(directory, new Progress(), interrupts::onInterrupt);
@@ -105,6 +141,17 @@ public final class ChaosCommand extends PenstockCommand {
             print(verdict);
         }
         return verdict.holds() ? ExitCode.OK : ExitCode.FAILURE;
+    }
+
+    private RunSection read(Path configuration) {
+        return ConfigLoader.draft(configuration, overrides).orThrow().config().run();
+    }
+
+    /** Which is made only when what is set is right. */
+    private Path ownDirectory() {
+        try (var folder = TemporaryFolder.make("penstock-chaos-")) {
+            return directory(read(OwnModel.write(folder.path())));
+        }
     }
 
     private Path directory(RunSection section) {
@@ -158,10 +205,10 @@ public final class ChaosCommand extends PenstockCommand {
         }
     }
 
-    private static List<String> cells(FaultOutcome fault) {
+    private static List<String> cells(FaultRow fault) {
         return List.of(
-                fault.fault().describe(),
-                fault.told(),
+                fault.fault(),
+                fault.outcome(),
                 fault.recovery().map(r -> "%.3f s".formatted(r.detectMillis() / 1e3)).orElse("-"),
                 fault.recovery().map(r -> "%.3f s".formatted(r.resumeMillis() / 1e3)).orElse("-"),
                 fault.recovery().map(r -> "" + r.stepsLost()).orElse("-"));
@@ -195,11 +242,10 @@ public final class ChaosCommand extends PenstockCommand {
                 verdict.command());
     }
 
-    private static Row row(FaultOutcome outcome) {
-        Fault fault = outcome.fault();
+    private static Row row(FaultRow outcome) {
         return new Row(
-                fault.describe(),
-                outcome.told(),
+                outcome.fault(),
+                outcome.outcome(),
                 outcome.fired().map(Object::toString).orElse(null),
                 outcome.recovery().map(FaultOutcome.Recovered::detectMillis).orElse(null),
                 outcome.recovery().map(FaultOutcome.Recovered::resumeMillis).orElse(null),
@@ -216,6 +262,11 @@ public final class ChaosCommand extends PenstockCommand {
         @Override
         public void drawn(List<String> drawn) {
             drawn.forEach(fault -> say("  " + fault));
+        }
+
+        @Override
+        public void struck(String told) {
+            say("  " + told);
         }
 
         @Override
@@ -242,9 +293,14 @@ public final class ChaosCommand extends PenstockCommand {
 
                 @Override
                 public void onRecovery(RecoveryReport report) {
-                    say("  recovered: " + report.cause());
+                    say("  recovered: " + firstLine(report.cause()));
                 }
             };
         }
+    }
+
+    /** A cause may end with what a process said last: that is in the log. */
+    private static String firstLine(String text) {
+        return text.lines().findFirst().orElse("");
     }
 }
