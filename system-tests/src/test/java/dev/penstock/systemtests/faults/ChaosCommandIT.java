@@ -21,7 +21,7 @@ class ChaosCommandIT {
     private static final String SEED = "42";
 
     /** Draws the death of a seed and one of a worker. */
-    private static final String OF_A_CLUSTER = "3";
+    private static final String OF_A_CLUSTER = "29";
 
     @TempDir Path folder;
 
