@@ -46,6 +46,8 @@ public final class MeasuredSlices {
     private MeasuredSlices() {}
 
     /**
+     * Fits the times of slices to what the runs measured.
+     *
      * @throws BadInputException if the runs do not match each other or do not determine the costs
      */
     public static SliceTimes of(List<Path> runs, PipelineShape shape) {

@@ -134,7 +134,7 @@ final class ContextPartsTest {
                                 ops(WHOLE, false))
                         .ring();
 
-        assertThat(sent).isEqualTo(WHOLE.microBatches() * TinyRuns.TIED.layers() * 3 * 3 * ofPart);
+        assertThat(sent).isEqualTo(9 * ofPart * WHOLE.microBatches() * TinyRuns.TIED.layers());
     }
 
     @Test

@@ -207,6 +207,6 @@ class InsertParameterGathersTest {
 
     private static long gathers(Schedule order, ParameterResidency residency) {
         Schedule gathered = InsertParameterGathers.into(order, new GatherSettings(residency, 0));
-        return ScheduleText.print(gathered).split("UNSHARD", -1).length - 1;
+        return ScheduleText.print(gathered).split("UNSHARD", -1).length - 1L;
     }
 }

@@ -215,7 +215,7 @@ class TensorShardsTest {
             long row = 12 * ((3 + 1 + 8) * d + 4 * d + 4 + 12) + 2 * d + 2;
             assertThat(memory.activations() + memory.keyValues())
                     .isBetween(
-                            4 * 1024 * row / shards, 4 * 1024 * (row / shards + 16 + 3 * shards));
+                            4 * 1024 * row / shards, 4 * 1024 * (row / shards + 16 + 3L * shards));
             try (Device device = Devices.open(REFERENCE);
                     GptStage stage = factory.create(0, new RankPlace(0, 0, 0, 0), device)) {
                 assertThat(stage.memory()).isEqualTo(memory);
@@ -416,7 +416,7 @@ class TensorShardsTest {
                 // qkv, attention, hidden twice; x, norms, middle; moments and log sums
                 long row = 12 * ((3 + 1 + 8) * d / shards + 4 * d + 4 + 12 / shards) + 2 * d + 2;
                 assertThat(memory.activations() + memory.keyValues())
-                        .isBetween(4 * 1024 * row, 4 * 1024 * (row + 16 + 3 * shards));
+                        .isBetween(4 * 1024 * row, 4 * 1024 * (row + 16 + 3L * shards));
             }
             assertThat(rows).isEqualTo(50257);
         }
