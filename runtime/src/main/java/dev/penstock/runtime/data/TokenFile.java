@@ -169,11 +169,6 @@ final class TokenFile implements TrainingData {
     }
 
     @Override
-    public long heldOutTokens() {
-        return 0;
-    }
-
-    @Override
     public long heldOutBytes(long sequences) {
         return 0; // nothing is held out
     }

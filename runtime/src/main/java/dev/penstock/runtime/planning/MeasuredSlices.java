@@ -123,7 +123,7 @@ public final class MeasuredSlices {
         if (samples.stream().allMatch(sample -> sample.context() == 0)) {
             throw new IllegalArgumentException("expected runs with slices, got whole sequences");
         }
-        MeasuredSliceCost cost = MeasuredSliceCost.interpolated(samples);
+        MeasuredSliceCost cost = MeasuredSliceCost.of(samples);
         ContextTerm.FitError error = cost.contextTerm().error();
         return new SliceTimes(
                 cost,
