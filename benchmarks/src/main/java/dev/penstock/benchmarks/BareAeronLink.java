@@ -109,12 +109,11 @@ final class BareAeronLink implements AutoCloseable {
         }
     }
 
-    @SuppressWarnings("ThreadPriorityCheck") // the driver may need this core
     private static int idle(int rounds) {
         if (rounds < SPINS) {
             Thread.onSpinWait();
         } else {
-            Thread.yield();
+            Thread.yield(); // the driver may need this core
         }
         return rounds + 1;
     }

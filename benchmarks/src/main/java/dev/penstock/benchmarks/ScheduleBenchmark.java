@@ -124,7 +124,7 @@ public final class ScheduleBenchmark {
     }
 
     /** The CPU time of the whole process, so that other work on the machine does not count. */
-    private static long cpuNanos() {
+    static long cpuNanos() {
         return ((OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean())
                 .getProcessCpuTime();
     }

@@ -1,6 +1,5 @@
 package dev.penstock.benchmarks;
 
-import com.sun.management.OperatingSystemMXBean;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.generate.base.GenerateOptions;
 import dev.penstock.schedules.generate.base.OpCosts;
@@ -12,7 +11,6 @@ import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.MemoryProfile;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
 import java.io.PrintStream;
-import java.lang.management.ManagementFactory;
 import java.util.List;
 import java.util.Locale;
 
@@ -47,10 +45,10 @@ final class ScheduleSearchBenchmark {
     }
 
     private void row(String kind, PipelineShape shape) {
-        long start = cpuNanos();
+        long start = ScheduleBenchmark.cpuNanos();
         Schedule schedule =
                 Generators.generate(kind, shape, GenerateOptions.defaults().withCosts(COSTS));
-        double seconds = (cpuNanos() - start) / 1e9;
+        double seconds = (ScheduleBenchmark.cpuNanos() - start) / 1e9;
         BubbleReport bubble = ScheduleSimulator.simulate(schedule, costModel()).bubble();
         double inSpan =
                 bubble.ranks().stream()
@@ -79,11 +77,5 @@ final class ScheduleSearchBenchmark {
                 COSTS.backwardInputNanos(),
                 COSTS.backwardWeightNanos(),
                 COSTS.communicationNanos());
-    }
-
-    /** The CPU time of the whole process, so that other work on the machine does not count. */
-    private static long cpuNanos() {
-        return ((OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean())
-                .getProcessCpuTime();
     }
 }

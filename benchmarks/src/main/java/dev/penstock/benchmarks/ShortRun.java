@@ -110,7 +110,7 @@ final class ShortRun {
         return Files.writeString(directory.resolve("benchmark.conf"), text);
     }
 
-    private static void delete(Path directory) throws IOException {
+    static void delete(Path directory) throws IOException {
         try (Stream<Path> files = Files.walk(directory)) {
             for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
                 Files.delete(file);

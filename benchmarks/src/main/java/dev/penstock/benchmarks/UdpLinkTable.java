@@ -69,7 +69,7 @@ final class UdpLinkTable {
                     EndpointLink hidden = new EndpointLink(sealed, slots, backSlots)) {
                 for (int round = -WARM_UP_ROUNDS; round < ROUNDS; round++) {
                     int at = Math.max(0, round);
-                    long pass = round + WARM_UP_ROUNDS;
+                    long pass = (long) round + WARM_UP_ROUNDS;
                     bare[at] = rate(bytes, count, link.transfer(tensors, slots, count));
                     crc[at] = rate(bytes, count, plain.stream(tensors, count, pass));
                     seal[at] = rate(bytes, count, hidden.stream(tensors, count, pass));

@@ -13,12 +13,10 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalDouble;
-import java.util.stream.Stream;
 
 /**
  * A short training in four processes.
@@ -42,7 +40,7 @@ record UdpLossMeasurement(double stepsPerSecond, double tokensPerSecond, List<Lo
             try {
                 return measure(directory, loss.isPresent() ? "udp" : "ipc");
             } finally {
-                delete(directory);
+                ShortRun.delete(directory);
             }
         } catch (IOException e) {
             throw new UncheckedIOException(e);
@@ -121,13 +119,5 @@ record UdpLossMeasurement(double stepsPerSecond, double tokensPerSecond, List<Lo
                 """
                         .formatted(STEPS, transport);
         return Files.writeString(directory.resolve("udp-loss.conf"), text);
-    }
-
-    private static void delete(Path directory) throws IOException {
-        try (Stream<Path> files = Files.walk(directory)) {
-            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-                Files.delete(file);
-            }
-        }
     }
 }

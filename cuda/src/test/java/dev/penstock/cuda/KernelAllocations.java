@@ -24,6 +24,8 @@ final class KernelAllocations {
     private KernelAllocations() {}
 
     /**
+     * Prints the bytes that each op allocates per call.
+     *
      * @param arguments bytes per call below which an op needs no more warming up
      */
     public static void main(String[] arguments) {

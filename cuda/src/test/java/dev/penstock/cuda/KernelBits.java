@@ -33,6 +33,8 @@ final class KernelBits {
     }
 
     /**
+     * Prints a checksum of what each step computes.
+     *
      * @param arguments how often to run each step, and the bits of a vector
      */
     public static void main(String[] arguments) {

@@ -13,6 +13,8 @@ final class OtherJvm {
     private OtherJvm() {}
 
     /**
+     * Runs it to its end.
+     *
      * @param flags for the JVM
      * @return what it printed
      */

@@ -91,8 +91,8 @@ class SchedulesGridTest {
         for (Schedule schedule : everySmall(kind)) {
             Schedule lowered = Lowering.lower(schedule);
 
-            assertSameOrder(TorchCsv.parse(TorchCsv.print(schedule)), schedule);
-            assertSameOrder(TorchCsv.parse(TorchCsv.print(lowered)), lowered);
+            assertSameOrder(TorchCsv.read(TorchCsv.print(schedule)).schedule(), schedule);
+            assertSameOrder(TorchCsv.read(TorchCsv.print(lowered)).schedule(), lowered);
         }
     }
 

@@ -26,7 +26,6 @@ import org.jspecify.annotations.Nullable;
  * for one that was lost. Nothing of a frame may be used before {@link #check} returned null, nor
  * before its checksum or seal was found right where one is due.
  */
-@SuppressWarnings("EnumOrdinal") // the ordinals are the wire's codes, and so documented
 public final class TensorFrame {
     /** Bytes before the payload; 96 and Aeron's own 32 put the payload on a cache line. */
     public static final int HEADER_BYTES = 96;

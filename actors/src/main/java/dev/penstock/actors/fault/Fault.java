@@ -21,9 +21,7 @@ public sealed interface Fault {
     }
 
     /** What holds during steps. */
-    sealed interface Condition extends Fault {
-        StepSpan steps();
-    }
+    sealed interface Condition extends Fault {}
 
     /** Where in a step something happens. */
     sealed interface Place {

@@ -184,13 +184,11 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
     /** A new supervisor may have counted on a rank whose end was told to the old one. */
     private Behavior<Command> onTerminated(Terminated ended) {
         ActorRef<Introduction> to = supervisor;
+        ActorRef<?> stage = ended.getRef();
         boolean isOlder =
                 hosted.stream()
-                        .anyMatch(
-                                each ->
-                                        each.stage().equals(ended.getRef())
-                                                && each.epoch() < epoch);
-        hosted.removeIf(each -> each.stage().equals(ended.getRef()));
+                        .anyMatch(each -> each.stage().equals(stage) && each.epoch() < epoch);
+        hosted.removeIf(each -> each.stage().equals(stage));
         if (to != null && isOlder) {
             introduce(to);
         }

@@ -9,7 +9,6 @@ package dev.penstock.actors.rank;
  *     were
  * @param collectives what gathers and sums took, see {@code RankStep.collectiveNanos}
  */
-@SuppressWarnings("ArrayRecordComponent") // a value on its way to reports; nobody compares it
 record PassTimes(long[] starts, long[] ends, long[] collectives) {
     static final PassTimes NONE = new PassTimes(new long[0], new long[0], new long[0]);
 }

@@ -7,8 +7,6 @@ public final class NonFiniteException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
     private final long step;
-    private final transient WorkUnit unit;
-    private final String place;
 
     /**
      * @param place the layer and tensor, such as {@code h.3 attention output (forward)}
@@ -18,19 +16,9 @@ public final class NonFiniteException extends RuntimeException {
                 "step %d, stage %d, micro-batch %d, slice %d: %s is not finite; try a lower learning rate or a longer warm-up"
                         .formatted(step, unit.stage(), unit.microBatch(), unit.slice(), place));
         this.step = step;
-        this.unit = unit;
-        this.place = place;
     }
 
     public long step() {
         return step;
-    }
-
-    public WorkUnit unit() {
-        return unit;
-    }
-
-    public String place() {
-        return place;
     }
 }

@@ -20,7 +20,6 @@ import java.util.List;
  *     of parameters; of a gather or a sum over replicas what the rank did and waited for it outside
  *     of computations, when the op ran or later; empty where not known
  */
-@SuppressWarnings("ArrayRecordComponent") // a value on its way to reports; nobody compares it
 public record RankStep(
         int rank,
         long[] opStartNanos,

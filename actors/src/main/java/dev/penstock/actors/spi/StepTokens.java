@@ -23,6 +23,8 @@ public record StepTokens(long full, long stepsOfEpoch, long last) {
     }
 
     /**
+     * Returns the tokens of a step.
+     *
      * @param step from 1
      */
     public long of(long step) {

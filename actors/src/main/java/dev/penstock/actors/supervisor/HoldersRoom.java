@@ -5,8 +5,6 @@ import java.util.Map;
 
 /** Whether there is room for missing ranks where their mirrors are. */
 sealed interface HoldersRoom {
-    HoldersRoom UNASKED = new Unasked();
-
     /** It has not mattered yet. */
     record Unasked() implements HoldersRoom {}
 

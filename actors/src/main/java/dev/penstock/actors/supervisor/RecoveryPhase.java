@@ -56,7 +56,8 @@ sealed interface RecoveryPhase {
 
         /** An epoch begins: nothing was answered or decided in it. */
         static Preparing begin(RecoveryAttempt attempt, long now) {
-            return new Preparing(attempt, now, new TreeMap<>(), RankSet.NONE, HoldersRoom.UNASKED);
+            return new Preparing(
+                    attempt, now, new TreeMap<>(), RankSet.NONE, new HoldersRoom.Unasked());
         }
 
         @Override

@@ -131,8 +131,9 @@ class FaultInjectorTest {
                                 rank -> {
                                     RankPlace place = grid.placeOf(rank);
                                     List<Integer> stages = List.of(place.pipeline());
-                                    return injector(nan).forRank(rank, place, stages)
-                                            != RankFaults.NONE;
+                                    return !injector(nan)
+                                            .forRank(rank, place, stages)
+                                            .equals(RankFaults.NONE);
                                 })
                         .boxed()
                         .toList();

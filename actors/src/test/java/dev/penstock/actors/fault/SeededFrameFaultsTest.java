@@ -66,7 +66,7 @@ class SeededFrameFaultsTest {
         injector.forRank(0, RankPlace.single(0), List.of(0)).beginPass(StepKind.TRAIN, 1);
         List<Long> lost = new ArrayList<>();
         for (long frame = 0; frame < FRAMES; frame++) {
-            if (injector.forFrames().of(key(1), frame) != Fate.PASS) {
+            if (!injector.forFrames().of(key(1), frame).equals(Fate.PASS)) {
                 lost.add(frame);
             }
         }

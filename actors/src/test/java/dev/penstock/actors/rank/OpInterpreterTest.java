@@ -133,7 +133,7 @@ class OpInterpreterTest {
                     Devices.open(DeviceSettings.DEFAULTS.withKind(DeviceSettings.Kind.REFERENCE));
             opened.add(device);
             var scope = device.memory().child("boundary", Long.MAX_VALUE);
-            opened.add(scope::close);
+            opened.add(scope);
             var buffers = new BoundaryBuffers(rank, plan, held, scope, false);
             links.open(buffers.inbound());
             List<Integer> homes = IntStream.range(0, plan.ranks()).boxed().toList();

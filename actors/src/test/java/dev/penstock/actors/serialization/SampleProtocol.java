@@ -20,7 +20,6 @@ sealed interface SampleProtocol extends WireMessage {
     record Optionals(OptionalInt a, OptionalLong b, OptionalDouble c, Optional<Colour> d)
             implements SampleProtocol {}
 
-    @SuppressWarnings("ArrayRecordComponent")
     record Arrays(int[] a, long[] b, double[] c) implements SampleProtocol {}
 
     record Nested(Colour colour, List<Leaf> leaves, Tree tree, List<List<String>> texts)

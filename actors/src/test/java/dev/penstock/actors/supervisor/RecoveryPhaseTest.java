@@ -28,7 +28,7 @@ class RecoveryPhaseTest {
     void anEpochBeginsWithoutAnswers() {
         assertThat(preparing.prepared()).isEmpty();
         assertThat(preparing.askedFor().isEmpty()).isTrue();
-        assertThat(preparing.room()).isEqualTo(HoldersRoom.UNASKED);
+        assertThat(preparing.room()).isEqualTo(new HoldersRoom.Unasked());
         assertThat(preparing.sinceNanos()).isEqualTo(20);
     }
 
@@ -123,7 +123,8 @@ class RecoveryPhaseTest {
 
         assertThat(answered.room()).isEqualTo(new HoldersRoom.Answered(nodes, false));
         assertThat(answered.answered(holding(0, 7, -1)).room().isAbout(nodes)).isTrue();
-        assertThat(Preparing.begin(answered.attempt(), 30).room()).isEqualTo(HoldersRoom.UNASKED);
+        assertThat(Preparing.begin(answered.attempt(), 30).room())
+                .isEqualTo(new HoldersRoom.Unasked());
     }
 
     // ---- resuming -------------------------------------------------------------------------------

@@ -2,7 +2,6 @@ package dev.penstock.cuda.cpu;
 
 import java.nio.ByteOrder;
 import jdk.incubator.vector.FloatVector;
-import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.ShortVector;
 import jdk.incubator.vector.VectorMask;
 import jdk.incubator.vector.VectorSpecies;
@@ -63,10 +62,6 @@ abstract sealed class Lanes permits Lanes256, Lanes512 {
 
     final void store(FloatVector vector, long address, VectorMask<Float> mask) {
         vector.intoMemorySegment(Addresses.ALL, address, ORDER, mask);
-    }
-
-    final IntVector loadInts(long address) {
-        return IntVector.fromMemorySegment(integers(), Addresses.ALL, address, ORDER);
     }
 
     final ShortVector loadShorts(long address) {

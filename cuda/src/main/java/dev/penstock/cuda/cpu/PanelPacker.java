@@ -150,7 +150,6 @@ final class PanelPacker {
             float[] panel,
             int panelAt,
             VectorMask<Float> mask) {
-        VectorSpecies<Float> s = vectors.species();
         long from = address;
         int to = panelAt;
         for (int p = 0; p < depth; p++) {

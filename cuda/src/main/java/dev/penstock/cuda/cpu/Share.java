@@ -11,10 +11,4 @@ final class Share {
         long quanta = (size + (long) quantum - 1) / quantum;
         return (int) Math.min(size, quanta * thread / threads * quantum);
     }
-
-    /** The same for sizes beyond an int. */
-    static long start(long size, int quantum, int thread, int threads) {
-        long quanta = (size + quantum - 1) / quantum;
-        return Math.min(size, quanta * thread / threads * quantum);
-    }
 }

@@ -98,6 +98,7 @@ final class SoftmaxKernels {
         }
     }
 
+    @SuppressWarnings("unused") // found by its name, see above
     private float expInlined(long row, int whole, float scale, float shift) {
         FloatVector minus = lanes.broadcast(-shift);
         FloatVector factor = lanes.broadcast(scale);

@@ -29,11 +29,6 @@ abstract sealed class Tile permits Tile256, Tile512 {
         return highRows;
     }
 
-    /** Rows of the tile for what is left at the lower edge. */
-    final int lowRows() {
-        return lowRows;
-    }
-
     /** Columns of both tiles: two vectors. */
     final int columns() {
         return columns;
@@ -47,6 +42,6 @@ abstract sealed class Tile permits Tile256, Tile512 {
     /** {@code c += a b} for {@link #highRows()} rows. */
     abstract void high(int depth, float[] a, int aAt, float[] b, int bAt, float[] c);
 
-    /** {@code c += a b} for {@link #lowRows()} rows. */
+    /** {@code c += a b} for the rows that are left at the lower edge. */
     abstract void low(int depth, float[] a, int aAt, float[] b, int bAt, float[] c);
 }

@@ -237,11 +237,6 @@ final class GpuGraphs implements AutoCloseable {
         return String.join(", ", unfinished);
     }
 
-    /** Graphs that are kept. */
-    synchronized int size() {
-        return graphs.size();
-    }
-
     private void destroy(Graph graph) {
         try {
             gpu.bind();

@@ -23,10 +23,6 @@ public final class HostMatrix {
         return tensor.rows();
     }
 
-    public int columns() {
-        return tensor.columns();
-    }
-
     /** The element as a float; BF16 widens, I32 converts. */
     public float get(int row, int column) {
         long at = offset(row, column);

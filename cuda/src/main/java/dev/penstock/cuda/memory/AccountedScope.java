@@ -58,7 +58,7 @@ public final class AccountedScope implements DeviceScope {
 
     @Override
     public DeviceBuffer allocate(String bufferName, long bytes) {
-        return allocate(bufferName, bytes, source::take);
+        return allocate(bufferName, bytes, source);
     }
 
     @Override

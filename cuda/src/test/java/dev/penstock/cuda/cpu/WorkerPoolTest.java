@@ -77,7 +77,7 @@ class WorkerPoolTest {
                 Pieces pieces = Pieces.of(size[0], size[1], threads);
                 long covered = 0;
                 for (int i = 0; i < pieces.count(); i++) {
-                    long rows = pieces.endRow(i) - pieces.firstRow(i);
+                    long rows = pieces.endRow(i) - (long) pieces.firstRow(i);
                     covered += rows * (pieces.endColumn(i) - pieces.firstColumn(i));
                 }
 

@@ -97,7 +97,7 @@ final class PemFiles {
                 try {
                     return KeyFactory.getInstance(algorithm).generatePrivate(encoded);
                 } catch (InvalidKeySpecException e) {
-                    continue; // the key is for another algorithm
+                    // the key is for another algorithm
                 }
             }
         } catch (IllegalArgumentException | GeneralSecurityException e) {

@@ -66,11 +66,13 @@ final class PenstockCli {
             names = {"-h", "--help"},
             usageHelp = true,
             description = "Show this help; every command has its own.")
+    @SuppressWarnings("unused") // picocli answers
     private boolean help;
 
     @Option(
             names = {"-V", "--version"},
             versionHelp = true,
             description = "Show the version and the commit it was built from.")
+    @SuppressWarnings("unused") // picocli answers
     private boolean version;
 }

@@ -115,7 +115,7 @@ final class Members extends AbstractBehavior<Members.Command> {
     }
 
     private boolean isIn() {
-        return cluster.selfMember().status() == MemberStatus.up();
+        return cluster.selfMember().status().equals(MemberStatus.up());
     }
 
     private String census() {

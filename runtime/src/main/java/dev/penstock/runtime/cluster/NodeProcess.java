@@ -368,7 +368,7 @@ public final class NodeProcess {
         Set<Member> unreachable = cluster.state().getUnreachable();
         return StreamSupport.stream(cluster.state().getMembers().spliterator(), false)
                 .filter(member -> member.hasRole(NodeSystems.SEED_ROLE))
-                .filter(member -> member.status() == MemberStatus.up())
+                .filter(member -> member.status().equals(MemberStatus.up()))
                 .filter(member -> !unreachable.contains(member))
                 .anyMatch(member -> !member.equals(cluster.selfMember()));
     }

@@ -26,14 +26,14 @@ public final class NodeReadiness implements Supplier<CompletionStage<Boolean>> {
     public CompletionStage<Boolean> get() {
         CurrentClusterState state = cluster.state();
         return CompletableFuture.completedFuture(
-                cluster.selfMember().status() == MemberStatus.up()
+                cluster.selfMember().status().equals(MemberStatus.up())
                         && StreamSupport.stream(state.getMembers().spliterator(), false)
                                 .anyMatch(member -> isSeedThatAnswers(member, state)));
     }
 
     private static boolean isSeedThatAnswers(Member member, CurrentClusterState state) {
         return member.hasRole(NodeSystems.SEED_ROLE)
-                && member.status() == MemberStatus.up()
+                && member.status().equals(MemberStatus.up())
                 && !state.getUnreachable().contains(member);
     }
 }

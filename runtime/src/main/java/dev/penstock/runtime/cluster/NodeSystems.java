@@ -24,7 +24,6 @@ import java.util.Map;
 import java.util.NavigableMap;
 import java.util.Optional;
 import java.util.TreeMap;
-import org.jspecify.annotations.Nullable;
 
 /** Akka's settings for nodes of a cluster and for clients, which are no members. */
 final class NodeSystems {
@@ -243,7 +242,7 @@ final class NodeSystems {
     }
 
     private static RuntimeException cannotListen(RuntimeException e, String address, int port) {
-        for (Throwable cause = e; cause != null; cause = nextCause(cause)) {
+        for (Throwable cause = e; cause != null; cause = cause.getCause()) {
             if (cause instanceof BindException
                     || String.valueOf(cause.getMessage()).contains("Bind failed")
                     || String.valueOf(cause.getMessage()).contains("Failed to bind")) {
@@ -254,9 +253,5 @@ final class NodeSystems {
             }
         }
         return e;
-    }
-
-    private static @Nullable Throwable nextCause(Throwable cause) {
-        return cause.getCause() == cause ? null : cause.getCause();
     }
 }

@@ -23,7 +23,6 @@ record ProgramPicture(List<Kind> kinds, List<Program> programs) {
      * @param names as the schedule writes them
      * @param units micro-batch, or -1
      */
-    @SuppressWarnings("ArrayRecordComponent") // on its way to the page; nobody compares it
     record Program(int[] kinds, int[] stages, int[] units, List<String> names) {}
 
     static ProgramPicture of(Schedule schedule) {

@@ -4,6 +4,7 @@ import dev.penstock.runtime.events.EventLogReader;
 import dev.penstock.runtime.metrics.RunDirectory;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
@@ -138,7 +139,7 @@ final class RunFeed implements AutoCloseable {
     }
 
     private void publish(RunView.Update update) {
-        for (Subscription subscription : subscriptions) {
+        for (Subscription subscription : List.copyOf(subscriptions)) {
             if (!subscription.updates.offer(update)) {
                 subscriptions.remove(subscription);
                 subscription.viewer.interrupt();

@@ -35,7 +35,6 @@ record StepPicture(
      * @param place what the rank is, for people: {@code rank 3 · replica 1}
      * @param update start and end of the optimizer; empty if there was none
      */
-    @SuppressWarnings("ArrayRecordComponent") // on its way to the page; nobody compares it
     record Lane(
             int rank, int program, String place, int[] starts, int[] ends, List<Integer> update) {}
 

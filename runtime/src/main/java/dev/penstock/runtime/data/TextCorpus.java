@@ -174,8 +174,7 @@ final class TextCorpus implements TrainingData {
         return trainingTokens;
     }
 
-    @Override
-    public long heldOutTokens() {
+    private long heldOutTokens() {
         return tokens.size() - trainingTokens;
     }
 

@@ -143,14 +143,14 @@ final class TokenFile implements TrainingData {
         long row = spec.context() + 1L;
         long sequence =
                 (step - 1) * spec.sequences() + (long) microBatch * spec.sequencesPerMicroBatch();
-        int there = (int) Math.clamp((sequences - sequence) * row, 0, batch.length);
+        int there = Math.clamp((sequences - sequence) * row, 0, batch.length);
         tokens.copy(sequence * row, batch, 0, there);
         Arrays.fill(batch, there, batch.length, 0);
     }
 
     @Override
     public int sequences(StepKind kind, long step, int full) {
-        return (int) Math.clamp(sequences - (step - 1) * spec.sequences(), 1, full);
+        return Math.clamp(sequences - (step - 1) * spec.sequences(), 1, full);
     }
 
     @Override
@@ -166,11 +166,6 @@ final class TokenFile implements TrainingData {
     @Override
     public long trainingTokens() {
         return tokens.size();
-    }
-
-    @Override
-    public long heldOutTokens() {
-        return 0;
     }
 
     @Override

@@ -31,9 +31,6 @@ public interface TrainingData extends BatchSource {
     /** Returns the total number of tokens to train on. */
     long trainingTokens();
 
-    /** Returns the tokens held out for validation. */
-    long heldOutTokens();
-
     /**
      * Returns the bytes of text for which the targets of the first held-out sequences stand: the
      * divisor of a loss in bits per byte. Tokens that only separate documents stand for none.

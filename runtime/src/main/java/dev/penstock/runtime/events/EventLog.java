@@ -289,7 +289,7 @@ public final class EventLog implements RunListener, AutoCloseable {
     }
 
     private static int sinceStart(long nanos, long start) {
-        return (int) Math.clamp(micros(nanos - start), Integer.MIN_VALUE, Integer.MAX_VALUE);
+        return Math.clamp(micros(nanos - start), Integer.MIN_VALUE, Integer.MAX_VALUE);
     }
 
     private static long micros(long nanos) {

@@ -100,7 +100,6 @@ public sealed interface RunEvent {
          *     {@link dev.penstock.actors.spi.RankStep}; empty where that is nothing, and in older
          *     files
          */
-        @SuppressWarnings("ArrayRecordComponent") // on its way to a file; nobody compares it
         public record Rank(
                 int[] starts,
                 int[] ends,

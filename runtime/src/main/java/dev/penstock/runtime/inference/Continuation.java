@@ -5,7 +5,6 @@ package dev.penstock.runtime.inference;
  *
  * @param tokens that were chosen, without prompt and end-of-text token
  */
-@SuppressWarnings("ArrayRecordComponent") // a value handed to the user, never compared
 public record Continuation(int[] tokens, End end) {
     /** The reason why a text ended. */
     public enum End {

@@ -60,9 +60,7 @@ public record AuditTrail(Path folder) {
     }
 
     /** One line of a stage's book. */
-    public sealed interface Entry {
-        long step();
-    }
+    public sealed interface Entry {}
 
     /** All gradients of a step are summed; nothing of it is applied. */
     public record Summed(long step, List<WorkUnit> units) implements Entry {

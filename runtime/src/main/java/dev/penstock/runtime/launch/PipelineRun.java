@@ -56,6 +56,7 @@ public final class PipelineRun {
                 .run(this::supervisor, onInterrupt);
     }
 
+    @SuppressWarnings("try") // the processes end before the system that hears of their ends
     private RunOutcome runInStageProcesses() {
         assembly.writeForStageProcesses();
         Path keyFolder = assembly.options().directory().resolve(RunAssembly.KEY_FOLDER);

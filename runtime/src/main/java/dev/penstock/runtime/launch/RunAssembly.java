@@ -135,10 +135,6 @@ public final class RunAssembly implements AutoCloseable {
         return plan;
     }
 
-    public ProvedSchedule schedule() {
-        return parts.schedule();
-    }
-
     public GptSettings model() {
         return parts.model();
     }

@@ -12,6 +12,8 @@ public final class SliceNote {
     private SliceNote() {}
 
     /**
+     * Returns what is said about slices whose losses have bits of their own.
+     *
      * @param lengths tokens of each slice
      * @param reductionBlock tokens of a block of summation
      * @return nothing if the slices give the bits of whole sequences

@@ -32,6 +32,8 @@ final class StageProcesses implements AutoCloseable {
     @FunctionalInterface
     interface DeathListener {
         /**
+         * Called once for each such child.
+         *
          * @param rank that the child was started for; empty for a spare
          * @param how it ended
          */
@@ -80,7 +82,7 @@ final class StageProcesses implements AutoCloseable {
         }
         children.add(child);
         rank.ifPresent(r -> latest.put(r, child));
-        child.onExit().thenAccept(ended -> onExit(ended, rank, output));
+        var _ = child.onExit().thenAccept(ended -> onExit(ended, rank, output));
     }
 
     /** The last child that was started for this rank, while it lives. */

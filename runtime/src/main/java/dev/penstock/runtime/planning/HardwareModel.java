@@ -29,6 +29,8 @@ public final class HardwareModel {
     private HardwareModel() {}
 
     /**
+     * Computes what the ops of a schedule cost on a cluster.
+     *
      * @throws BadInputException with all problems
      */
     public static HardwareCosts of(Path clusterFile, String modelText, Schedule schedule) {

@@ -53,6 +53,8 @@ public final class MeasuredHardware {
     }
 
     /**
+     * Replaces what a cluster can do by what runs on it measured.
+     *
      * @param profiles {@code RUN_DIR} for all nodes, {@code NODE=RUN_DIR} for one group of them
      * @return the cluster as given, where there is a problem
      */

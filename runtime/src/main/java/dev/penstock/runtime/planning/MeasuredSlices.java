@@ -46,6 +46,8 @@ public final class MeasuredSlices {
     private MeasuredSlices() {}
 
     /**
+     * Fits the times of slices to what the runs measured.
+     *
      * @throws BadInputException if the runs do not match each other or do not determine the costs
      */
     public static SliceTimes of(List<Path> runs, PipelineShape shape) {
@@ -121,7 +123,7 @@ public final class MeasuredSlices {
         if (samples.stream().allMatch(sample -> sample.context() == 0)) {
             throw new IllegalArgumentException("expected runs with slices, got whole sequences");
         }
-        MeasuredSliceCost cost = MeasuredSliceCost.interpolated(samples);
+        MeasuredSliceCost cost = MeasuredSliceCost.of(samples);
         ContextTerm.FitError error = cost.contextTerm().error();
         return new SliceTimes(
                 cost,

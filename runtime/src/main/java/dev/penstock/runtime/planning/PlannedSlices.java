@@ -16,6 +16,8 @@ public record PlannedSlices(SlicePlan best, Optional<SlicePlan> equal, int micro
     private static final int MOST_EQUAL = 256;
 
     /**
+     * Plans the slices of a sequence.
+     *
      * @throws IllegalArgumentException if the grid does not divide the sequence
      */
     public static PlannedSlices of(SliceTimes times, PipelineShape shape, int grid) {

@@ -16,6 +16,8 @@ public final class ProfileFile {
     private ProfileFile() {}
 
     /**
+     * Reads the costs that a run measured.
+     *
      * @param path of the file, or of its run's directory
      * @throws BadInputException with all problems of the file
      */

@@ -36,7 +36,6 @@ record LineChart(String title, String yLabel, List<Series> series, int width, in
      * @param x steps, rising
      * @param y values; those that are not finite are left out
      */
-    @SuppressWarnings("ArrayRecordComponent") // on its way to a picture; nobody compares it
     record Series(String label, int colour, Look look, double[] x, double[] y) {}
 
     /** A whole SVG file. */

@@ -284,7 +284,7 @@ final class PredictionTables {
         return Double.isFinite(share) ? Quantities.format("%+.1f %%", 100 * share) : "-";
     }
 
-    private static String signed(double nanos) {
+    static String signed(double nanos) {
         return (nanos < 0 ? "-" : "+") + Quantities.nanos(Math.abs(nanos));
     }
 

@@ -260,17 +260,13 @@ final class ReportPage {
         return "The difference of %s, over the mean of the ranks: sending %s, summing shared gradients %s, waiting for tensors or between ops %s."
                 .formatted(
                         Quantities.nanos(times.spanNanos() - best.spanNanos()),
-                        signed(more(times, best, Activity.SEND)),
-                        signed(more(times, best, Activity.REDUCE)),
-                        signed(waiting));
+                        PredictionTables.signed(more(times, best, Activity.SEND)),
+                        PredictionTables.signed(more(times, best, Activity.REDUCE)),
+                        PredictionTables.signed(waiting));
     }
 
     private static double more(StepTimes times, StepTimes best, Activity activity) {
         return times.meanNanos(activity) - best.meanNanos(activity);
-    }
-
-    private static String signed(double nanos) {
-        return (nanos < 0 ? "-" : "+") + Quantities.nanos(Math.abs(nanos));
     }
 
     private static void figure(StringBuilder page, String what, String value, String beside) {

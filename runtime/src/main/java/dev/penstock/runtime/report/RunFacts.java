@@ -38,31 +38,6 @@ public record RunFacts(
         List<StepTraffic> traffic,
         Supplier<List<FaultOutcome>> faults,
         Map<String, String> environment) {
-
-    /** Of a pipeline alone in which nothing goes wrong on purpose. */
-    public RunFacts(
-            String name,
-            String configuration,
-            Schedule schedule,
-            long steps,
-            long tokensPerStep,
-            long parameters,
-            List<MemoryPlan> memory,
-            Map<String, String> environment) {
-        this(
-                name,
-                configuration,
-                schedule,
-                RankGrid.pipeline(schedule.programs().size()),
-                steps,
-                tokensPerStep,
-                parameters,
-                memory,
-                List.of(),
-                List::of,
-                environment);
-    }
-
     public RunFacts {
         memory = List.copyOf(memory);
         traffic = List.copyOf(traffic);

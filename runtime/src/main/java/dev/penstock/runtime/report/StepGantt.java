@@ -43,15 +43,6 @@ final class StepGantt {
             updates = List.copyOf(updates);
             numbers = List.copyOf(numbers);
         }
-
-        /** Of a pipeline alone. */
-        Panel(String heading, Timeline timeline, List<RankStep> updates) {
-            this(
-                    heading,
-                    timeline,
-                    updates,
-                    timeline.schedule().programs().stream().map(RankProgram::rank).toList());
-        }
     }
 
     StepGantt(List<Panel> panels) {

@@ -12,10 +12,6 @@ import org.jspecify.annotations.Nullable;
 public final class StoredFileException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
-    @SuppressWarnings(
-            "serial") // the platform's paths are not serializable, and these are never serialized
-    private final transient Path path;
-
     /**
      * @param path the file or directory at fault
      * @param problem what was expected, what was found, what to try
@@ -27,7 +23,6 @@ public final class StoredFileException extends RuntimeException {
     /** Same as above, with the cause. */
     public StoredFileException(Path path, String problem, @Nullable Throwable cause) {
         super(path + ": " + problem, cause);
-        this.path = path;
     }
 
     /** Describes an input or output error in words. */
@@ -47,10 +42,5 @@ public final class StoredFileException extends RuntimeException {
      */
     public boolean isDamage() {
         return !(getCause() instanceof IOException) || getCause() instanceof NoSuchFileException;
-    }
-
-    /** Returns the file or directory at fault. */
-    public Path path() {
-        return path;
     }
 }

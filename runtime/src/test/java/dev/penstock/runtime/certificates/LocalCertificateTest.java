@@ -157,7 +157,7 @@ class LocalCertificateTest {
 
     private static long up(ActorSystem<Void> system) {
         return StreamSupport.stream(Cluster.get(system).state().getMembers().spliterator(), false)
-                .filter(member -> member.status() == MemberStatus.up())
+                .filter(member -> member.status().equals(MemberStatus.up()))
                 .count();
     }
 

@@ -159,7 +159,7 @@ class NodeTlsTest {
 
     private static List<Address> upIn(ActorSystem<Void> system) {
         return StreamSupport.stream(Cluster.get(system).state().getMembers().spliterator(), false)
-                .filter(member -> member.status() == MemberStatus.up())
+                .filter(member -> member.status().equals(MemberStatus.up()))
                 .map(Member::address)
                 .toList();
     }

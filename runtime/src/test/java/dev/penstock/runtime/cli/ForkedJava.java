@@ -36,6 +36,8 @@ public final class ForkedJava {
     private ForkedJava() {}
 
     /**
+     * Returns the start of a command line.
+     *
      * @param flags more of them for the Java machine
      */
     public static List<String> command(String... flags) throws IOException {

@@ -2,6 +2,7 @@ package dev.penstock.runtime.dashboard;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.runtime.events.RunEvent;
@@ -122,9 +123,10 @@ class DashboardServerTest {
                         List.of(new RunEvent.OpTimes.Rank(new int[] {1}, new int[] {2}, 3, 4))));
 
         try (DashboardServer other = DashboardServer.start(directory, 0)) {
-            var step =
-                    new ObjectMapper()
-                            .readTree(URI.create(other.url() + "api/step?step=1").toURL());
+            JsonNode step;
+            try (var in = URI.create(other.url() + "api/step?step=1").toURL().openStream()) {
+                step = new ObjectMapper().readTree(in);
+            }
 
             assertThat(step.path("step").asInt()).isEqualTo(1);
             assertThat(step.path("measured")).hasSize(1);
@@ -171,8 +173,10 @@ class DashboardServerTest {
 
             assertThat(text)
                     .contains(
-                            "# TYPE penstock_loss gauge\n"
-                                    + "penstock_loss{run=\"a \\\"run\\\"\"} 4.5\n")
+                            """
+                            # TYPE penstock_loss gauge
+                            penstock_loss{run="a \\"run\\""} 4.5
+                            """)
                     .contains("penstock_tokens_per_second{run=\"a \\\"run\\\"\"} 128.0\n")
                     .contains("penstock_rank_activity_seconds{activity=\"forward\",rank=\"0\",run=")
                     .contains("penstock_stall_events_total{run=\"a \\\"run\\\"\"} 1.0\n");

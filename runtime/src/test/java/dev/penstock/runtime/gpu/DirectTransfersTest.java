@@ -81,7 +81,7 @@ class DirectTransfersTest {
             for (int i = 1; i <= count; i++) {
                 device.kernels().add(one, output);
                 while (rank.way(CHANNEL, output) != TransferPath.DIRECT
-                        || rank.offer(key(i), output) != OfferResult.SENT) {
+                        || !rank.offer(key(i), output).equals(OfferResult.SENT)) {
                     Thread.sleep(0, 50_000);
                 }
             }
@@ -164,7 +164,7 @@ class DirectTransfersTest {
 
     private static void deliver(DirectTransfers sender, int number, Tensor output) {
         OfferResult answer = sender.offer(key(number), output);
-        while (answer == OfferResult.BACK_PRESSURED) {
+        while (answer.equals(OfferResult.BACK_PRESSURED)) {
             Thread.onSpinWait();
             answer = sender.offer(key(number), output);
         }

@@ -198,7 +198,7 @@ class StagedBlocksTest {
         List<State> own = new ArrayList<>();
         List<State> mirrors = new ArrayList<>();
         for (int rank = 0; rank < 2; rank++) {
-            own.add(State.random(devices.get(rank), 10 * rank));
+            own.add(State.random(devices.get(rank), 10L * rank));
             mirrors.add(State.random(devices.get(1 - rank), 99));
         }
         List<HeldMirror> held =

@@ -18,6 +18,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class RestartableDataPlaneTest {
     @Test
+    @SuppressWarnings("try") // the first driver ends before the second is used
     void behindAnotherMediaDriverAProcessIsReachedWhereItWas() {
         DataPlaneSection section =
                 ConfigLoader.load(

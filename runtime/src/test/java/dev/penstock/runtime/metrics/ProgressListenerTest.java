@@ -142,7 +142,7 @@ class ProgressListenerTest {
     void aTerminalGetsABar() {
         try (ProgressListener progress =
                 ProgressListener.of(
-                        new PrintWriter(out),
+                        new PrintWriter(out, false, StandardCharsets.UTF_8),
                         Optional.of(out),
                         160,
                         "quick",
@@ -186,7 +186,8 @@ class ProgressListenerTest {
     }
 
     private ProgressListener lines(long steps) {
-        return new ProgressLinesListener(new PrintWriter(out, true), figures(steps));
+        return new ProgressLinesListener(
+                new PrintWriter(out, true, StandardCharsets.UTF_8), figures(steps));
     }
 
     private ProgressFigures figures(long steps) {

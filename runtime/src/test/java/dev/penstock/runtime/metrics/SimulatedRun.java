@@ -103,7 +103,7 @@ public final class SimulatedRun {
     }
 
     private long compute(int rank, int position, Op op) {
-        long slow = 1 + op.stage() % 2;
+        long slow = 1L + op.stage() % 2;
         return switch (op) {
             case Op.Forward(var unit) -> 4_000_000 + 400_000 * slow + 300_000L * unit.slice();
             case Op.Backward(var unit) -> 8_000_000 + 700_000 * slow + 500_000L * unit.slice();

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
+import dev.penstock.actors.collective.CollectiveForm;
 import dev.penstock.actors.collective.GroupRole;
 import dev.penstock.actors.collective.OpenGroup;
 import dev.penstock.actors.collective.RankWaits;
@@ -114,7 +115,11 @@ final class ContextPartsTest {
         for (BatchShape batch : List.of(WHOLE, SLICED)) {
             GptSettings settings = settings(batch, parts, recompute);
             long predicted =
-                    new ActivationTraffic(settings, new RankPlace(0, 0, 0, 0), ops(batch, split))
+                    new ActivationTraffic(
+                                    settings,
+                                    new RankPlace(0, 0, 0, 0),
+                                    ops(batch, split),
+                                    CollectiveForm.NEVER)
                             .ring();
 
             List<Result> all = run(settings, split);
@@ -131,10 +136,11 @@ final class ContextPartsTest {
                 new ActivationTraffic(
                                 settings(WHOLE, 4, false),
                                 new RankPlace(0, 0, 0, 0),
-                                ops(WHOLE, false))
+                                ops(WHOLE, false),
+                                CollectiveForm.NEVER)
                         .ring();
 
-        assertThat(sent).isEqualTo(WHOLE.microBatches() * TinyRuns.TIED.layers() * 3 * 3 * ofPart);
+        assertThat(sent).isEqualTo(9 * ofPart * WHOLE.microBatches() * TinyRuns.TIED.layers());
     }
 
     @Test

@@ -31,6 +31,8 @@ final class StageAllocations {
     private StageAllocations() {}
 
     /**
+     * Prints the bytes per op.
+     *
      * @param arguments a precision, and bytes per op at which warming up may end
      */
     public static void main(String[] arguments) {
@@ -56,7 +58,7 @@ final class StageAllocations {
         long giveUp = System.nanoTime() + PATIENCE_NANOS;
         long least = Long.MAX_VALUE;
         for (int step = 1;
-                least > few && System.nanoTime() < giveUp || step < LEAST_ROUNDS;
+                (least > few && System.nanoTime() < giveUp) || step < LEAST_ROUNDS;
                 step++) {
             stage.beginStep(StepKind.TRAIN, step);
             least = Math.min(least, bytesPerOp(stage));

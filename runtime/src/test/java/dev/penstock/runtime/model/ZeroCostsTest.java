@@ -3,6 +3,7 @@ package dev.penstock.runtime.model;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import dev.penstock.actors.collective.CollectiveForm;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.Device;
@@ -260,8 +261,10 @@ class ZeroCostsTest {
                 driver.train(1, 1);
                 for (int replica = 0; replica < replicas; replica++) {
                     List<ReplicaTraffic> predicted =
-                            ReplicaTraffic.of(
-                                    driver.training(), new ShardTraffic(settings, place(replica)));
+                            traffic(
+                                    driver.training(),
+                                    new ShardTraffic(
+                                            settings, place(replica), CollectiveForm.NEVER));
                     for (int rank = 0; rank < ranks; rank++) {
                         assertThat(driver.sentBytes(replica, rank))
                                 .as("%s, replica %d, rank %d", zero, replica, rank)
@@ -282,9 +285,9 @@ class ZeroCostsTest {
         GptSettings settings =
                 settings(shape, order, n, new ZeroSettings(stage, Residency.PASS, 1));
         List<ReplicaTraffic> traffic =
-                ReplicaTraffic.of(
+                traffic(
                         new ReplicatedOrder(settings, order).training(),
-                        new ShardTraffic(settings, place(0)));
+                        new ShardTraffic(settings, place(0), CollectiveForm.NEVER));
 
         long block = 12L * 128 * 128 + 13 * 128;
         long lowStage = (128 + 16) * 128 + block; // of rank 0, gathered once per pass
@@ -312,11 +315,18 @@ class ZeroCostsTest {
     private static long untied(GptSettings tied, Schedule order) {
         GptShape shape = new GptShape(128, 16, 128, 2, 4, false);
         GptSettings settings = settings(shape, order, 2, tied.zero());
-        return ReplicaTraffic.of(
+        return traffic(
                         new ReplicatedOrder(settings, order).training(),
-                        new ShardTraffic(settings, place(0)))
+                        new ShardTraffic(settings, place(0), CollectiveForm.NEVER))
                 .getFirst()
                 .reductionBytes();
+    }
+
+    /** Of all ranks of a schedule; entry r is of rank r. */
+    private static List<ReplicaTraffic> traffic(Schedule schedule, ShardTraffic sizes) {
+        return schedule.programs().stream()
+                .map(program -> ReplicaTraffic.of(program, sizes))
+                .toList();
     }
 
     private static List<ZeroSettings> all() {

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
 import dev.penstock.actors.spi.MemoryUse;
+import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.StepReport;
@@ -176,7 +177,18 @@ class MemoryTableTest {
 
     private static String report(RunDirectory directory, SimulatedRun run, List<MemoryPlan> plans) {
         RunFacts facts =
-                new RunFacts("run", "run {}", run.schedule(), 4, 2048, 3_200_000, plans, Map.of());
+                new RunFacts(
+                        "run",
+                        "run {}",
+                        run.schedule(),
+                        RankGrid.pipeline(run.schedule().programs().size()),
+                        4,
+                        2048,
+                        3_200_000,
+                        plans,
+                        List.of(),
+                        List::of,
+                        Map.of());
         return new RunReport(directory, facts, new RunRecorder(List.of()))
                 .write(
                         RunEnding.of(

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.within;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.penstock.actors.spi.MemoryUse;
+import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.StepTokens;
 import dev.penstock.runtime.metrics.ConfiguredSteps;
@@ -285,10 +286,13 @@ class RunReportTest {
                 name,
                 "run { name = " + name + " }",
                 run.schedule(),
+                RankGrid.pipeline(2),
                 STEPS,
                 2048,
                 3_200_000,
                 List.of(planned, planned),
+                List.of(),
+                List::of,
                 Map.of("version", "0.1.0 " + name, name, "value"));
     }
 

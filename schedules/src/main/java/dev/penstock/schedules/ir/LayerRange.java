@@ -21,9 +21,4 @@ public record LayerRange(int first, int last) {
     public boolean isAll() {
         return equals(ALL);
     }
-
-    /** Whether it has all layers of the other. */
-    public boolean contains(LayerRange other) {
-        return first <= other.first && other.last <= last;
-    }
 }

@@ -31,6 +31,11 @@ public sealed interface Op {
         return List.of();
     }
 
+    /** Whether it hands a tensor to another rank. */
+    default boolean isSend() {
+        return this instanceof SendActivation || this instanceof SendGradient;
+    }
+
     /** A computation of a unit. */
     sealed interface Compute extends UnitOp {
         @Override

@@ -10,21 +10,13 @@ package dev.penstock.schedules.ir;
  *       0-15  slice
  * </pre>
  *
- * Kinds 0 to 8 are those of units. What has no code (pairs, layer ranges, indices that do not fit)
- * stands in a table of its own, and its code is {@link #RARE} with the place there.
+ * The kind is the number of an {@link OpKind}. What has no code (pairs, layer ranges, indices that
+ * do not fit) stands in a table of its own, and its code is {@link #RARE} with the place there.
  */
 final class OpCode {
     static final int RARE = 15;
 
-    private static final int FORWARD = 0;
-    private static final int BACKWARD = 1;
-    private static final int BACKWARD_INPUT = 2;
-    private static final int BACKWARD_WEIGHT = 3;
-    private static final int RECOMPUTE = 4;
-    private static final int SEND_ACTIVATION = 5;
-    private static final int RECEIVE_ACTIVATION = 6;
-    private static final int SEND_GRADIENT = 7;
-    private static final int RECEIVE_GRADIENT = 8;
+    private static final OpKind[] KINDS = OpKind.values();
 
     private static final int STAGE_BITS = 20;
     private static final int MICRO_BATCH_BITS = 24;
@@ -52,22 +44,14 @@ final class OpCode {
     /** The code of an op that fits. */
     static long of(Op op) {
         return switch (op) {
-            case Op.Forward(WorkUnit unit) -> of(FORWARD, unit);
-            case Op.Backward(WorkUnit unit) -> of(BACKWARD, unit);
-            case Op.BackwardInput(WorkUnit unit) -> of(BACKWARD_INPUT, unit);
-            case Op.BackwardWeight(WorkUnit unit) -> of(BACKWARD_WEIGHT, unit);
-            case Op.Recompute(WorkUnit unit) -> of(RECOMPUTE, unit);
-            case Op.SendActivation(WorkUnit unit) -> of(SEND_ACTIVATION, unit);
-            case Op.ReceiveActivation(WorkUnit unit) -> of(RECEIVE_ACTIVATION, unit);
-            case Op.SendGradient(WorkUnit unit) -> of(SEND_GRADIENT, unit);
-            case Op.ReceiveGradient(WorkUnit unit) -> of(RECEIVE_GRADIENT, unit);
+            case Op.UnitOp of -> of(OpKind.of(of), of.unit());
             case Op.Overlapped _, Op.ParameterOp _, Op.ReduceGradients _ ->
                     throw new IllegalArgumentException(op + " has no code");
         };
     }
 
-    private static long of(int kind, WorkUnit unit) {
-        return (long) kind << KIND_SHIFT
+    private static long of(OpKind kind, WorkUnit unit) {
+        return (long) kind.ordinal() << KIND_SHIFT
                 | (long) unit.stage() << STAGE_SHIFT
                 | (long) unit.microBatch() << MICRO_BATCH_SHIFT
                 | unit.slice();
@@ -92,18 +76,7 @@ final class OpCode {
                         field(code, STAGE_SHIFT, STAGE_BITS),
                         field(code, MICRO_BATCH_SHIFT, MICRO_BATCH_BITS),
                         field(code, 0, SLICE_BITS));
-        return switch ((int) (code >>> KIND_SHIFT)) {
-            case FORWARD -> new Op.Forward(unit);
-            case BACKWARD -> new Op.Backward(unit);
-            case BACKWARD_INPUT -> new Op.BackwardInput(unit);
-            case BACKWARD_WEIGHT -> new Op.BackwardWeight(unit);
-            case RECOMPUTE -> new Op.Recompute(unit);
-            case SEND_ACTIVATION -> new Op.SendActivation(unit);
-            case RECEIVE_ACTIVATION -> new Op.ReceiveActivation(unit);
-            case SEND_GRADIENT -> new Op.SendGradient(unit);
-            case RECEIVE_GRADIENT -> new Op.ReceiveGradient(unit);
-            default -> throw new IllegalArgumentException("no op has the code " + code);
-        };
+        return KINDS[(int) (code >>> KIND_SHIFT)].on(unit);
     }
 
     private static int field(long code, int shift, int bits) {

@@ -12,10 +12,6 @@ public final class ScheduleTextException extends RuntimeException {
     private final transient Optional<ParsedSchedule> draft;
     private final boolean gaps;
 
-    public ScheduleTextException(List<TextProblem> problems) {
-        this(problems, Optional.empty());
-    }
-
     /**
      * @param draft the schedule as far as it can be told, where every op could be read and only the
      *     shape is in doubt

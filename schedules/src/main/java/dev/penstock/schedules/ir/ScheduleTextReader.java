@@ -32,7 +32,8 @@ final class ScheduleTextReader {
             checkRanks(shape);
             if (problems.size() == unreadable) {
                 var schedule =
-                        new Schedule(name(), shape, placement, rankPrograms(programs), groups);
+                        new Schedule(
+                                name(), shape, placement, RankProgram.ofRanks(programs), groups);
                 var parsed = new ParsedSchedule(schedule, positions());
                 if (problems.isEmpty()) {
                     return parsed;
@@ -230,12 +231,6 @@ final class ScheduleTextReader {
                 "expected an op such as 0F0, 0B0, 0I0, 0W0, 0R0, 0SEND_F0, 1RECV_F0, 1SEND_B0, 0RECV_B0,"
                         + " (0F1;3B0)OVERLAP_F_B, 0UNSHARD, 0RESHARD or 0REDUCE_GRAD, got '%s'"
                                 .formatted(word.text()));
-    }
-
-    private static List<RankProgram> rankPrograms(List<List<Op>> programs) {
-        return IntStream.range(0, programs.size())
-                .mapToObj(rank -> new RankProgram(rank, programs.get(rank)))
-                .toList();
     }
 
     /** Of the ops that could be read, and of each rank's end. */

@@ -47,15 +47,6 @@ public final class TorchCsv {
     }
 
     /**
-     * The schedule of a file. Whether it can run is for the judge to say.
-     *
-     * @throws ScheduleTextException with all problems of the file
-     */
-    public static Schedule parse(String text) {
-        return read(text).schedule();
-    }
-
-    /**
      * The schedule of a file with the positions of its ops.
      *
      * @throws ScheduleTextException with all problems of the file

@@ -5,7 +5,6 @@ import java.util.BitSet;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
-import java.util.stream.IntStream;
 
 /** Reads one file and collects its problems. */
 final class TorchCsvReader {
@@ -148,13 +147,8 @@ final class TorchCsvReader {
 
     private ParsedSchedule parsed(PipelineShape shape) {
         Placement placement = extent.placement(shape.stages());
-        return new ParsedSchedule(new Schedule(NAME, shape, placement, rankPrograms()), positions);
-    }
-
-    private List<RankProgram> rankPrograms() {
-        return IntStream.range(0, programs.size())
-                .mapToObj(rank -> new RankProgram(rank, programs.get(rank)))
-                .toList();
+        return new ParsedSchedule(
+                new Schedule(NAME, shape, placement, RankProgram.ofRanks(programs)), positions);
     }
 
     private void problem(TextPosition position, String message) {

@@ -43,9 +43,4 @@ public record GatherSettings(ParameterResidency residency, int lookAhead, Option
                         .mapToObj(layer -> new LayerRange(layer, layer))
                         .toList();
     }
-
-    /** One computation ahead, once per pass where the order allows it. */
-    public static GatherSettings defaults() {
-        return new GatherSettings(ParameterResidency.PER_PASS, 1);
-    }
 }

@@ -20,18 +20,9 @@ public final class InsertReductions {
     private InsertReductions() {}
 
     /**
-     * The schedule with these groups beside its own, and their reductions where it has none yet.
-     * Groups that have a stage in common become one.
-     *
-     * @throws IllegalArgumentException for a stage that does not exist
-     */
-    public static Schedule into(
-            Schedule schedule, Collection<? extends Collection<Integer>> sharedGroups) {
-        return into(schedule, sharedGroups, GradientReduction.SHARED_ONLY);
-    }
-
-    /**
-     * The same with the reductions of replicas. A stage that has a reduction gets no other.
+     * The schedule with these groups beside its own, with their reductions where it has none yet
+     * and those of replicas. Groups that have a stage in common become one; a stage that has a
+     * reduction gets no other.
      *
      * @throws IllegalArgumentException for a stage that does not exist
      */

@@ -30,7 +30,7 @@ public final class MergeBackward {
             Op op = ops.get(i);
             Optional<WorkUnit> parted = inputUnit(op);
             int next = i + 1;
-            while (next < ops.size() && SplitBackward.isSend(ops.get(next))) {
+            while (next < ops.size() && ops.get(next).isSend()) {
                 next++;
             }
             boolean together =

@@ -49,14 +49,10 @@ public final class SplitBackward {
     /** Adds the second part, after the sends that follow the first. Returns the last op passed. */
     private static int withWeights(List<Op> parts, List<Op> ops, int at, WorkUnit unit) {
         int last = at;
-        while (last + 1 < ops.size() && isSend(ops.get(last + 1))) {
+        while (last + 1 < ops.size() && ops.get(last + 1).isSend()) {
             parts.add(ops.get(++last));
         }
         parts.add(new Op.BackwardWeight(unit));
         return last;
-    }
-
-    static boolean isSend(Op op) {
-        return op instanceof Op.SendActivation || op instanceof Op.SendGradient;
     }
 }

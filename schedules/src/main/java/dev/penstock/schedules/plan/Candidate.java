@@ -14,7 +14,6 @@ import dev.penstock.schedules.plan.work.StepTail;
  * @param split whether backwards are in two parts
  * @param leastNanos no order makes a faster step of it
  */
-@SuppressWarnings("ArrayRecordComponent") // never compared, and written by nobody
 record Candidate(
         PlanChoice choice,
         PipelineShape shape,

@@ -62,16 +62,6 @@ public record FamilyComparison(List<Row> rows, List<Refusal> refused) {
         public Work {
             sliceLengths = List.copyOf(sliceLengths);
         }
-
-        /** One replica that keeps its parameters and activations. */
-        public Work(
-                int ranks,
-                int microBatches,
-                int chunks,
-                List<Integer> sliceLengths,
-                OpCosts costs) {
-            this(ranks, microBatches, chunks, sliceLengths, costs, LoweringOptions.plain(), 0, 0);
-        }
     }
 
     /**
@@ -153,7 +143,7 @@ public record FamilyComparison(List<Row> rows, List<Refusal> refused) {
                 bubble.bubbleShare(),
                 inSpan / all,
                 (double) peak / (chunks * shape.slices()),
-                (double) count(lowered, FamilyComparison::isSend) / shape.slices() / work.ranks(),
+                (double) count(lowered, Op::isSend) / shape.slices() / work.ranks(),
                 (double) count(lowered, FamilyComparison::beginsGather) / stages,
                 (double) count(lowered, op -> op instanceof Op.ReduceGradients) / stages);
     }
@@ -162,10 +152,6 @@ public record FamilyComparison(List<Row> rows, List<Refusal> refused) {
         return lowered.programs().stream()
                 .mapToLong(program -> program.ops().stream().filter(counted).count())
                 .sum();
-    }
-
-    private static boolean isSend(Op op) {
-        return op instanceof Op.SendActivation || op instanceof Op.SendGradient;
     }
 
     /** Whether it gathers a stage, or the first of its layers. */

@@ -35,7 +35,6 @@ final class Prover {
          * @param memory of the rank that is missing most
          * @param peakUnits entry r is what rank r holds at its peak, whatever the cut
          */
-        @SuppressWarnings("ArrayRecordComponent") // never compared
         record TooLarge(RankMemory memory, int[] peakUnits) implements Verdict {}
 
         /** There is no such order, or the judge refuses it. */
@@ -58,7 +57,6 @@ final class Prover {
      * @param ends by rank: when its last op ends, reductions apart
      * @param complete by stage: when its rank comes to its last reduction
      */
-    @SuppressWarnings("ArrayRecordComponent") // never compared, and of this class alone
     private record Timed(long[] peaks, int[] units, long[] busy, long[] ends, long[] complete) {}
 
     private final Map<SameOrder, Optional<Timed>> known = new HashMap<>();

@@ -20,9 +20,4 @@ public record SearchLimits(int plans, long ops, long choices) {
     public static SearchLimits interactive(int plans) {
         return new SearchLimits(plans, 12_000_000, 1_500_000);
     }
-
-    /** As long as it takes. */
-    public static SearchLimits none(int plans) {
-        return new SearchLimits(plans, Long.MAX_VALUE, Long.MAX_VALUE);
-    }
 }

@@ -81,7 +81,6 @@ record MemoryStrip(
         return top + HEIGHT - (double) HEIGHT * held / Math.max(1, scale);
     }
 
-    @SuppressWarnings("AnnotateFormatMethod") // this module has no annotations of Error Prone
     private static String format(String format, Object... values) {
         return String.format(Locale.ROOT, format, values);
     }

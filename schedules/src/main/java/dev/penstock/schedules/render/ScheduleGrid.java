@@ -1,17 +1,13 @@
 package dev.penstock.schedules.render;
 
 import dev.penstock.schedules.ir.Op;
-import dev.penstock.schedules.ir.OpPlace;
 import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.Timeline;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collection;
-import java.util.HashSet;
 import java.util.List;
-import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -36,31 +32,16 @@ public final class ScheduleGrid {
 
     private ScheduleGrid() {}
 
-    /** The programs as they stand: column i is op i of every rank. */
-    public static String order(Schedule schedule) {
-        return order(schedule, GridColors.NONE);
-    }
-
-    /** The same in colour; widths are what is seen, without the codes. */
+    /**
+     * The programs as they stand: column i is op i of every rank. Widths are what is seen, without
+     * the codes of colours.
+     */
     public static String order(Schedule schedule, GridColors colors) {
-        return order(schedule, List.of(), colors);
-    }
-
-    /** The same with some ops marked by an exclamation mark in front. */
-    public static String order(Schedule schedule, Collection<OpPlace> marked) {
-        return order(schedule, marked, GridColors.NONE);
-    }
-
-    private static String order(Schedule schedule, Collection<OpPlace> marked, GridColors colors) {
-        Set<OpPlace> places = new HashSet<>(marked);
         var rows = new ArrayList<List<Cell>>();
         for (RankProgram program : schedule.programs()) {
             var row = new ArrayList<Cell>();
-            for (int i = 0; i < program.ops().size(); i++) {
-                Op op = program.ops().get(i);
-                boolean mark = places.contains(new OpPlace(program.rank(), i, op));
-                String text = (mark ? "!" : "") + OpText.print(op, schedule.shape());
-                row.add(new Cell(text, OpClass.of(op)));
+            for (Op op : program.ops()) {
+                row.add(new Cell(OpText.print(op, schedule.shape()), OpClass.of(op)));
             }
             rows.add(row);
         }
@@ -70,13 +51,8 @@ public final class ScheduleGrid {
     /**
      * Computations over time. A column is the greatest time that all starts and ends are multiples
      * of, so that with unit costs nothing is rounded; a timeline of more than {@value #MAX_COLUMNS}
-     * columns is scaled down to as many.
+     * columns is scaled down to as many. Widths are what is seen, as above.
      */
-    public static String time(Timeline timeline) {
-        return time(timeline, GridColors.NONE);
-    }
-
-    /** The same in colour; widths are what is seen, without the codes. */
     public static String time(Timeline timeline, GridColors colors) {
         long column = columnNanos(timeline);
         int columns = Math.toIntExact((timeline.makespanNanos() + column - 1) / column);

@@ -37,7 +37,6 @@ final class SvgWriter {
         return svg.append("</svg>\n").toString();
     }
 
-    @SuppressWarnings("AnnotateFormatMethod") // this module has no annotations of Error Prone
     private void write(String format, Object... values) {
         svg.append(String.format(Locale.ROOT, format, values)).append('\n');
     }

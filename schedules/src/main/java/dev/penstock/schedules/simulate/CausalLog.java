@@ -61,7 +61,7 @@ final class CausalLog implements OpTimes {
         }
         int channel = handover.channel(op);
         if (channel != Handover.NONE) {
-            (Handover.isSend(op) ? sends : receives)
+            (op.isSend() ? sends : receives)
                     .computeIfAbsent(channel, _ -> new ArrayList<>())
                     .add(position);
         }

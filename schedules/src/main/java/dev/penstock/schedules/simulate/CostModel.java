@@ -75,17 +75,4 @@ public interface CostModel {
         long[] half = Arrays.stream(backward).map(cost -> cost / 2).toArray();
         return new SlicedCosts(forward.clone(), backward.clone(), half, transfer);
     }
-
-    /**
-     * What was measured in a run: computations as long as they took there, everything else free. A
-     * simulation with it is the ideal that the run could have reached.
-     *
-     * @param measured must be of the schedule that is simulated
-     */
-    static CostModel measured(Timeline measured) {
-        return (rank, position, op) ->
-                op instanceof Op.Compute || op instanceof Op.Overlapped
-                        ? measured.durationNanos(rank, position)
-                        : 0;
-    }
 }

@@ -131,7 +131,7 @@ final class CriticalWalk {
         } else if (op instanceof Op.ReduceGradients(int stage)) {
             step(rank, position, activity, from, to, Cause.MEMBERS);
             next = () -> lastMember(stage, from);
-        } else if (Handover.isSend(op)) {
+        } else if (op.isSend()) {
             step(rank, position, activity, from, to, Cause.CREDIT);
             next = () -> credit(position, handover.channel(op));
         } else {

@@ -205,7 +205,7 @@ final class Execution {
         if (op instanceof Op.ReduceGradients(int stage)) {
             return arrive(rank, stage);
         }
-        if (Handover.isSend(op)) {
+        if (op.isSend()) {
             int channel = handover.channel(op);
             @Nullable Credits credit = channel == Handover.NONE ? null : credits[channel];
             return credit == null ? 0 : credit.nextAt();
@@ -242,7 +242,7 @@ final class Execution {
         }
         int channel = handover.channel(op);
         @Nullable Credits credit = channel == Handover.NONE ? null : credits[channel];
-        if (credit != null && Handover.isSend(op)) {
+        if (credit != null && op.isSend()) {
             credit.send();
         } else if (credit != null && credit.receive(end)) {
             movable.add(schedule.placement().rankOf(channel(channel).fromStage()));

@@ -113,10 +113,6 @@ final class Handover {
         return shape.units() + activation(unit, stagesOn);
     }
 
-    static boolean isSend(Op op) {
-        return op instanceof Op.SendActivation || op instanceof Op.SendGradient;
-    }
-
     /** Number of channel numbers. */
     int channels() {
         return 2 * shape.stages();

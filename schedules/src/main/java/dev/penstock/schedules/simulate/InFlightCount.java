@@ -51,7 +51,7 @@ final class InFlightCount implements OpTimes {
     @Override
     public void ran(int rank, int position, Op op, long start, long end, long free) {
         int channel = handover.channel(op);
-        if (channel != Handover.NONE && Handover.isSend(op)) {
+        if (channel != Handover.NONE && op.isSend()) {
             sends[channel].add(start);
         } else if (channel != Handover.NONE) {
             receives[channel].add(end);

@@ -18,7 +18,6 @@ import java.util.Map;
  * @param nanos by rank and position
  * @param gathering the part of a computation's that went to gathers, by rank and position
  */
-@SuppressWarnings("ArrayRecordComponent") // never compared
 record KeptTimes(long[][] nanos, long[][] gathering) {
     /**
      * @param collectives as {@link Timeline#measured(dev.penstock.schedules.ir.Schedule, long[][],

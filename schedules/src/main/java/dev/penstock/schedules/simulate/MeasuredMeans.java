@@ -38,13 +38,8 @@ public final class MeasuredMeans {
     /** Of every step with such pairs: their time over that of their parts. */
     private final List<Double> overlapFactors = new ArrayList<>();
 
-    /** Adds what was measured in a step. */
-    public void add(Timeline step) {
-        add(List.of(step));
-    }
-
     /**
-     * Same as {@link #add(Timeline)}.
+     * Adds what was measured in a step.
      *
      * @param pipelines that ran the same program in the step
      */

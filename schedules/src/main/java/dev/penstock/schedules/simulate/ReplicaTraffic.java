@@ -3,8 +3,6 @@ package dev.penstock.schedules.simulate;
 import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.RankProgram;
-import dev.penstock.schedules.ir.Schedule;
-import java.util.List;
 
 /**
  * What a rank sends to its replicas in a pass: every gather and every reduction of its program, and
@@ -30,12 +28,7 @@ public record ReplicaTraffic(int rank, long gatherBytes, long reductionBytes) {
         }
     }
 
-    /** Of all ranks of a schedule; entry r is of rank r. */
-    public static List<ReplicaTraffic> of(Schedule schedule, SentBytes sizes) {
-        return schedule.programs().stream().map(program -> of(program, sizes)).toList();
-    }
-
-    /** Of one rank. */
+    /** Of a rank. */
     public static ReplicaTraffic of(RankProgram program, SentBytes sizes) {
         long gathers = 0;
         long reductions = 0;

@@ -80,9 +80,7 @@ final class StuckRanks {
     private BlockedOp forCredit(OpPlace place, Op ownReceive) {
         int channel = handover.channel(ownReceive);
         Optional<OpPlace> next =
-                ahead(
-                        ownReceive.stage(),
-                        op -> !Handover.isSend(op) && handover.channel(op) == channel);
+                ahead(ownReceive.stage(), op -> !op.isSend() && handover.channel(op) == channel);
         return new BlockedOp(
                 place, BlockedOp.Reason.CREDIT, next.map(OpPlace::op).orElse(ownReceive), next);
     }

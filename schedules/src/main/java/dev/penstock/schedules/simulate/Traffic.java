@@ -121,9 +121,4 @@ public record Traffic(List<OfChannel> channels, List<OfLink> links, List<OfRank>
     private static Volume sum(List<OfLink> links) {
         return links.stream().map(OfLink::volume).reduce(Volume.NONE, Volume::plus);
     }
-
-    /** All tensors of the step. */
-    public Volume all() {
-        return sum(links);
-    }
 }

@@ -18,7 +18,6 @@ import java.util.stream.Collectors;
  * <p>Costs are whole numbers from 0 to {@value #MOST}; nanoseconds, or any unit that all of them
  * share.
  */
-@SuppressWarnings("EnumOrdinal") // every op asks: an array of the kinds is the fastest map
 public final class UnitCosts implements CostModel {
     /** The largest cost, so that a sum over all ops of a schedule is a {@code long}. */
     public static final long MOST = 10_000_000_000L;

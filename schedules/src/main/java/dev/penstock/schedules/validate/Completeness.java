@@ -1,6 +1,7 @@
 package dev.penstock.schedules.validate;
 
 import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.OpKind;
 import dev.penstock.schedules.ir.OpPlace;
 import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.PassKind;

@@ -1,6 +1,7 @@
 package dev.penstock.schedules.validate;
 
 import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.OpKind;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
@@ -124,7 +125,7 @@ final class OpIndex {
     }
 
     private int key(OpKind kind, int unit) {
-        return kind.number() * shape.units() + unit;
+        return kind.ordinal() * shape.units() + unit;
     }
 
     private int key(int reducingStage) {

@@ -2,7 +2,6 @@ package dev.penstock.schedules.validate;
 
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.MemoryProfile;
-import dev.penstock.schedules.simulate.StagePeak;
 import java.util.List;
 
 /**
@@ -24,11 +23,6 @@ public record ValidationReport(
 
     public boolean isValid() {
         return violations.isEmpty();
-    }
-
-    /** The peaks of every stage on its rank. */
-    public List<StagePeak> stagePeaks() {
-        return memory.stages();
     }
 
     /**

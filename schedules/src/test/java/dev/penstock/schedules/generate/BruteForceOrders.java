@@ -36,6 +36,8 @@ public final class BruteForceOrders {
     }
 
     /**
+     * Returns the shortest makespan of all orders.
+     *
      * @param limit the most micro-batches that a rank may hold
      * @param costs entry r is what the ops of rank r cost
      */

@@ -9,6 +9,7 @@ import dev.penstock.schedules.generate.base.OpCosts;
 import dev.penstock.schedules.generate.base.ScheduleKind;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.render.GridColors;
 import dev.penstock.schedules.render.ScheduleGrid;
 import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
@@ -19,7 +20,8 @@ import org.junit.jupiter.api.Test;
 /** Each table is drawn from the schedule's definition, a backward as long as a forward. */
 class GeneratorsTest {
     private static String table(Schedule schedule) {
-        return ScheduleGrid.time(ScheduleSimulator.simulate(schedule, CostModel.of(1, 1, 0)));
+        return ScheduleGrid.time(
+                ScheduleSimulator.simulate(schedule, CostModel.of(1, 1, 0)), GridColors.NONE);
     }
 
     @Test

@@ -11,6 +11,7 @@ import dev.penstock.schedules.generate.zerobubble.ZeroBubbleH1;
 import dev.penstock.schedules.generate.zerobubble.ZeroBubbleH2;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.render.GridColors;
 import dev.penstock.schedules.render.ScheduleGrid;
 import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
@@ -110,7 +111,8 @@ class JavadocPicturesTest {
 
     /** Idle cells are blank, and a stage is named only where a rank holds several. */
     private static List<String> drawn(Schedule schedule, CostModel costs) {
-        String grid = ScheduleGrid.time(ScheduleSimulator.simulate(schedule, costs));
+        String grid =
+                ScheduleGrid.time(ScheduleSimulator.simulate(schedule, costs), GridColors.NONE);
         String stage = schedule.shape().chunks() == 1 ? "\\d+" : "";
         List<List<String>> rows =
                 grid.lines()

@@ -31,8 +31,10 @@ class TorchCsvTest {
     @Test
     void aFileOfComputationsWithIdleStepsIsReadAndCanRun() {
         Schedule schedule =
-                TorchCsv.parse(
-                        resource("zero_bubble_2rank_2stage_compute.csv").replace("\n", "\r\n"));
+                TorchCsv.read(
+                                resource("zero_bubble_2rank_2stage_compute.csv")
+                                        .replace("\n", "\r\n"))
+                        .schedule();
 
         assertThat(schedule.shape()).isEqualTo(new PipelineShape(2, 2, 3, List.of(1)));
         assertThat(schedule.placement()).isEqualTo(Placement.loop(2, 2));
@@ -44,7 +46,7 @@ class TorchCsvTest {
 
     @Test
     void overlappedPairsOnAVAreReadAndCanRun() {
-        Schedule schedule = TorchCsv.parse(resource("overlapped_2rank_v_compute.csv"));
+        Schedule schedule = TorchCsv.read(resource("overlapped_2rank_v_compute.csv")).schedule();
 
         assertThat(schedule.placement()).isEqualTo(new Placement(List.of(0, 1, 1, 0)));
         assertThat(schedule.program(0).ops())
@@ -59,7 +61,7 @@ class TorchCsvTest {
     void aFileWithCommunicationIsReadAndCanRunAsItIs() {
         String file = resource("one_f_one_b_2rank_comms.csv");
 
-        Schedule schedule = TorchCsv.parse(file);
+        Schedule schedule = TorchCsv.read(file).schedule();
 
         assertThat(schedule.hasTransfers()).isTrue();
         assertThat(schedule.program(1).ops())
@@ -105,7 +107,7 @@ class TorchCsvTest {
 
     @Test
     void padsAnOrderThatCannotRunAsFarAsItGets() {
-        Schedule stuck = TorchCsv.parse("0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n");
+        Schedule stuck = TorchCsv.read("0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n").schedule();
 
         assertThat(TorchCsv.printPadded(stuck)).isEqualTo("0F0,,0B0,0F1,0B1\n,1F0,1F1,1B0,1B1\n");
     }
@@ -122,8 +124,8 @@ class TorchCsvTest {
     }
 
     private static void readsBack(Schedule schedule) {
-        assertThat(TorchCsv.parse(TorchCsv.print(schedule))).isEqualTo(schedule);
-        assertThat(TorchCsv.parse(TorchCsv.printPadded(schedule))).isEqualTo(schedule);
+        assertThat(TorchCsv.read(TorchCsv.print(schedule)).schedule()).isEqualTo(schedule);
+        assertThat(TorchCsv.read(TorchCsv.printPadded(schedule)).schedule()).isEqualTo(schedule);
     }
 
     @Test
@@ -281,7 +283,7 @@ class TorchCsvTest {
 
     @Test
     void linesMayEndEarlyUnlessTheyArePadded() {
-        assertThat(TorchCsv.parse("0F0,,,0B0\n,1F0,1B0\n").shape())
+        assertThat(TorchCsv.read("0F0,,,0B0\n,1F0,1B0\n").schedule().shape())
                 .isEqualTo(PipelineShape.of(2, 1));
         assertThat(problems("0F0,,,0B0\n,1F0,1B0,,\n"))
                 .containsExactly(
@@ -295,7 +297,8 @@ class TorchCsvTest {
                         "line 1, column 7: 0F0 names no slice, but others do",
                         "line 1, column 11: (0F1;0B0)OVERLAP_F_B names no slice, but others do",
                         "line 1, column 32: slice 2 leaves a gap: nobody computes slice 1");
-        assertThat(TorchCsv.parse("0F0s0,0B0\n").shape()).isEqualTo(PipelineShape.of(1, 1));
+        assertThat(TorchCsv.read("0F0s0,0B0\n").schedule().shape())
+                .isEqualTo(PipelineShape.of(1, 1));
     }
 
     @Test
@@ -353,6 +356,7 @@ class TorchCsvTest {
     }
 
     private static ScheduleTextException thrown(String text) {
-        return catchThrowableOfType(ScheduleTextException.class, () -> TorchCsv.parse(text));
+        return catchThrowableOfType(
+                ScheduleTextException.class, () -> TorchCsv.read(text).schedule());
     }
 }

@@ -19,11 +19,11 @@ import org.junit.jupiter.api.Test;
 /** Splitting, merging and recomputing. */
 class BackwardPassesTest {
     private static String split(String csv) {
-        return TorchCsv.print(SplitBackward.in(TorchCsv.parse(csv))).strip();
+        return TorchCsv.print(SplitBackward.in(TorchCsv.read(csv).schedule())).strip();
     }
 
     private static String merged(String csv) {
-        return TorchCsv.print(MergeBackward.in(TorchCsv.parse(csv))).strip();
+        return TorchCsv.print(MergeBackward.in(TorchCsv.read(csv).schedule())).strip();
     }
 
     private static Stream<Op> ops(Schedule schedule) {
@@ -79,7 +79,8 @@ class BackwardPassesTest {
 
     @Test
     void aRecomputeStandsRightBeforeItsBackward() {
-        Schedule schedule = TorchCsv.parse("0F0,1F0,0F1,(1F1;1B0)OVERLAP_F_B,0I0,0W0,1B1,0B1");
+        Schedule schedule =
+                TorchCsv.read("0F0,1F0,0F1,(1F1;1B0)OVERLAP_F_B,0I0,0W0,1B1,0B1").schedule();
 
         assertThat(rank(InsertRecompute.into(schedule)))
                 .isEqualTo("0F0 1F0 0F1 1R0 (1F1;1B0)OVERLAP_F_B 0R0 0I0 0W0 1R1 1B1 0R1 0B1");
@@ -105,7 +106,7 @@ class BackwardPassesTest {
                             assertThat(ops(recomputed).filter(op -> op instanceof Op.Recompute))
                                     .hasSize(order.shape().units());
                         });
-        Schedule gpipe = TorchCsv.parse("0F0,0F1,0F2,0F3,0B0,0B1,0B2,0B3");
+        Schedule gpipe = TorchCsv.read("0F0,0F1,0F2,0F3,0B0,0B1,0B2,0B3").schedule();
         assertThat(MemoryProfile.of(InsertRecompute.into(gpipe), PassKind.TRAINING).peakUnits())
                 .isEqualTo(1);
     }

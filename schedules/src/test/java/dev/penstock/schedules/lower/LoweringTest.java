@@ -382,7 +382,9 @@ class LoweringTest {
                                         LoweringOptions.plain()
                                                 .withReduction(reduction)
                                                 .withSharedGroups(List.of(List.of(0, lastStage)))
-                                                .withGathers(GatherSettings.defaults())
+                                                .withGathers(
+                                                        new GatherSettings(
+                                                                ParameterResidency.PER_PASS, 1))
                                                 .withCapacity(1);
                                 Schedule lowered = Lowering.lower(order, options);
 

@@ -16,7 +16,15 @@ import org.junit.jupiter.api.Test;
 class FamilyComparisonTest {
     private final FamilyComparison comparison =
             FamilyComparison.of(
-                    new FamilyComparison.Work(4, 8, 2, List.of(1, 1), new OpCosts(3, 4, 5, 0)));
+                    new FamilyComparison.Work(
+                            4,
+                            8,
+                            2,
+                            List.of(1, 1),
+                            new OpCosts(3, 4, 5, 0),
+                            LoweringOptions.plain(),
+                            0,
+                            0));
 
     private FamilyComparison.Row row(String kind) {
         return row(comparison, kind);

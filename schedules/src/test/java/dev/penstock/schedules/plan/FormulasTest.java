@@ -44,15 +44,6 @@ class FormulasTest {
     }
 
     @Test
-    void zerosTrafficIsTwoTwoThree() {
-        assertThat(Arrays.stream(ZeroStage.values()).map(stage -> stage.traffic(100, 4)))
-                .containsExactly(150.0, 150.0, 150.0, 225.0);
-        assertThat(ZeroStage.GRADIENTS.traffic(100, 4, 0, 8)).isEqualTo(9 * 75.0);
-        assertThat(ZeroStage.PARAMETERS.traffic(100, 4, 16, 8)).isEqualTo(24 * 75.0);
-        assertThat(ZeroStage.PARAMETERS.traffic(100, 1)).isZero();
-    }
-
-    @Test
     void ptdpsTrillionParameters() {
         double parameters = PtdpFormulas.parameters(128, 25_600, 51_200, 2_048);
         double flops = PtdpFormulas.flopsPerIteration(3_072, 128, 25_600, 51_200, 2_048);

@@ -49,7 +49,7 @@ class PlannerTest {
 
     /** The planner's plans are the best of all, in their order. */
     private static PlanReport compared(PlanRequest request, SearchSpace space) {
-        PlanReport report = Planner.plan(request, space, SearchLimits.none(4));
+        PlanReport report = Planner.plan(request, space, limitless(4));
 
         List<BruteForcePlanner.Found> best =
                 new BruteForcePlanner(request, space)
@@ -141,6 +141,10 @@ class PlannerTest {
             oneAfterAnother = Math.max(oneAfterAnother, sum);
         }
         assertThat(replicated.tailNanos()).isPositive().isLessThan(oneAfterAnother);
+    }
+
+    private static SearchLimits limitless(int plans) {
+        return new SearchLimits(plans, Long.MAX_VALUE, Long.MAX_VALUE);
     }
 
     @Test
@@ -260,7 +264,7 @@ class PlannerTest {
         var request = new PlanRequest(SMALL, TrainingBytes.FP32, Clusters.laptops(GIB, GIB), 8);
         SearchSpace space = SearchSpace.everything();
 
-        PlanReport all = Planner.plan(request, space, SearchLimits.none(1));
+        PlanReport all = Planner.plan(request, space, limitless(1));
         PlanReport stopped = Planner.plan(request, space, new SearchLimits(3, 1, 1_000_000));
 
         assertThat(all.leastOpenNanos()).isEmpty();

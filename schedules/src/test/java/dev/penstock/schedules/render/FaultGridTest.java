@@ -23,7 +23,10 @@ class FaultGridTest {
 
     @Test
     void aDeadlockIsShownAsItsCycle() {
-        assertThat(grid(TorchCsv.parse("0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n2F0,2B0,2F1,2B1\n")))
+        assertThat(
+                        grid(
+                                TorchCsv.read("0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n2F0,2B0,2F1,2B1\n")
+                                        .schedule()))
                 .isEqualTo(
                         """
                         op     | 0   1    2    3
@@ -54,7 +57,7 @@ class FaultGridTest {
 
     @Test
     void whatIsMissingStandsWhereTheProgramEnds() {
-        assertThat(grid(TorchCsv.parse("0F0,0F1,0F2,0B0,0B2\n1F0,1F1,1F2,1B0,1B1,1B2\n")))
+        assertThat(grid(TorchCsv.read("0F0,0F1,0F2,0B0,0B2\n1F0,1F1,1F2,1B0,1B1,1B2\n").schedule()))
                 .isEqualTo(
                         """
                         op     | .. 3   4   5
@@ -66,7 +69,8 @@ class FaultGridTest {
 
     @Test
     void everyKindOfFaultIsMarked() {
-        Schedule schedule = TorchCsv.parse("0F0,0F0,0B0,0F7,0RESHARD\n".replace("0F7", "0SEND_F7"));
+        Schedule schedule =
+                TorchCsv.read("0F0,0F0,0B0,0F7,0RESHARD\n".replace("0F7", "0SEND_F7")).schedule();
 
         assertThat(grid(schedule))
                 .isEqualTo(
@@ -93,8 +97,8 @@ class FaultGridTest {
     @Test
     void aStandstillShowsWhoStandsWhereAndWhatIsAwaited() {
         Schedule schedule =
-                TorchCsv.parse(
-                        "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0\n1RECV_F0,1F0,1RECV_F1,1F1\n");
+                TorchCsv.read("0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0\n1RECV_F0,1F0,1RECV_F1,1F1\n")
+                        .schedule();
         var standing = new OpPlace(1, 2, schedule.program(1).ops().get(2));
         var awaited = new OpPlace(0, 3, schedule.program(0).ops().get(3));
 
@@ -110,6 +114,6 @@ class FaultGridTest {
 
     @Test
     void aValidScheduleHasNone() {
-        assertThat(grid(TorchCsv.parse("0F0,0B0\n"))).isEmpty();
+        assertThat(grid(TorchCsv.read("0F0,0B0\n").schedule())).isEmpty();
     }
 }

@@ -4,12 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.schedules.generate.OneForwardOneBackward;
 import dev.penstock.schedules.generate.vshaped.DualPipeV;
-import dev.penstock.schedules.ir.Op;
-import dev.penstock.schedules.ir.OpPlace;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.ScheduleText;
-import dev.penstock.schedules.ir.WorkUnit;
 import dev.penstock.schedules.lower.Lowering;
 import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
@@ -22,7 +19,7 @@ class ScheduleGridTest {
 
     @Test
     void theOrderIsAlignedByOp() {
-        assertThat(ScheduleGrid.order(Lowering.lower(SCHEDULE)))
+        assertThat(ScheduleGrid.order(Lowering.lower(SCHEDULE), GridColors.NONE))
                 .isEqualTo(
                         """
                         rank 0 | 0F0      0SEND_F0 0F1      0SEND_F1 0RECV_B0 0B0      0RECV_B1 0B1
@@ -31,22 +28,10 @@ class ScheduleGridTest {
     }
 
     @Test
-    void badPlacesAreMarked() {
-        var place = new OpPlace(1, 2, new Op.Forward(new WorkUnit(1, 1, 0)));
-
-        assertThat(ScheduleGrid.order(SCHEDULE, List.of(place)))
-                .isEqualTo(
-                        """
-                        rank 0 | 0F0  0F1  0B0  0B1
-                        rank 1 | 1F0  1B0  !1F1 1B1
-                        """);
-    }
-
-    @Test
     void longOpsSpanColumnsOfTheCommonMeasure() {
         var timeline = ScheduleSimulator.simulate(SCHEDULE, CostModel.of(10, 20, 0));
 
-        assertThat(ScheduleGrid.time(timeline))
+        assertThat(ScheduleGrid.time(timeline, GridColors.NONE))
                 .isEqualTo(
                         """
                         rank 0 | 0F0 0F1 .   .   0B0 -   .   0B1 -
@@ -58,7 +43,7 @@ class ScheduleGridTest {
     void aLongTimelineIsScaledDown() {
         var timeline = ScheduleSimulator.simulate(SCHEDULE, CostModel.of(1_000_003, 999_999, 0));
 
-        String grid = ScheduleGrid.time(timeline);
+        String grid = ScheduleGrid.time(timeline, GridColors.NONE);
 
         assertThat(grid.lines().toList())
                 .allSatisfy(line -> assertThat(line.length()).isBetween(1200, 1700));
@@ -81,7 +66,7 @@ class ScheduleGridTest {
                         new long[][] {{1_003, 1_018}, {1_008, 1_013}},
                         new long[][] {{1_008, 1_028}, {1_013, 1_018}});
 
-        assertThat(ScheduleGrid.time(timeline))
+        assertThat(ScheduleGrid.time(timeline, GridColors.NONE))
                 .isEqualTo(
                         """
                         rank 0 | 0F0 .   .   0B0 -
@@ -100,7 +85,7 @@ class ScheduleGridTest {
     }
 
     private static int columns(Timeline timeline) {
-        String row = ScheduleGrid.time(timeline).strip();
+        String row = ScheduleGrid.time(timeline, GridColors.NONE).strip();
         return row.substring(row.indexOf('|') + 1).strip().split(" +").length;
     }
 
@@ -108,7 +93,7 @@ class ScheduleGridTest {
     void theRankNumbersEndInOneColumn() {
         Schedule schedule = OneForwardOneBackward.schedule(PipelineShape.of(11, 1));
 
-        assertThat(ScheduleGrid.order(schedule).lines().skip(9))
+        assertThat(ScheduleGrid.order(schedule, GridColors.NONE).lines().skip(9))
                 .containsExactly("rank  9 | 9F0  9B0", "rank 10 | 10F0 10B0");
     }
 
@@ -121,8 +106,12 @@ class ScheduleGridTest {
         String order = ScheduleGrid.order(lowered, GridColors.ANSI);
         String time = ScheduleGrid.time(timeline, GridColors.ANSI);
 
-        assertThat(seen(order)).isEqualTo(ScheduleGrid.order(lowered)).isNotEqualTo(order);
-        assertThat(seen(time)).isEqualTo(ScheduleGrid.time(timeline)).isNotEqualTo(time);
+        assertThat(seen(order))
+                .isEqualTo(ScheduleGrid.order(lowered, GridColors.NONE))
+                .isNotEqualTo(order);
+        assertThat(seen(time))
+                .isEqualTo(ScheduleGrid.time(timeline, GridColors.NONE))
+                .isNotEqualTo(time);
     }
 
     @Test

@@ -12,6 +12,7 @@ import dev.penstock.schedules.lower.GatherSettings;
 import dev.penstock.schedules.lower.InsertRecompute;
 import dev.penstock.schedules.lower.Lowering;
 import dev.penstock.schedules.lower.LoweringOptions;
+import dev.penstock.schedules.lower.ParameterResidency;
 import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
 import dev.penstock.schedules.simulate.UnitCosts;
@@ -104,7 +105,9 @@ class ScheduleSvgTest {
 
     @Test
     void gathersAndReductionsLieBelowTheComputationsThatTheyRunBeside() throws Exception {
-        LoweringOptions sharded = LoweringOptions.plain().withGathers(GatherSettings.defaults());
+        LoweringOptions sharded =
+                LoweringOptions.plain()
+                        .withGathers(new GatherSettings(ParameterResidency.PER_PASS, 1));
         TimelinePanel panel =
                 panel(Lowering.lower(SMALL, sharded), UnitCosts.parse("gather=1,reduce=1"));
 

@@ -22,7 +22,7 @@ class MemoryCurveTest {
             new MemoryCurve.Sizes() {
                 @Override
                 public long activations(WorkUnit unit) {
-                    return 100 + unit.slice();
+                    return 100L + unit.slice();
                 }
 
                 @Override

@@ -10,6 +10,7 @@ import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.ScheduleText;
 import dev.penstock.schedules.ir.WorkUnit;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class ProfileCostsTest {
@@ -186,15 +187,17 @@ class ProfileCostsTest {
                         """);
         var means = new MeasuredMeans();
         means.add(
-                Timeline.measured(
-                        schedule,
-                        new long[][] {{0, 10, 40, 60, 100}},
-                        new long[][] {{10, 30, 60, 100, 140}}));
+                List.of(
+                        Timeline.measured(
+                                schedule,
+                                new long[][] {{0, 10, 40, 60, 100}},
+                                new long[][] {{10, 30, 60, 100, 140}})));
         means.add(
-                Timeline.measured(
-                        schedule,
-                        new long[][] {{0, 10, 40, 60, 100}},
-                        new long[][] {{10, 30, 60, 98, 140}}));
+                List.of(
+                        Timeline.measured(
+                                schedule,
+                                new long[][] {{0, 10, 40, 60, 100}},
+                                new long[][] {{10, 30, 60, 98, 140}})));
 
         var profile = new ProfileCosts(means.lines());
 
@@ -220,11 +223,12 @@ class ProfileCostsTest {
                         """);
         var means = new MeasuredMeans();
         means.add(
-                Timeline.measured(
-                        schedule,
-                        new long[][] {{0, 3, 13, 22}},
-                        new long[][] {{3, 13, 22, 30}},
-                        new long[][] {{3, 6, 0, 8}}));
+                List.of(
+                        Timeline.measured(
+                                schedule,
+                                new long[][] {{0, 3, 13, 22}},
+                                new long[][] {{3, 13, 22, 30}},
+                                new long[][] {{3, 6, 0, 8}})));
 
         var profile = new ProfileCosts(means.lines());
 
@@ -244,9 +248,9 @@ class ProfileCostsTest {
                         new long[][] {{10, 25}},
                         new long[][] {{6, 7}});
         var means = new MeasuredMeans();
-        means.add(step);
+        means.add(List.of(step));
         var whole = new MeasuredMeans();
-        whole.add(step.withoutCollectives());
+        whole.add(List.of(step.withoutCollectives()));
 
         assertThat(means.lines().stream().map(ProfileLine::text))
                 .containsExactly(
@@ -264,8 +268,11 @@ class ProfileCostsTest {
                 ScheduleText.parse("ranks: 1\nmicro-batches: 2\nrank 0: 0F0 0B0 0F1 0B1\n");
         var means = new MeasuredMeans();
         means.add(
-                Timeline.measured(
-                        schedule, new long[][] {{0, 4, 9, 15}}, new long[][] {{4, 9, 15, 22}}));
+                List.of(
+                        Timeline.measured(
+                                schedule,
+                                new long[][] {{0, 4, 9, 15}},
+                                new long[][] {{4, 9, 15, 22}})));
 
         var profile = new ProfileCosts(means.lines());
 

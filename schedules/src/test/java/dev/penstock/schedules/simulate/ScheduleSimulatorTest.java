@@ -193,7 +193,13 @@ class ScheduleSimulatorTest {
         assertThat(measured.startNanos()).isEqualTo(100);
         assertThat(measured.makespanNanos()).isEqualTo(70);
         assertThat(measured.bubble().ranks().get(1).busyNanos()).isEqualTo(15);
-        Timeline ideal = ScheduleSimulator.simulate(schedule, CostModel.measured(measured));
+        Timeline ideal =
+                ScheduleSimulator.simulate(
+                        schedule,
+                        (rank, position, op) ->
+                                op instanceof Op.Compute
+                                        ? measured.durationNanos(rank, position)
+                                        : 0);
         assertThat(ideal.makespanNanos()).isEqualTo(10 + 15);
     }
 

@@ -103,7 +103,7 @@ class ZeroBubbleClosedFormsTest {
                         if (microBatches >= ranks) {
                             assertThat(bubble(h1, times).makespanNanos())
                                     .isEqualTo(
-                                            microBatches * slices * times.work()
+                                            (long) microBatches * slices * times.work()
                                                     + (ranks - 1)
                                                             * (times.forward
                                                                     + times.backwardInput
@@ -168,7 +168,7 @@ class ZeroBubbleClosedFormsTest {
                         if (microBatches >= ranks) {
                             long idle =
                                     bubble(schedule, times).makespanNanos()
-                                            - microBatches * chunks * times.work();
+                                            - (long) microBatches * chunks * times.work();
                             assertThat(idle)
                                     .isEqualTo(
                                             (ranks - 1)

@@ -119,7 +119,7 @@ class MemoryLimitTest {
 
     @Test
     void longerResidencyIsHeavier() {
-        Schedule schedule = TorchCsv.parse("0F0,0F1,1F0,1F1,1B0,1B1,0B0,0B1\n");
+        Schedule schedule = TorchCsv.read("0F0,0F1,1F0,1F1,1B0,1B1,0B0,0B1\n").schedule();
         MemoryModel model = MemoryModel.uniform(schedule.shape(), 0, 0, 5);
 
         assertThat(peak(gathered(schedule, ParameterResidency.PER_PASS, 0), model).gatheredBytes())
@@ -137,7 +137,7 @@ class MemoryLimitTest {
 
     @Test
     void anEvaluationHoldsOneUnitAtATime() {
-        Schedule schedule = ForwardOnly.of(TorchCsv.parse("0F0,0F1,0B0,0B1\n"));
+        Schedule schedule = ForwardOnly.of(TorchCsv.read("0F0,0F1,0B0,0B1\n").schedule());
 
         assertThat(
                         RankBytes.of(
@@ -197,7 +197,7 @@ class MemoryLimitTest {
 
     @Test
     void everyRankHasItsOwnLimitAndMayReachIt() {
-        Schedule schedule = TorchCsv.parse("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n");
+        Schedule schedule = TorchCsv.read("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n").schedule();
         MemoryModel model = MemoryModel.uniform(schedule.shape(), 600, 0, 0);
 
         assertThat(violations(schedule, new MemoryLimit(model, List.of(1200L, 600L)))).isEmpty();
@@ -219,7 +219,7 @@ class MemoryLimitTest {
 
     @Test
     void aModelOfAnotherPipelineIsRefused() {
-        Schedule schedule = TorchCsv.parse("0F0,0B0\n1F0,1B0\n");
+        Schedule schedule = TorchCsv.read("0F0,0B0\n1F0,1B0\n").schedule();
         MemoryModel ofOne = MemoryModel.uniform(PipelineShape.of(1, 1), 1, 1, 1);
         MemoryModel ofSlices = MemoryModel.uniform(PipelineShape.of(2, 1, 2), 1, 1, 1);
         MemoryModel ofTwo = MemoryModel.uniform(PipelineShape.of(2, 1), 1, 1, 1);

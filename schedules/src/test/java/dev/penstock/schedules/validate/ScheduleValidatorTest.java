@@ -299,7 +299,7 @@ class ScheduleValidatorTest {
         ValidationReport report = ScheduleValidator.validate(lowered).orThrow();
 
         assertThat(report.describe()).isEqualTo("seq1f1b is valid");
-        assertThat(report.stagePeaks()).hasSize(2);
+        assertThat(report.memory().stages()).hasSize(2);
         assertThat(report.memory().peakUnits()).isEqualTo(3);
     }
 

@@ -23,7 +23,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  */
 class GoldenRunsIT {
     /** The orders, in the syntax of the configuration. */
-    private enum Order {
+    enum Order {
         ONE_FORWARD_ONE_BACKWARD("kind = 1f1b"),
         GPIPE_FIFO("kind = gpipe, backward = fifo"),
         GPIPE_REVERSE("kind = gpipe, backward = reverse"),

@@ -22,7 +22,9 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import org.awaitility.Awaitility;
@@ -152,6 +154,8 @@ public final class Browser implements AutoCloseable {
     }
 
     /**
+     * Sets the size of the window.
+     *
      * @param scale picture pixels per window pixel
      */
     public void window(int width, int height, double scale) {
@@ -248,12 +252,17 @@ public final class Browser implements AutoCloseable {
     }
 
     @Override
-    public void close() throws InterruptedException {
+    public void close() {
         socket.abort();
         List<ProcessHandle> children = process.descendants().toList();
         process.destroy();
-        if (!process.waitFor(10, TimeUnit.SECONDS)) {
-            process.destroyForcibly().waitFor();
+        try {
+            process.onExit().get(10, TimeUnit.SECONDS);
+        } catch (TimeoutException | ExecutionException e) {
+            process.destroyForcibly().onExit().join();
+        } catch (InterruptedException e) {
+            process.destroyForcibly();
+            Thread.currentThread().interrupt();
         }
         children.forEach(ProcessHandle::destroyForcibly);
     }

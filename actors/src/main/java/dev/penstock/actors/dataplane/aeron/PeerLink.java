@@ -71,7 +71,6 @@ final class PeerLink {
     }
 
     /** Copies the tensor, or what is left of it, into the log. */
-    @SuppressWarnings("ThreadPriorityCheck") // a yield lets the receiver on this core drain the log
     OfferResult send(OutboundChannel channel, FrameKey key, MemorySegment tensor) {
         lock.lock();
         try {
@@ -91,7 +90,7 @@ final class PeerLink {
                     wakeReceiver.run(); // it copies out while this thread copies in
                 } else if (result == Publication.BACK_PRESSURED && patience-- > 0) {
                     wakeReceiver.run();
-                    Thread.yield();
+                    Thread.yield(); // lets the receiver on this core drain the log
                 } else if (result != Publication.ADMIN_ACTION) {
                     if (result == Publication.BACK_PRESSURED) {
                         channel.waitsForLog();

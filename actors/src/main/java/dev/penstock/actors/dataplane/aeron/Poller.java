@@ -87,7 +87,6 @@ final class Poller implements AutoCloseable {
         }
     }
 
-    @SuppressWarnings("ThreadPriorityCheck") // a yield lets a sender on this core go on
     private void idle(int work) {
         if (work > 0) {
             idleRounds = 0;
@@ -97,7 +96,7 @@ final class Poller implements AutoCloseable {
             Thread.onSpinWait();
         } else if (idleRounds < SPINS + YIELDS) {
             idleRounds++;
-            Thread.yield();
+            Thread.yield(); // lets a sender on this core go on
             idleSince = System.nanoTime();
         } else if (!parked) {
             parked = true; // and look once more

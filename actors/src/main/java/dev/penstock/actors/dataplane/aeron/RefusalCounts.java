@@ -20,10 +20,6 @@ final class RefusalCounts {
         return counter(reason).getAndIncrement() == 0;
     }
 
-    long of(FrameRefusal reason) {
-        return counter(reason).get();
-    }
-
     /** The reasons that occurred. */
     Map<FrameRefusal, Long> snapshot() {
         Map<FrameRefusal, Long> occurred = new EnumMap<>(FrameRefusal.class);

@@ -53,8 +53,8 @@ final class Sender {
 
     /** Whether {@link #form} of a session costs nothing. */
     boolean knows(int session) {
-        return boundForm != null && sessionId == session
-                || candidate != null && candidateSession == session;
+        return (boundForm != null && sessionId == session)
+                || (candidate != null && candidateSession == session);
     }
 
     /** The form of the session's frames. */

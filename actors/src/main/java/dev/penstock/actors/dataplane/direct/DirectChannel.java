@@ -105,7 +105,7 @@ final class DirectChannel {
     OfferResult offer(FrameKey frame, Tensor tensor, int credits, FrameListener sender) {
         if (filling == NONE) {
             OfferResult begun = begin(tensor, credits, sender);
-            if (begun != OfferResult.SENT) {
+            if (!begun.equals(OfferResult.SENT)) {
                 return begun;
             }
         }

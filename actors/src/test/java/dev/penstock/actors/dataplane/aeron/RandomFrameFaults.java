@@ -43,7 +43,6 @@ record RandomFrameFaults(
     }
 
     /** Evenly from 0 to 1: the finalizer of MurmurHash3 over all that counts. */
-    @SuppressWarnings("EnumOrdinal") // as the wire numbers the kinds
     private double draw(ChannelKey channel, long frame) {
         long hash = seed + channel.kind().ordinal();
         hash = mixed(hash * 31 + channel.fromStage());

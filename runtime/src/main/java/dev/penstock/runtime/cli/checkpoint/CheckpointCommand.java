@@ -1,7 +1,7 @@
 package dev.penstock.runtime.cli.checkpoint;
 
+import dev.penstock.runtime.cli.command.CommandWithHelp;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Option;
 
 /** Commands about checkpoints. */
 @Command(
@@ -14,12 +14,5 @@ import picocli.CommandLine.Option;
             CheckpointExportCommand.class,
             CheckpointConvertCommand.class,
         },
-        footerHeading = "%nExample:%n",
         footer = "  penstock checkpoint inspect runs/quickstart-1")
-public final class CheckpointCommand {
-    @Option(
-            names = {"-h", "--help"},
-            usageHelp = true,
-            description = "Show this help.")
-    private boolean help;
-}
+public final class CheckpointCommand extends CommandWithHelp {}

@@ -48,6 +48,7 @@ final class CheckpointConvertCommand extends PenstockCommand {
     /** What is wanted. */
     static final class Form {
         @Option(names = "--whole", description = "One file with all tensors.")
+        @SuppressWarnings("unused") // what is written unless another form is asked for
         private boolean whole;
 
         @Option(

@@ -2,24 +2,14 @@ package dev.penstock.runtime.cli.command;
 
 import java.io.PrintWriter;
 import java.util.concurrent.Callable;
-import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/** What all commands share: help, and where they write. Returns the exit code. */
-@Command(footerHeading = "%nExample:%n", sortOptions = false)
-public abstract class PenstockCommand implements Callable<Integer> {
+/** What all commands that do something share: where they write. Returns the exit code. */
+public abstract class PenstockCommand extends CommandWithHelp implements Callable<Integer> {
     @Spec
     @SuppressWarnings("NullAway.Init") // set by picocli before the call
     private CommandSpec spec;
-
-    @Option(
-            names = {"-h", "--help"},
-            usageHelp = true,
-            order = 100,
-            description = "Show this help.")
-    private boolean help;
 
     /** For what was asked for. */
     protected final PrintWriter out() {

@@ -1,7 +1,7 @@
 package dev.penstock.runtime.cli.schedule;
 
+import dev.penstock.runtime.cli.command.CommandWithHelp;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Option;
 
 /** Commands about the orders in which ranks work. */
 @Command(
@@ -19,12 +19,5 @@ import picocli.CommandLine.Option;
             ScheduleCompareCommand.class,
             ScheduleSlicesCommand.class,
         },
-        footerHeading = "%nExample:%n",
         footer = "  penstock schedule show --kind 1f1b --ranks 4 --micro-batches 8")
-public final class ScheduleCommand {
-    @Option(
-            names = {"-h", "--help"},
-            usageHelp = true,
-            description = "Show this help.")
-    private boolean help;
-}
+public final class ScheduleCommand extends CommandWithHelp {}

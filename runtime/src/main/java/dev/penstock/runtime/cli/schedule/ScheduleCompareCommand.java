@@ -7,7 +7,6 @@ import dev.penstock.schedules.generate.base.OpCosts;
 import dev.penstock.schedules.lower.LoweringOptions;
 import dev.penstock.schedules.plan.FamilyComparison;
 import dev.penstock.schedules.simulate.UnitCosts;
-import java.util.Collections;
 import java.util.List;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -85,7 +84,7 @@ final class ScheduleCompareCommand extends PenstockCommand {
                                     ranks,
                                     microBatches,
                                     chunks,
-                                    lengths(),
+                                    ShapeArguments.sliceLengths(slices),
                                     opCosts(units),
                                     added,
                                     units.of(UnitCosts.Kind.GATHER),
@@ -107,16 +106,6 @@ final class ScheduleCompareCommand extends PenstockCommand {
                 costs.of(UnitCosts.Kind.BACKWARD_INPUT),
                 costs.of(UnitCosts.Kind.BACKWARD_WEIGHT),
                 costs.of(UnitCosts.Kind.TRANSFER));
-    }
-
-    private List<Integer> lengths() {
-        if (slices.size() > 1) {
-            return slices;
-        }
-        if (slices.getFirst() < 1) {
-            throw new BadInputException("expected 1 or more --slices, got " + slices.getFirst());
-        }
-        return Collections.nCopies(slices.getFirst(), 1);
     }
 
     private void print(FamilyComparison comparison) {

@@ -110,7 +110,7 @@ final class ScheduleSlicesCommand extends PenstockCommand {
         Equal equal = Equal.best(costOf, batch, trained.sequence(), grid, ranks, epsilon);
         BatchSlicePlan joint =
                 better(
-                        BatchSlicePlanner.planExactly(
+                        BatchSlicePlanner.plan(
                                 costOf, batch, trained.sequence(), grid, ranks, epsilon),
                         equal.asPlan());
         if (json) {

@@ -64,20 +64,13 @@ final class ShapeArguments {
             })
     private @Nullable Double memoryLimit;
 
-    int ranks() {
-        return ranks;
-    }
-
-    int microBatches() {
-        return microBatches;
-    }
-
-    @Nullable Integer chunks() {
-        return chunks;
-    }
-
     /** Lengths of the slices: given ones, or equal ones of length 1. */
     List<Integer> sliceLengths() {
+        return sliceLengths(slices);
+    }
+
+    /** The same of an option that stands elsewhere. */
+    static List<Integer> sliceLengths(List<Integer> slices) {
         if (slices.size() > 1) {
             return slices;
         }

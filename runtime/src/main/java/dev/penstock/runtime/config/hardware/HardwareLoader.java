@@ -3,7 +3,6 @@ package dev.penstock.runtime.config.hardware;
 import com.typesafe.config.ConfigList;
 import com.typesafe.config.ConfigObject;
 import com.typesafe.config.ConfigOrigin;
-import com.typesafe.config.ConfigRenderOptions;
 import com.typesafe.config.ConfigValue;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problems;
@@ -84,7 +83,7 @@ public final class HardwareLoader {
         if (value instanceof ConfigObject object) {
             return sections.read(type, path, Optional.of(object), value.origin());
         }
-        expected(value, path, "a section { .. }", "put its keys in braces");
+        problems.at(value, path, "a section { .. }", "put its keys in braces");
         return Optional.empty();
     }
 
@@ -95,7 +94,7 @@ public final class HardwareLoader {
             if (value == null) {
                 problems.inFile("nodes", "a list of nodes", "nothing", example);
             } else {
-                expected(value, "nodes", "a list of nodes", example);
+                problems.at(value, "nodes", "a list of nodes", example);
             }
             return List.of();
         }
@@ -121,14 +120,5 @@ public final class HardwareLoader {
                     "reserve less");
         }
         return leaves;
-    }
-
-    private void expected(ConfigValue value, String path, String expected, String advice) {
-        problems.at(
-                value.origin(),
-                path,
-                expected,
-                value.render(ConfigRenderOptions.concise()),
-                advice);
     }
 }

@@ -54,6 +54,8 @@ public record Places(Path mainFile, Path workingDirectory) {
     }
 
     /**
+     * Returns the path that a text names.
+     *
      * @throws Mismatch if no file system of this machine could hold such a name
      */
     public static Path path(String text) {

@@ -2,6 +2,7 @@ package dev.penstock.runtime.config.reading;
 
 import com.typesafe.config.ConfigObject;
 import com.typesafe.config.ConfigOrigin;
+import com.typesafe.config.ConfigRenderOptions;
 import com.typesafe.config.ConfigValue;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -21,6 +22,12 @@ public final class Problems {
         found.add(
                 new Problem(
                         places.nameOf(origin), places.lineOf(origin), key, expected, got, advice));
+    }
+
+    /** A problem with a value, which is quoted. */
+    public void at(ConfigValue value, String key, String expected, String advice) {
+        String got = value.render(ConfigRenderOptions.concise());
+        at(value.origin(), key, expected, got, advice);
     }
 
     /** A problem with the main file as a whole, or with something that is not in it. */

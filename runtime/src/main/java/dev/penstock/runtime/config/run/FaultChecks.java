@@ -5,6 +5,7 @@ import dev.penstock.runtime.config.run.FaultEntry.Moment;
 import dev.penstock.schedules.ir.OpText;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 import java.util.SortedMap;
 
@@ -169,7 +170,8 @@ final class FaultChecks {
                 op.isEmpty() || moment == Moment.BEGIN,
                 at + "at",
                 "one place: an op or a moment",
-                "op = %s and at = %s".formatted(op.orElse(""), moment.name().toLowerCase()),
+                "op = %s and at = %s"
+                        .formatted(op.orElse(""), moment.name().toLowerCase(Locale.ROOT)),
                 "leave one out");
         op.ifPresent(
                 text ->

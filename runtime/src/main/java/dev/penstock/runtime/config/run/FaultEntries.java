@@ -2,7 +2,6 @@ package dev.penstock.runtime.config.run;
 
 import com.typesafe.config.ConfigList;
 import com.typesafe.config.ConfigObject;
-import com.typesafe.config.ConfigRenderOptions;
 import com.typesafe.config.ConfigValue;
 import com.typesafe.config.ConfigValueType;
 import dev.penstock.runtime.config.reading.ConfigText;
@@ -44,7 +43,7 @@ public final class FaultEntries {
             return entries;
         }
         if (!(value instanceof ConfigList list)) {
-            expected(value, NAME, "a list of faults [ { .. }, .. ]", EXAMPLE);
+            problems.at(value, NAME, "a list of faults [ { .. }, .. ]", EXAMPLE);
             return entries;
         }
         for (int i = 0; i < list.size(); i++) {
@@ -57,7 +56,7 @@ public final class FaultEntries {
 
     private Optional<FaultEntry> entry(ConfigValue value, String path) {
         if (!(value instanceof ConfigObject entry)) {
-            expected(value, path, "a fault { .. }", EXAMPLE);
+            problems.at(value, path, "a fault { .. }", EXAMPLE);
             return Optional.empty();
         }
         List<Class<? extends Record>> kinds =
@@ -89,15 +88,6 @@ public final class FaultEntries {
                                 .map(FaultEntries::word)
                                 .collect(Collectors.joining(" and ")),
                 kinds.isEmpty() ? meant : "make an entry of each");
-    }
-
-    private void expected(ConfigValue value, String path, String expected, String advice) {
-        problems.at(
-                value.origin(),
-                path,
-                expected,
-                value.render(ConfigRenderOptions.concise()),
-                advice);
     }
 
     /** The key that names a kind, such as {@code kill-rank}. */

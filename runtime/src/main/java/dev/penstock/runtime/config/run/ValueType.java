@@ -277,9 +277,9 @@ public record ValueType<T>(
     }
 
     private static String seconds(Duration duration) {
-        return duration.getNano() == 0
+        return duration.toNanosPart() == 0
                 ? duration.toSeconds() + " s"
-                : duration.getNano() % 1_000_000 == 0
+                : duration.toNanosPart() % 1_000_000 == 0
                         ? duration.toMillis() + " ms"
                         : duration.toNanos() + " ns";
     }

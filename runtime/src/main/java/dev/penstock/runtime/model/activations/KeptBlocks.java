@@ -26,6 +26,8 @@ public record KeptBlocks(
         List<Map<Integer, LayerActivations>> bySlice, Map<Integer, Tensor> queryKeyValues) {
 
     /**
+     * Allocates what these blocks keep.
+     *
      * @param rows of the largest unit that fits here; larger slices are never requested
      */
     public static KeptBlocks allocate(

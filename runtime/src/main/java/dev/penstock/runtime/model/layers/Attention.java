@@ -10,11 +10,15 @@ public interface Attention {
     int tokens();
 
     /**
+     * Attends, and keeps in {@code a} what the backward needs.
+     *
      * @param qkv of the micro-batch's tokens that this rank holds
      */
     void forward(Tensor qkv, LayerActivations a, TokenBlocks blocks);
 
     /**
+     * The gradients of {@link #forward}.
+     *
      * @param dAttended gradient of the unit's output
      * @param dQkv dq of the unit's rows is written, dk and dv accumulate
      */

@@ -24,7 +24,7 @@ public final class Carver {
      */
     public static <T> T carve(DeviceScope scope, String name, Function<Carver, T> cut) {
         Carver measure = new Carver(new CountingScope.CountedBuffer(name, Long.MAX_VALUE));
-        T unused = cut.apply(measure);
+        T _ = cut.apply(measure);
         return cut.apply(new Carver(scope.allocate(name, Math.max(LINE_BYTES, measure.usedBytes))));
     }
 

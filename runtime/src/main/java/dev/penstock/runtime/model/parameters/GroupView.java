@@ -23,7 +23,7 @@ public final class GroupView {
     public Tensor tensor() {
         Tensor whole = buffer.whole();
         Tensor known = view;
-        if (known == null || whole != of) {
+        if (known == null || !whole.equals(of)) {
             known =
                     new Tensor(
                             whole.buffer(),

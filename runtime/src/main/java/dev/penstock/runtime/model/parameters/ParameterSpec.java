@@ -64,9 +64,4 @@ public record ParameterSpec(
     int columns() {
         return piece.strips().stream().mapToInt(TensorPiece.Strip::columns).sum();
     }
-
-    /** Returns the bytes of the elements as F32. */
-    long bytes() {
-        return piece.elements() * Float.BYTES;
-    }
 }

@@ -49,6 +49,8 @@ public final class ParameterStream {
     }
 
     /**
+     * Returns the stream of a stage's parameters.
+     *
      * @param pool provides the room of gathered parameters; null where all have their own
      */
     public static ParameterStream of(

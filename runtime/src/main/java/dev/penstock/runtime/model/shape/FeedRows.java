@@ -31,6 +31,8 @@ public record FeedRows(List<Run> runs) {
     }
 
     /**
+     * Lays the feeds of several texts out as rows.
+     *
      * @param texts the numbers of the texts
      * @param feeds entry i is the feed of entry i of {@code texts}
      */

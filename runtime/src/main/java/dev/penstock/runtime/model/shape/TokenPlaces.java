@@ -6,6 +6,8 @@ import java.util.List;
 @FunctionalInterface
 public interface TokenPlaces {
     /**
+     * Returns the places of a run of tokens.
+     *
      * @param firstHere number of the first token on this rank
      * @param count tokens from there on
      */

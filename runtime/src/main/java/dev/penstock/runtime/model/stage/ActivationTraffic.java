@@ -26,11 +26,6 @@ public final class ActivationTraffic {
     private final List<Op> ops;
     private final long ringFromBytes;
 
-    /** The traffic of tensor shards that never use a ring. */
-    public ActivationTraffic(GptSettings settings, RankPlace place, List<Op> ops) {
-        this(settings, place, ops, CollectiveForm.NEVER);
-    }
-
     /**
      * @param place of the rank
      * @param ops of its program

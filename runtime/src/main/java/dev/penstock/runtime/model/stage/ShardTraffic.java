@@ -30,11 +30,6 @@ public final class ShardTraffic implements ReplicaTraffic.SentBytes {
     private final long ringFromBytes;
     private final Map<Integer, StageParameters> stages = new HashMap<>();
 
-    /** The traffic of replicas that never use a ring. */
-    public ShardTraffic(GptSettings settings, RankPlace place) {
-        this(settings, place, CollectiveForm.NEVER);
-    }
-
     /**
      * @param place of the rank
      * @param ringFromBytes size from which replicas use a ring

@@ -61,7 +61,7 @@ final class StepData {
         if (ledger != null) {
             long first = (long) firstMicroBatch * batch.sequences();
             ledger.begin(
-                    (int) Math.clamp(sequences - first, 0, ofReplica),
+                    Math.clamp(sequences - first, 0, ofReplica),
                     (double) tokens() / (replicas * parts));
         }
         for (int m = 0; m < batch.microBatches(); m++) {

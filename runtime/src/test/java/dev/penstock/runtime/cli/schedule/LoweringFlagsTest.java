@@ -71,8 +71,8 @@ class LoweringFlagsTest {
             for (List<String> flags : FLAGS) {
                 boolean sayable =
                         format == ScheduleFormat.TEXT
-                                || !flags.contains("--recompute=full")
-                                        && !flags.contains("--layers=3");
+                                || (!flags.contains("--recompute=full")
+                                        && !flags.contains("--layers=3"));
                 Path file = folder.resolve("order");
                 Path again = folder.resolve("again");
                 String as = "--format=" + format.label();

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
+import dev.penstock.actors.collective.CollectiveForm;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.NonFiniteException;
 import dev.penstock.actors.spi.RankPlace;
@@ -169,7 +170,8 @@ class TensorShardsTest {
                                     new ActivationTraffic(
                                                     settings,
                                                     new RankPlace(rank, shard, 0, 0),
-                                                    each.programs().get(rank).ops())
+                                                    each.programs().get(rank).ops(),
+                                                    CollectiveForm.NEVER)
                                             .shards();
                         }
                         assertThat(all.sentBytes(shard)).isEqualTo(predicted);
@@ -186,8 +188,12 @@ class TensorShardsTest {
         List<Op> forward = List.of(new Op.Forward(new WorkUnit(1, 0, 0)));
         RankPlace place = new RankPlace(1, 0, 0, 0);
 
-        long summed = new ActivationTraffic(settings, place, forward).shards();
-        long divided = new ActivationTraffic(settings.sequenceParallel(), place, forward).shards();
+        long summed =
+                new ActivationTraffic(settings, place, forward, CollectiveForm.NEVER).shards();
+        long divided =
+                new ActivationTraffic(
+                                settings.sequenceParallel(), place, forward, CollectiveForm.NEVER)
+                        .shards();
 
         long block = 2 * 2 * (2 * 16 * 24) * 4L / 2;
         assertThat(summed).isEqualTo(block);
@@ -215,7 +221,7 @@ class TensorShardsTest {
             long row = 12 * ((3 + 1 + 8) * d + 4 * d + 4 + 12) + 2 * d + 2;
             assertThat(memory.activations() + memory.keyValues())
                     .isBetween(
-                            4 * 1024 * row / shards, 4 * 1024 * (row / shards + 16 + 3 * shards));
+                            4 * 1024 * row / shards, 4 * 1024 * (row / shards + 16 + 3L * shards));
             try (Device device = Devices.open(REFERENCE);
                     GptStage stage = factory.create(0, new RankPlace(0, 0, 0, 0), device)) {
                 assertThat(stage.memory()).isEqualTo(memory);
@@ -416,7 +422,7 @@ class TensorShardsTest {
                 // qkv, attention, hidden twice; x, norms, middle; moments and log sums
                 long row = 12 * ((3 + 1 + 8) * d / shards + 4 * d + 4 + 12 / shards) + 2 * d + 2;
                 assertThat(memory.activations() + memory.keyValues())
-                        .isBetween(4 * 1024 * row, 4 * 1024 * (row + 16 + 3 * shards));
+                        .isBetween(4 * 1024 * row, 4 * 1024 * (row + 16 + 3L * shards));
             }
             assertThat(rows).isEqualTo(50257);
         }

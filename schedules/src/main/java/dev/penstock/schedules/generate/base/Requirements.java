@@ -20,6 +20,8 @@ public final class Requirements {
     }
 
     /**
+     * Refuses slices.
+     *
      * @param sliced the kind to try for slices
      */
     public static void wholeSequences(String kind, String sliced, PipelineShape shape) {

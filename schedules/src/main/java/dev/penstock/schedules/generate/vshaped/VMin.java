@@ -4,7 +4,6 @@ import dev.penstock.schedules.generate.base.OpCosts;
 import dev.penstock.schedules.generate.base.Requirements;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
-import java.util.Collections;
 import java.util.List;
 
 /**
@@ -30,19 +29,10 @@ public final class VMin {
     private VMin() {}
 
     /**
-     * The order of every rank for equal costs; any number of ranks and micro-batches.
-     *
-     * @throws IllegalArgumentException for slices, or other than two chunks
-     */
-    public static Schedule schedule(PipelineShape shape) {
-        return schedule(shape, Collections.nCopies(shape.ranks(), OpCosts.unit()));
-    }
-
-    /**
-     * The shortest order that was found for given costs.
+     * The shortest order that was found for given costs; any number of ranks and micro-batches.
      *
      * @param costs entry r is rank r
-     * @throws IllegalArgumentException as above
+     * @throws IllegalArgumentException for slices, or other than two chunks
      */
     public static Schedule schedule(PipelineShape shape, List<OpCosts> costs) {
         Requirements.wholeSequences("v-min", "seq1f1b", shape);

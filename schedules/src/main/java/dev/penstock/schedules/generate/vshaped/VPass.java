@@ -21,7 +21,6 @@ enum VPass {
     }
 
     /** Counts the passes in the order above, in which a table of units holds them. */
-    @SuppressWarnings("EnumOrdinal")
     int index() {
         return ordinal();
     }

@@ -14,44 +14,15 @@ public final class BatchSlicePlanner {
     private BatchSlicePlanner() {}
 
     /**
-     * As the paper does: T_b with its slices for every b, then the least sum of T_b. That sum
-     * counts the filling of the pipeline once for each batch slice, so the result can be above the
-     * optimum; {@link #planExactly} finds that.
+     * The cut with the least sum of all slices and (K - 1) times the longest of all: for every
+     * t_max, S*(L) of every b under that bound and the knapsack over these sums. The paper takes
+     * the least sum of T_b instead, which counts the filling of the pipeline once for each batch
+     * slice.
      *
      * @param costOf cost of a slice of b sequences, by b from 1 to {@code sequences}
      * @param sequences the batch, B
      */
     public static BatchSlicePlan plan(
-            IntFunction<? extends SliceCost> costOf,
-            int sequences,
-            int tokens,
-            int grid,
-            int stages,
-            long epsilonNanos) {
-        List<SlicePlan> plans =
-                IntStream.rangeClosed(1, sequences)
-                        .mapToObj(
-                                b ->
-                                        SlicePlanner.plan(
-                                                costOf.apply(b),
-                                                tokens,
-                                                grid,
-                                                stages,
-                                                epsilonNanos))
-                        .toList();
-        long[] values = plans.stream().mapToLong(SlicePlan::makespanNanos).toArray();
-        var parts = new ArrayList<BatchSlicePlan.Part>();
-        for (int b : new Knapsack(values).parts()) {
-            parts.add(new BatchSlicePlan.Part(b, plans.get(b - 1)));
-        }
-        return new BatchSlicePlan(parts, stages);
-    }
-
-    /**
-     * The cut with the least sum of all slices and (K - 1) times the longest of all: for every
-     * t_max, S*(L) of every b under that bound and the knapsack over these sums.
-     */
-    public static BatchSlicePlan planExactly(
             IntFunction<? extends SliceCost> costOf,
             int sequences,
             int tokens,

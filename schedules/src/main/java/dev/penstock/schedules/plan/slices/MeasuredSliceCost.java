@@ -19,34 +19,25 @@ public final class MeasuredSliceCost implements SliceCost {
     }
 
     /**
-     * The cost that follows from measurements.
+     * The cost that follows from measurements: t(i, 0) runs straight between the lengths that were
+     * measured, and straight on beyond the longest. What is shorter than the shortest takes as long
+     * as that, so that nobody counts on a gain that was not seen.
      *
-     * @param samples without context: one or more for every length that will be asked for (several
-     *     count as their mean); with context: at least 2 lengths and 2 contexts, or none at all,
-     *     then context is free
-     * @throws IllegalArgumentException if a length with context was not measured without, or the
-     *     samples do not decide the context's term
-     */
-    public static MeasuredSliceCost of(List<SliceSample> samples) {
-        Map<Integer, Long> means = meansAlone(samples);
-        return of(samples, length -> measured(means, length));
-    }
-
-    /**
-     * The same where not every length was measured: t(i, 0) runs straight between those that were,
-     * and straight on beyond the longest. What is shorter than the shortest takes as long as that,
-     * so that nobody counts on a gain that was not seen.
-     *
+     * @param samples without context: one or more (several of a length count as their mean); with
+     *     context: at least 2 lengths and 2 contexts, or none at all, then context is free
      * @throws IllegalArgumentException if nothing was measured without context, or the samples do
      *     not decide the context's term
      */
-    public static MeasuredSliceCost interpolated(List<SliceSample> samples) {
+    public static MeasuredSliceCost of(List<SliceSample> samples) {
         NavigableMap<Integer, Long> means = meansAlone(samples);
         if (means.isEmpty()) {
             throw new IllegalArgumentException(
                     "expected a slice without context among the samples, got none");
         }
-        return of(samples, length -> between(means, length));
+        ContextTerm.Alone alone = length -> between(means, length);
+        boolean context = samples.stream().anyMatch(sample -> sample.context() > 0);
+        return new MeasuredSliceCost(
+                alone, context ? ContextTerm.fit(samples, alone) : ContextTerm.NONE);
     }
 
     private static long between(NavigableMap<Integer, Long> means, int length) {
@@ -63,12 +54,6 @@ public final class MeasuredSliceCost implements SliceCost {
                         ? (double) nanos / end
                         : (double) (nanos - start.getValue()) / (end - start.getKey());
         return Math.max(0, Math.round(nanos + slope * (length - end)));
-    }
-
-    private static MeasuredSliceCost of(List<SliceSample> samples, ContextTerm.Alone alone) {
-        boolean context = samples.stream().anyMatch(sample -> sample.context() > 0);
-        return new MeasuredSliceCost(
-                alone, context ? ContextTerm.fit(samples, alone) : ContextTerm.NONE);
     }
 
     private static NavigableMap<Integer, Long> meansAlone(List<SliceSample> samples) {
@@ -94,15 +79,5 @@ public final class MeasuredSliceCost implements SliceCost {
     public long nanos(int length, int context) {
         long all = alone.nanos(length) + Math.round(contextTerm.nanos(length, context));
         return Math.max(0, all);
-    }
-
-    private static long measured(Map<Integer, Long> alone, int length) {
-        Long nanos = alone.get(length);
-        if (nanos == null) {
-            throw new IllegalArgumentException(
-                    "a slice of %d tokens was not measured without context, only of %s"
-                            .formatted(length, alone.keySet()));
-        }
-        return nanos;
     }
 }

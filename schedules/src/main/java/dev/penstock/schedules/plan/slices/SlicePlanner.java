@@ -18,22 +18,14 @@ public final class SlicePlanner {
     private SlicePlanner() {}
 
     /**
-     * The best slices of a sequence whose ends lie on the grid.
+     * The best slices of a sequence whose ends lie on the grid, for micro-batches that follow each
+     * other without a gap and are all cut alike: least {@code microBatches * sum + (K - 1) *
+     * longest}. The more there are, the less filling the pipeline costs, and the longer the slices.
      *
      * @param sequence tokens, a multiple of {@code grid}
      * @param stages of the pipeline, K
      * @param epsilonNanos 0: the optimum; else at most {@code (stages - 1) * epsilonNanos} above it
      * @throws IllegalArgumentException for sizes that make no sense or negative costs
-     */
-    public static SlicePlan plan(
-            SliceCost cost, int sequence, int grid, int stages, long epsilonNanos) {
-        return plan(cost, sequence, grid, stages, 1, epsilonNanos);
-    }
-
-    /**
-     * The same for several micro-batches that follow each other without a gap and are all cut
-     * alike: least {@code microBatches * sum + (K - 1) * longest}. The more there are, the less
-     * filling the pipeline costs, and the longer the slices.
      */
     public static SlicePlan plan(
             SliceCost cost,

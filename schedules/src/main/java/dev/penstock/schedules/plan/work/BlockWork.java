@@ -21,6 +21,8 @@ public record BlockWork(
         long forward, long backwardInput, long backwardWeight, long head, long embedding) {
 
     /**
+     * Computes the work of a slice.
+     *
      * @param tokens of the slice, in all sequences of the micro-batch
      * @param meanContext tokens that one token attends to, on average
      */

@@ -70,27 +70,4 @@ public enum ZeroStage {
                 + bytes.gradient() * (dividesGradients() ? shard : parameters)
                 + bytes.optimizer() * (dividesOptimizer() ? shard : parameters);
     }
-
-    /**
-     * Numbers that one device sends in a step, for P parameters on N replicas (section 7): {@code
-     * 2P (N-1)/N} for an all-reduce of the gradients or, divided, a reduce-scatter of them and a
-     * gather of the new parameters; {@code 3P (N-1)/N} for gathering the parameters twice and
-     * reduce-scattering once. These are for one gather per pass and one reduction per step.
-     *
-     * @param gathers how often the parameters are gathered in a step; stage 3 only, 2 in the paper
-     * @param reductions how often the gradients are reduced in a step, 1 in the paper
-     */
-    public double traffic(long parameters, int replicas, int gathers, int reductions) {
-        double once = (double) parameters * (replicas - 1) / replicas;
-        return switch (this) {
-            // an all-reduce is a reduce-scatter and a gather
-            case NONE, OPTIMIZER, GRADIENTS -> (reductions + 1) * once;
-            case PARAMETERS -> (gathers + reductions) * once;
-        };
-    }
-
-    /** The paper's traffic: parameters gathered once per pass, gradients reduced once. */
-    public double traffic(long parameters, int replicas) {
-        return traffic(parameters, replicas, 2, 1);
-    }
 }

@@ -73,7 +73,7 @@ class VClosedFormsTest {
     void vHalfHasHalfTheMemoryAndLessThanHalfTheBubbleOf1F1B() {
         everywhere(
                 (ranks, microBatches) -> {
-                    Schedule schedule = VHalf.schedule(VSchedules.shape(ranks, microBatches));
+                    Schedule schedule = VSchedules.half(VSchedules.shape(ranks, microBatches));
 
                     assertThat(peak(schedule)).isLessThanOrEqualTo(2 * ((ranks + 2) / 2));
                     if (microBatches >= ranks) {
@@ -93,7 +93,7 @@ class VClosedFormsTest {
     void vMinHasAThirdOfTheMemoryAndTwoThirdsOfTheBubbleOf1F1B() {
         everywhere(
                 (ranks, microBatches) -> {
-                    Schedule schedule = VMin.schedule(VSchedules.shape(ranks, microBatches));
+                    Schedule schedule = VSchedules.min(VSchedules.shape(ranks, microBatches));
 
                     assertThat(peak(schedule)).isLessThanOrEqualTo(2 * ((ranks + 4) / 3));
                     if (microBatches >= ranks) {
@@ -109,11 +109,11 @@ class VClosedFormsTest {
     void vHalfAndVMinKeepTheirBoundsInALongPipeline() {
         var shape = VSchedules.shape(32, 80);
 
-        assertThat(peak(VHalf.schedule(shape))).isEqualTo(34);
-        assertThat(peak(VMin.schedule(shape))).isEqualTo(24);
+        assertThat(peak(VSchedules.half(shape))).isEqualTo(34);
+        assertThat(peak(VSchedules.min(shape))).isEqualTo(24);
         assertThat(bubbleOf1F1B(32, 80)).isEqualTo(186);
-        assertThat(bubble(VHalf.schedule(shape))).isEqualTo(89);
-        assertThat(bubble(VMin.schedule(shape))).isEqualTo(122);
+        assertThat(bubble(VSchedules.half(shape))).isEqualTo(89);
+        assertThat(bubble(VSchedules.min(shape))).isEqualTo(122);
     }
 
     @Test

@@ -30,7 +30,7 @@ class VPicturesTest {
 
     @Test
     void vHalfFillsTheWayInAndPutsOffWeights() {
-        assertThat(VPicture.of(VHalf.schedule(VSchedules.shape(4, 4))))
+        assertThat(VPicture.of(VSchedules.half(VSchedules.shape(4, 4))))
                 .isEqualTo(
                         """
                         rank 0 | F0 F1 F2 F3          f0 i0 f1 i1 w0 f2 i2 w1 I0 w2 W0    f3 i3 I1 w3 I2 W1 W2    I3 W3
@@ -42,7 +42,7 @@ class VPicturesTest {
 
     @Test
     void vMinKeepsTheBlocksApart() {
-        assertThat(VPicture.of(VMin.schedule(VSchedules.shape(4, 3))))
+        assertThat(VPicture.of(VSchedules.min(VSchedules.shape(4, 3))))
                 .isEqualTo(
                         """
                         rank 0 | F0 F1 F2             f0 i0 w0 f1 i1 w1       I0 W0       f2 i2 I1 w2 W1          I2 W2

@@ -1,9 +1,11 @@
 package dev.penstock.schedules.generate.vshaped;
 
 import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.generate.base.OpCosts;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 
 /** All kinds in V placement in small shapes. */
@@ -14,6 +16,18 @@ final class VSchedules {
 
     static PipelineShape shape(int ranks, int microBatches) {
         return new PipelineShape(ranks, 2, microBatches, List.of(1));
+    }
+
+    static Schedule half(PipelineShape shape) {
+        return VHalf.schedule(shape, equalCosts(shape));
+    }
+
+    static Schedule min(PipelineShape shape) {
+        return VMin.schedule(shape, equalCosts(shape));
+    }
+
+    private static List<OpCosts> equalCosts(PipelineShape shape) {
+        return Collections.nCopies(shape.ranks(), OpCosts.unit());
     }
 
     /** As many micro-batches as the kind can run. */

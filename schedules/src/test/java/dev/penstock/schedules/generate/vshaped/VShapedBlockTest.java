@@ -75,8 +75,8 @@ class VShapedBlockTest {
         for (int ranks = 1; ranks <= 6; ranks++) {
             var shape = VSchedules.shape(ranks, 2 * ranks);
 
-            assertThat(makespan(VHalf.schedule(shape))).isEqualTo(best(ranks, VHalf.limit(ranks)));
-            assertThat(makespan(VMin.schedule(shape))).isEqualTo(best(ranks, VMin.limit(ranks)));
+            assertThat(makespan(VSchedules.half(shape))).isEqualTo(best(ranks, VHalf.limit(ranks)));
+            assertThat(makespan(VSchedules.min(shape))).isEqualTo(best(ranks, VMin.limit(ranks)));
         }
     }
 

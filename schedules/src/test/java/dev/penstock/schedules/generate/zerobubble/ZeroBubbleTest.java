@@ -8,6 +8,7 @@ import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
+import dev.penstock.schedules.render.GridColors;
 import dev.penstock.schedules.render.ScheduleGrid;
 import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
@@ -21,7 +22,8 @@ import org.junit.jupiter.api.Test;
 /** The hand-made orders with split backwards; all ops of the tables take the same time. */
 class ZeroBubbleTest {
     private static String table(Schedule schedule) {
-        return ScheduleGrid.time(ScheduleSimulator.simulate(schedule, CostModel.split(1, 1, 1, 0)));
+        return ScheduleGrid.time(
+                ScheduleSimulator.simulate(schedule, CostModel.split(1, 1, 1, 0)), GridColors.NONE);
     }
 
     /** Backwards merged again, at the place of the part for the input. */

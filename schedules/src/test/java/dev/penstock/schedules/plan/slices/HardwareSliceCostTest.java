@@ -61,7 +61,7 @@ class HardwareSliceCostTest {
                 HardwareSliceCost.of(
                         request(1), new Layout(40, 1, 1), Collections.nCopies(40, 1), 1);
 
-        SlicePlan plan = SlicePlanner.plan(cost, 2_048, 8, 40, 0);
+        SlicePlan plan = SlicePlanner.plan(cost, 2_048, 8, 40, 1, 0);
 
         for (int slices : new int[] {1, 2, 4, 8, 16, 32}) {
             List<Integer> equal = Layouts.equalSlices(2_048, slices);

@@ -107,15 +107,13 @@ class MeasuredSliceCostTest {
                 .hasMessageContaining("got 1 samples");
         assertThatThrownBy(() -> MeasuredSliceCost.of(List.of(alone, one, one, one, one)))
                 .hasMessageContaining("different");
-        assertThatThrownBy(() -> MeasuredSliceCost.of(List.of(alone)).nanos(16, 0))
-                .hasMessageContaining("16 tokens was not measured");
         assertThatThrownBy(() -> new SliceSample(0, 0, 1)).hasMessageContaining("1 token");
     }
 
     @Test
     void betweenMeasuredLengthsItRunsStraight() {
         MeasuredSliceCost cost =
-                MeasuredSliceCost.interpolated(
+                MeasuredSliceCost.of(
                         List.of(
                                 new SliceSample(64, 0, 1_000),
                                 new SliceSample(128, 0, 1_400),
@@ -128,11 +126,9 @@ class MeasuredSliceCostTest {
         assertThat(cost.nanos(128, 0)).isEqualTo(1_500);
         assertThat(cost.nanos(192, 0)).isEqualTo(2_500);
         assertThat(cost.nanos(320, 0)).isEqualTo(4_500);
-        assertThat(
-                        MeasuredSliceCost.interpolated(List.of(new SliceSample(64, 0, 100)))
-                                .nanos(96, 0))
+        assertThat(MeasuredSliceCost.of(List.of(new SliceSample(64, 0, 100))).nanos(96, 0))
                 .isEqualTo(150);
-        assertThatThrownBy(() -> MeasuredSliceCost.interpolated(List.of(new SliceSample(4, 4, 9))))
+        assertThatThrownBy(() -> MeasuredSliceCost.of(List.of(new SliceSample(4, 4, 9))))
                 .hasMessageContaining("a slice without context among the samples");
     }
 
@@ -147,7 +143,7 @@ class MeasuredSliceCostTest {
             }
         }
 
-        MeasuredSliceCost cost = MeasuredSliceCost.interpolated(samples);
+        MeasuredSliceCost cost = MeasuredSliceCost.of(samples);
 
         assertThat(cost.nanos(72, 200)).isEqualTo(100 + 3 * 72 + 2 * 72 * 200);
         assertThat(cost.contextTerm().error().worst()).isLessThan(1e-9);

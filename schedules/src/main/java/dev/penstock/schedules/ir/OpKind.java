@@ -1,35 +1,21 @@
-package dev.penstock.schedules.validate;
-
-import dev.penstock.schedules.ir.Op;
-import dev.penstock.schedules.ir.WorkUnit;
+package dev.penstock.schedules.ir;
 
 /** The kinds of op that exist once per unit. */
-enum OpKind {
-    FORWARD(0),
-    BACKWARD(1),
-    BACKWARD_INPUT(2),
-    BACKWARD_WEIGHT(3),
-    RECOMPUTE(4),
-    SEND_ACTIVATION(5),
-    RECEIVE_ACTIVATION(6),
-    SEND_GRADIENT(7),
-    RECEIVE_GRADIENT(8);
+public enum OpKind {
+    FORWARD,
+    BACKWARD,
+    BACKWARD_INPUT,
+    BACKWARD_WEIGHT,
+    RECOMPUTE,
+    SEND_ACTIVATION,
+    RECEIVE_ACTIVATION,
+    SEND_GRADIENT,
+    RECEIVE_GRADIENT;
 
     /** How many there are. */
-    static final int COUNT = 9;
+    public static final int COUNT = values().length;
 
-    private final int number;
-
-    OpKind(int number) {
-        this.number = number;
-    }
-
-    /** From 0 on, for tables. */
-    int number() {
-        return number;
-    }
-
-    static OpKind of(Op.UnitOp op) {
+    public static OpKind of(Op.UnitOp op) {
         return switch (op) {
             case Op.Forward _ -> FORWARD;
             case Op.Backward _ -> BACKWARD;
@@ -43,7 +29,8 @@ enum OpKind {
         };
     }
 
-    Op on(WorkUnit unit) {
+    /** The op of this kind that belongs to a unit. */
+    public Op on(WorkUnit unit) {
         return switch (this) {
             case FORWARD -> new Op.Forward(unit);
             case BACKWARD -> new Op.Backward(unit);
