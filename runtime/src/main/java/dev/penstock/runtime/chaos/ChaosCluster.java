@@ -52,7 +52,7 @@ final class ChaosCluster implements AutoCloseable {
     /** The kinds of strikes that this machine allows. */
     static List<Strike.Kind> kinds() {
         return Stream.of(Strike.Kind.values())
-                .filter(kind -> kind != Strike.Kind.FULL_DISK || limitsFiles())
+                .filter(kind -> !kind.fills() || limitsFiles())
                 .toList();
     }
 
@@ -145,7 +145,10 @@ final class ChaosCluster implements AutoCloseable {
                 relay(strike.node()).cut(strike.length());
                 yield Optional.of("cut off");
             }
-            case FULL_DISK -> keeper(run).flatMap(seed -> fillDisk(seed.pid(), strike.length()));
+            case FULL_DISK -> keeper(run).flatMap(seed -> fill(seed.pid(), strike.length()));
+            case FULL_MEMORY ->
+                    driver().flatMap(driver -> fill(driver.pid(), strike.length()))
+                            .map(place -> place + alsoKilled(strike.node()));
             case FLIPPED_BIT ->
                     flipBit(run)
                             .map(place -> place + kill(strike.node()).map(", "::concat).orElse(""));
@@ -161,6 +164,10 @@ final class ChaosCluster implements AutoCloseable {
                 .filter(ProcessHandle::isAlive)
                 .filter(ProcessHandle::destroyForcibly)
                 .map(ChaosCluster::told);
+    }
+
+    private String alsoKilled(String node) {
+        return kill(node).map(", "::concat).orElse("");
     }
 
     private static String told(ProcessHandle process) {
@@ -190,10 +197,10 @@ final class ChaosCluster implements AutoCloseable {
     }
 
     /**
-     * No file of the process grows any more, as on a disk that is full for one user: it takes no
-     * right to do so.
+     * No file of the process grows for a while, wherever it is, as if there were no room: that
+     * takes no right that a user does not have.
      */
-    private Optional<String> fillDisk(long pid, Duration length) {
+    private Optional<String> fill(long pid, Duration length) {
         if (limitFiles(pid, "1:unlimited").isPresent()) {
             return Optional.empty();
         }

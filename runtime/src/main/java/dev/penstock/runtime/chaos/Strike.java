@@ -23,12 +23,23 @@ record Strike(Kind kind, long step, String node, Duration length) {
         RESET(2),
         CUT(2),
         FULL_DISK(2),
+        FULL_MEMORY(2),
         FLIPPED_BIT(2);
 
         private final int weight;
 
         Kind(int weight) {
             this.weight = weight;
+        }
+
+        /** Without one nobody would read a checkpoint, or open links. */
+        private boolean needsAWorkersDeath() {
+            return this == FLIPPED_BIT || this == FULL_MEMORY;
+        }
+
+        /** Whether it needs a limit to what a process may write. */
+        boolean fills() {
+            return this == FULL_DISK || this == FULL_MEMORY;
         }
     }
 
@@ -61,8 +72,7 @@ record Strike(Kind kind, long step, String node, Duration length) {
                     new Strike(
                             kind,
                             1 + random.nextLong(Math.max(1, steps * 4 / 5)),
-                            // only a worker's death makes others read a checkpoint
-                            pick(random, kind == Kind.FLIPPED_BIT ? workers : all),
+                            pick(random, kind.needsAWorkersDeath() ? workers : all),
                             Duration.ofMillis(length)));
         }
         strikes.sort(Comparator.comparingLong(Strike::step));
@@ -86,6 +96,9 @@ record Strike(Kind kind, long step, String node, Duration length) {
             case FULL_DISK ->
                     "full disk at the seed that keeps the run for %.1f s after step %d"
                             .formatted(seconds, step);
+            case FULL_MEMORY ->
+                    "full shared memory for %.1f s, and kill %s after step %d"
+                            .formatted(seconds, node, step);
             case FLIPPED_BIT ->
                     "flip a bit of the newest checkpoint and kill %s after step %d"
                             .formatted(node, step);

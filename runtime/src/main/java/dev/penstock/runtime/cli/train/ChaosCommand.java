@@ -33,9 +33,9 @@ import picocli.CommandLine.Parameters;
             "Trains once without and once under a random schedule of faults, and verifies that the"
                     + " faults changed nothing.",
             "Without a configuration, a small model is trained in a cluster of two seeds and three"
-                    + " workers on this machine, in about two minutes: nodes and media drivers are"
-                    + " killed, connections reset and cut, the disk of a seed fills, bits of"
-                    + " checkpoints flip.",
+                    + " workers on this machine, in about two minutes. Its nodes are struck from"
+                    + " outside as well: they and media drivers are killed, connections are reset"
+                    + " and cut, a seed's disk and shared memory fill, bits of checkpoints flip.",
             "I1: the committed losses are equal bit for bit. I2: each (step, micro-batch, slice)"
                     + " gradient is applied exactly once. Exits with 0 only if both hold.",
             "Faults are of the kinds that the configuration's processes survive; entries of its own"
@@ -120,14 +120,15 @@ public final class ChaosCommand extends PenstockCommand {
         }
         long drawn = seed == null ? System.nanoTime() % 1_000_000 : seed;
         Path given = file;
-        List<String> words =
-                given == null
-                        ? List.of()
-                        : inCluster
-                                ? List.of(given.toString(), "--in-cluster")
-                                : List.of(given.toString());
         Path directory = given == null ? ownDirectory() : directory(read(given));
         Path configuration = given == null ? OwnModel.write(directory) : given;
+        List<String> words = new ArrayList<>();
+        if (given != null) {
+            words.add(given.toString());
+        }
+        if (inCluster) {
+            words.add("--in-cluster");
+        }
         var run = new ChaosRun(configuration, overrides, drawn, count, words, cluster);
         Interrupts interrupts = Interrupts.install();
         say("chaos: seed %d, %d faults, files in %s".formatted(drawn, count, directory));
