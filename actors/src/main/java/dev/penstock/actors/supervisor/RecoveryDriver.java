@@ -10,6 +10,7 @@ import dev.penstock.actors.supervisor.RecoveryAttempt.Origin;
 import dev.penstock.actors.supervisor.RecoveryAttempt.Reason;
 import dev.penstock.actors.supervisor.RecoveryPhase.Preparing;
 import dev.penstock.actors.supervisor.RecoveryPhase.Resuming;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -35,6 +36,10 @@ import org.slf4j.LoggerFactory;
 final class RecoveryDriver {
     private static final Logger LOG = LoggerFactory.getLogger(RecoveryDriver.class);
 
+    private static final int AT_ONCE = 2;
+    private static final Duration FIRST_PAUSE = Duration.ofMillis(250);
+    private static final int MOST_DOUBLINGS = 10;
+
     private final RunPlan plan;
     private final RankTable ranks;
     private final Placer placer;
@@ -49,6 +54,12 @@ final class RecoveryDriver {
 
     /** The beginning of the phase in which orders to come back were given a second time. */
     private long repeatedSinceNanos = -1;
+
+    /** How often the recovery under way was started over. */
+    private int startedOver;
+
+    /** Until then the recovery under way decides nothing. */
+    private long pausesUntilNanos;
 
     /** When ranks were told last to prepare. */
     private long toldToPrepareNanos;
@@ -113,6 +124,8 @@ final class RecoveryDriver {
     /** Another epoch, in which all ranks prepare. */
     NextAction raise(RecoveryAttempt attempt, String cause, long now) {
         int epoch = ranks.epoch() + 1;
+        startedOver = isUnderWay() ? startedOver + 1 : 0;
+        pausesUntilNanos = now + pause();
         LOG.warn("run {}: {}; recovering in epoch {}", plan.runId(), cause, epoch);
         ranks.enter(epoch);
         out.add(new Effect.Journal(new JournalRecord.EpochRaised(epoch, cause)));
@@ -127,6 +140,19 @@ final class RecoveryDriver {
         Preparing under = decision.askAhead(Preparing.begin(attempt, now));
         phase = decideIfReady(under, now);
         return NextAction.GO_ON;
+    }
+
+    /**
+     * What fails again and again, such as links where shared memory is full, is given time to pass:
+     * a run bears only so many recoveries, which would be over in a second.
+     */
+    private long pause() {
+        return startedOver <= AT_ONCE
+                ? 0
+                : Math.min(
+                        FIRST_PAUSE.toNanos()
+                                << Math.min(startedOver - AT_ONCE - 1, MOST_DOUBLINGS),
+                        plan.timeouts().lease().toNanos());
     }
 
     // ---- preparing ------------------------------------------------------------------------------
@@ -210,7 +236,10 @@ final class RecoveryDriver {
                 return under; // its answer, its death or its silence comes
             }
         }
-        if (links.areDown() || driver.publishing() || driver.looksForOlder()) {
+        if (links.areDown()
+                || driver.publishing()
+                || driver.looksForOlder()
+                || now < pausesUntilNanos) {
             return under;
         }
         boolean majority = 2 * under.prepared().size() > ranks.size();

@@ -253,6 +253,25 @@ class RunCoordinatorTest {
         assertThat(run.passUnderWay().step()).isEqualTo(2);
     }
 
+    /**
+     * As where shared memory is full for some seconds: the run does not spend all it bears at once.
+     */
+    @Test
+    void aRecoveryThatFailsAgainAndAgainIsGivenTimeBeforeItIsTriedAnew() {
+        run.open().step();
+        for (int time = 0; time < 3; time++) {
+            run.linkLost(2).prepared(0, 1, 2, 3);
+            assertThat(run.told(RankCommand.Resume.class)).hasSize(4);
+            run.forgetTold();
+        }
+
+        run.linkLost(2).prepared(0, 1, 2, 3);
+
+        assertThat(run.told(RankCommand.Resume.class)).isEmpty();
+        run.waits(Duration.ofMillis(500));
+        assertThat(run.told(RankCommand.Resume.class)).hasSize(4);
+    }
+
     @Test
     void aSupervisorThatIsAlwaysLateStillNoticesASilentRank() {
         run.open().step();

@@ -52,7 +52,7 @@ public record ChaosRun(
         /** The faults were drawn. */
         void drawn(List<String> faults);
 
-        /** A node was struck, or there was nothing to strike. */
+        /** A node was struck, or the run has recovered. */
         void struck(String told);
     }
 

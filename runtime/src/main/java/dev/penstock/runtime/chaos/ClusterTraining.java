@@ -23,10 +23,8 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.Deque;
 import java.util.List;
 import java.util.Optional;
 import java.util.Random;
@@ -47,13 +45,13 @@ final class ClusterTraining {
     private static final Duration START = Duration.ofSeconds(90);
     private static final Duration STANDSTILL = Duration.ofMinutes(3);
 
-    private record Struck(Strike strike, Instant at, Optional<String> what) {}
+    private record Struck(Strike strike, Instant at) {}
 
     private final ChaosCluster cluster;
     private final RunDirectory run;
     private final RunListener progress;
     private final Consumer<String> told;
-    private final Deque<Strike> pending;
+    private final List<Strike> pending;
     private final List<Struck> struck = new ArrayList<>();
     private final List<RecoveryBook.Entry> recoveries = new ArrayList<>();
     private final LossBook losses = new LossBook();
@@ -71,7 +69,7 @@ final class ClusterTraining {
         this.run = run;
         this.progress = progress;
         this.told = told;
-        this.pending = new ArrayDeque<>(strikes);
+        this.pending = new ArrayList<>(strikes);
     }
 
     /**
@@ -157,23 +155,21 @@ final class ClusterTraining {
                         "nothing was heard of the run for %d s; see log.txt and cluster.log below %s"
                                 .formatted(silent.toSeconds(), run.path().getParent()));
             }
-            while (!pending.isEmpty() && pending.getFirst().step() <= step) {
-                strike(pending.removeFirst());
-            }
+            pending.removeIf(strike -> strike.step() <= step && strike(strike));
             LockSupport.parkNanos(POLL.toNanos());
         }
     }
 
-    private void strike(Strike strike) {
+    /** Returns whether there was anything to strike; otherwise it is tried again. */
+    private boolean strike(Strike strike) {
         var at = Instant.now();
         Optional<String> what = cluster.strike(strike, run);
-        struck.add(new Struck(strike, at, what));
-        told.accept(
-                "step %d: %s: %s"
-                        .formatted(
-                                step,
-                                strike.describe(),
-                                what.orElse("there is nothing to strike")));
+        what.ifPresent(
+                struckThere -> {
+                    struck.add(new Struck(strike, at));
+                    told.accept("step %d: %s: %s".formatted(step, strike.describe(), struckThere));
+                });
+        return what.isPresent();
     }
 
     private void take(RunEvent event) {
@@ -241,9 +237,6 @@ final class ClusterTraining {
     }
 
     private FaultRow row(Struck done, List<FaultRow> others) {
-        if (done.what().isEmpty()) {
-            return row(done.strike(), "nothing there", Optional.empty(), Optional.empty());
-        }
         Optional<Recovered> recovery =
                 recoveries.stream()
                         .filter(
@@ -267,7 +260,7 @@ final class ClusterTraining {
     /** What happened last is taken for the cause of what follows. */
     private Optional<Instant> latestBefore(Instant recovery, List<FaultRow> others) {
         return Stream.concat(
-                        struck.stream().filter(each -> each.what().isPresent()).map(Struck::at),
+                        struck.stream().map(Struck::at),
                         others.stream().flatMap(each -> each.fired().stream()))
                 .filter(at -> !at.isAfter(recovery))
                 .max(Comparator.naturalOrder());

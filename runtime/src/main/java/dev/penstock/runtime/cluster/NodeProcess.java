@@ -212,7 +212,15 @@ public final class NodeProcess {
                         port,
                         isAnew ? LISTENING : Duration.ZERO,
                         isUnwanted,
-                        on -> NodeSystems.member(guardian(identity, others), config, on, identity));
+                        on ->
+                                NodeSystems.member(
+                                        guardian(identity, others),
+                                        config,
+                                        on,
+                                        knewOthers()
+                                                ? NodeSystems.FOUNDS_AGAIN_AFTER
+                                                : NodeSystems.FOUNDS_AFTER,
+                                        identity));
         isAnew = true;
         Cluster cluster = Cluster.get(system);
         Address self = cluster.selfMember().address();
@@ -247,6 +255,13 @@ public final class NodeProcess {
                 .map(NodeProcess::address)
                 .forEach(seeds::add);
         return seeds;
+    }
+
+    /** Whether this seed was in a cluster with others before it died: they may still be in it. */
+    private boolean knewOthers() {
+        return journal.stream()
+                .flatMap(file -> file.read().stream())
+                .anyMatch(member -> !member.equals(place()));
     }
 
     private String place() {

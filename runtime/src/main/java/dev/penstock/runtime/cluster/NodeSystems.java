@@ -19,6 +19,7 @@ import dev.penstock.runtime.config.node.TlsSection;
 import java.net.BindException;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
@@ -34,6 +35,14 @@ final class NodeSystems {
 
     static final String SEED_ROLE = "seed";
     static final String WORKER_ROLE = "worker";
+
+    static final Duration FOUNDS_AFTER = Duration.ofSeconds(3);
+
+    /**
+     * For a seed that knew others before it died. A busy machine may take long to answer; whoever
+     * founds a second cluster meanwhile takes the runs of the first one away from it.
+     */
+    static final Duration FOUNDS_AGAIN_AFTER = Duration.ofSeconds(20);
 
     private static final String COMMON =
             """
@@ -81,7 +90,6 @@ final class NodeSystems {
                 jmx.enabled = off
                 gossip-interval = 1 s
                 leader-actions-interval = 500 ms
-                seed-node-timeout = 3 s
                 retry-unsuccessful-join-after = 2 s
                 shutdown-after-unsuccessful-join-seed-nodes = off
                 # with every beat each node asks up to nine others, and answers as many
@@ -126,10 +134,15 @@ final class NodeSystems {
      * A member of a cluster, which joins nobody yet.
      *
      * @param port as configured, or the one from before
+     * @param foundsAfter for how long a seed asks the others before it founds a cluster
      * @throws ClusterException if it cannot listen there
      */
     static <T> ActorSystem<T> member(
-            Behavior<T> guardian, NodeConfig node, int port, Identity identity) {
+            Behavior<T> guardian,
+            NodeConfig node,
+            int port,
+            Duration foundsAfter,
+            Identity identity) {
         ClusterSection cluster = node.cluster();
         List<String> roles =
                 switch (cluster.role()) {
@@ -150,6 +163,8 @@ final class NodeSystems {
                                 port,
                                 "akka.cluster.roles",
                                 roles,
+                                "akka.cluster.seed-node-timeout",
+                                foundsAfter,
                                 "akka.cluster.split-brain-resolver.stable-after",
                                 stableAfter(cluster.size()) + " s"));
         Config config =

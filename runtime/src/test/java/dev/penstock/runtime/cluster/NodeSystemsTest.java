@@ -26,7 +26,12 @@ class NodeSystemsTest {
         Files.writeString(file, "cluster { role = both, port = 0, bind = 127.0.0.1 }");
         NodeConfig node = NodeLoader.load(file, List.of());
         ActorSystem<Void> system =
-                NodeSystems.member(Behaviors.empty(), node, 0, NodeSystems.identity("a", "test"));
+                NodeSystems.member(
+                        Behaviors.empty(),
+                        node,
+                        0,
+                        NodeSystems.FOUNDS_AFTER,
+                        NodeSystems.identity("a", "test"));
         Cluster.get(system); // else it is still on its way when the system ends
         settings = system.settings().config();
         system.terminate();

@@ -3,7 +3,7 @@ package dev.penstock.systemtests.cluster;
 import static dev.penstock.systemtests.support.TestCluster.address;
 import static dev.penstock.systemtests.support.TestCluster.runs;
 import static dev.penstock.systemtests.support.TestCluster.worker;
-import static dev.penstock.systemtests.support.TestCluster.workerProcess;
+import static dev.penstock.systemtests.support.TestCluster.plainWorkerProcess;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
@@ -47,8 +47,8 @@ class ClusterRecoveryIT {
     @Test
     void aSpareNodeTakesOverAndWithoutOneTheRunWaitsForANodeToJoin() throws Exception {
         try (HostedCli seed = cluster.seed();
-                ForkedCli one = workerProcess(seed);
-                ForkedCli two = workerProcess(seed)) {
+                ForkedCli one = plainWorkerProcess(seed);
+                ForkedCli two = plainWorkerProcess(seed)) {
             one.awaitOutput("joined");
             two.awaitOutput("joined");
             try (HostedCli train =
@@ -87,8 +87,8 @@ class ClusterRecoveryIT {
     @Test
     void aSurvivorTakesOverFromItsMirrorAndStartsAnotherDriver() throws Exception {
         try (HostedCli seed = cluster.seed();
-                ForkedCli one = workerProcess(seed);
-                ForkedCli two = workerProcess(seed)) {
+                ForkedCli one = plainWorkerProcess(seed);
+                ForkedCli two = plainWorkerProcess(seed)) {
             one.awaitOutput("joined");
             two.awaitOutput("joined");
             try (HostedCli train =
@@ -118,8 +118,8 @@ class ClusterRecoveryIT {
     @Test
     void aSuspendedNodeRejoinsAndGetsARankAgain() throws Exception {
         try (HostedCli seed = cluster.seed();
-                ForkedCli one = workerProcess(seed);
-                ForkedCli two = workerProcess(seed)) {
+                ForkedCli one = plainWorkerProcess(seed);
+                ForkedCli two = plainWorkerProcess(seed)) {
             one.awaitOutput("joined");
             two.awaitOutput("joined");
             try (HostedCli train =

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.systemtests.support.ForkedCli;
 import dev.penstock.systemtests.support.RunningTraining;
 import java.io.IOException;
 import java.io.InputStream;
@@ -169,6 +170,7 @@ class InterruptedRunsIT {
 
     private static Training longRun(Path folder) {
         return Training.onText(folder)
-                .set("run.steps=" + STEPS, "checkpoint.every=20", "evaluation.every=40");
+                .set("run.steps=" + STEPS, "checkpoint.every=20", "evaluation.every=40")
+                .set(ForkedCli.PLAIN_CODE);
     }
 }

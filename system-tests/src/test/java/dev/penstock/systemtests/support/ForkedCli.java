@@ -15,6 +15,11 @@ import java.util.concurrent.TimeUnit;
 
 /** The program in its own JVM, which is killed when this is closed. */
 public final class ForkedCli implements RunningCli {
+    /** The setting of a training whose processes do well without the optimising compiler. */
+    public static final String PLAIN_CODE = "device.kind=reference";
+
+    static final String NO_OPTIMISER = "-XX:TieredStopAtLevel=1";
+
     private final Process process;
     private final Path output;
 
@@ -44,12 +49,12 @@ public final class ForkedCli implements RunningCli {
     }
 
     /**
-     * Starts a process that computes nothing, such as a seed or a client: it lives for seconds, so
+     * Starts a process that computes nothing, or with {@link #PLAIN_CODE}: it lives for seconds, so
      * it does without the optimising compiler.
      */
     public static ForkedCli startLight(List<String> arguments, String... settings)
             throws IOException {
-        List<String> command = ForkedJava.command("-Xmx512m", "-XX:TieredStopAtLevel=1");
+        List<String> command = ForkedJava.command("-Xmx512m", NO_OPTIMISER);
         return start(Path.of("").toAbsolutePath(), command, arguments, settings);
     }
 

@@ -48,8 +48,13 @@ public final class RunningTraining implements AutoCloseable {
     public static RunningTraining start(
             Map<String, String> environment, Training training, String... flags)
             throws IOException {
+        List<String> all = new ArrayList<>(List.of(flags));
+        if (training.settings().contains(ForkedCli.PLAIN_CODE)) {
+            all.add(ForkedCli.NO_OPTIMISER);
+        }
         return new RunningTraining(
-                training, ForkedCli.start(environment, training.arguments(), flags));
+                training,
+                ForkedCli.start(environment, training.arguments(), all.toArray(String[]::new)));
     }
 
     /** Starts it in this JVM; the processes that it starts are real ones. */

@@ -33,8 +33,10 @@ public final class SteadyTraining {
         return plain(folder).set("run.steps=" + steps, "checkpoint.every=0");
     }
 
+    /** What computes is not the point, and plain code is ready sooner in a process that is young. */
     private static Training plain(Path folder) {
         return Training.onText(folder)
+                .set(ForkedCli.PLAIN_CODE)
                 .set("optimizer={learning-rate=3e-3, min-learning-rate=3e-3, warmup-steps=3}")
                 .set("evaluation.every=0");
     }

@@ -62,6 +62,11 @@ public record TestCluster(Path folder, Duration patience) {
         return ForkedCli.start(aWorker(List.of(address(seed))), settings);
     }
 
+    /** One that computes with plain code, as steady trainings do. */
+    public static ForkedCli plainWorkerProcess(RunningCli seed) throws Exception {
+        return ForkedCli.startLight(aWorker(List.of(address(seed))));
+    }
+
     public static HostedCli worker(RunningCli seed, String... settings) throws Exception {
         return worker(List.of(address(seed)), settings);
     }

@@ -85,7 +85,8 @@ public final class GenerateCommand extends PenstockCommand {
             paramLabel = "KIND",
             defaultValue = "auto",
             description =
-                    "auto, cpu, cuda (GPUs in turn) or cuda:N, for every stage (default:"
+                    "auto, cpu, reference (plain scalar code), cuda (GPUs in turn) or cuda:N, for"
+                            + " every stage (default:"
                             + " ${DEFAULT-VALUE}).")
     private String device = "auto";
 
@@ -142,7 +143,9 @@ public final class GenerateCommand extends PenstockCommand {
             tokenizerName = null;
         }
         if (!DeviceKind.isKind(device)) {
-            problems.add(Problem.atOption("--device", "auto, cpu, cuda or cuda:N", device, ""));
+            problems.add(
+                    Problem.atOption(
+                            "--device", "auto, cpu, reference, cuda or cuda:N", device, ""));
         }
     }
 

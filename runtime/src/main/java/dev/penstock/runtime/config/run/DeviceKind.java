@@ -7,7 +7,8 @@ import java.util.regex.Pattern;
 /**
  * Which device a rank opens.
  *
- * @param word as it is written: {@code auto}, {@code cpu}, {@code cuda} or {@code cuda:1}
+ * @param word as it is written: {@code auto}, {@code cpu}, {@code reference}, {@code cuda} or
+ *     {@code cuda:1}
  */
 public record DeviceKind(String word) {
     /** What device the machine's release prefers. */
@@ -16,6 +17,9 @@ public record DeviceKind(String word) {
     /** The processor. */
     public static final DeviceKind CPU = new DeviceKind("cpu");
 
+    /** The processor by plain scalar code: slow, for comparison. */
+    public static final DeviceKind REFERENCE = new DeviceKind("reference");
+
     private static final String CUDA = "cuda";
     private static final Pattern ONE_GPU = Pattern.compile(CUDA + ":(\\d{1,4})");
 
@@ -23,6 +27,7 @@ public record DeviceKind(String word) {
     public static boolean isKind(String word) {
         return word.equals(AUTO.word)
                 || word.equals(CPU.word)
+                || word.equals(REFERENCE.word)
                 || word.equals(CUDA)
                 || ONE_GPU.matcher(word).matches();
     }

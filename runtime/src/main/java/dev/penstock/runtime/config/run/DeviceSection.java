@@ -15,7 +15,11 @@ import java.util.Optional;
  * @param graphs whether GPUs are given work that comes again as CUDA graphs, by one call each
  */
 public record DeviceSection(
-        @Setting(is = "auto", doc = "auto (the cpu), cpu, cuda (GPUs in turn) or \"cuda:1\"")
+        @Setting(
+                        is = "auto",
+                        doc =
+                                "auto (the cpu), cpu, cuda (GPUs in turn), \"cuda:1\", or reference"
+                                        + " (plain scalar code: slow, for comparison)")
                 DeviceKind kind,
         @Setting(
                         is = "auto",

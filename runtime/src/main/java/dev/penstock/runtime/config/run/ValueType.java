@@ -124,7 +124,7 @@ public record ValueType<T>(
             new ValueType<>("a duration such as 5 s", (v, p) -> duration(v), ValueType::seconds);
     private static final ValueType<DeviceKind> DEVICE =
             new ValueType<>(
-                    "one of auto, cpu, cuda, or a GPU such as \"cuda:1\"",
+                    "one of auto, cpu, reference, cuda, or a GPU such as \"cuda:1\"",
                     (v, p) -> device(v.unwrapped().toString()),
                     kind -> ConfigUtil.quoteString(kind.word()));
     private static final ValueType<Path> OUTPUT_PATH =

@@ -78,6 +78,9 @@ public final class ConfiguredDevices {
         if (kind.isCuda()) {
             return DeviceSettings.Kind.CUDA;
         }
+        if (kind.equals(DeviceKind.REFERENCE)) {
+            return DeviceSettings.Kind.REFERENCE;
+        }
         return kind.equals(DeviceKind.CPU) ? DeviceSettings.Kind.CPU : DeviceSettings.Kind.AUTO;
     }
 }
