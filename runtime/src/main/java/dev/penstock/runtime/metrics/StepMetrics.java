@@ -60,9 +60,4 @@ public record StepMetrics(
     public double tokensPerSecond() {
         return tokens / stepMillis * 1e3;
     }
-
-    /** Returns the milliseconds spent on an activity per rank; empty if not known. */
-    public List<Double> millis(Activity activity) {
-        return rankMillis.getOrDefault(activity, List.of());
-    }
 }

@@ -87,7 +87,7 @@ class MetricsWriterTest {
 
         assertThat(lines).hasSize(3);
         assertThat(((StepMetrics) lines.get(0)).loss()).isEqualTo(run.noisy(1).loss());
-        assertThat(((StepMetrics) lines.get(0)).millis(Activity.SEND)).hasSize(2);
+        assertThat(((StepMetrics) lines.get(0)).rankMillis().get(Activity.SEND)).hasSize(2);
         assertThat(((EvaluationMetrics) lines.get(1)).validationLoss())
                 .isEqualTo(Double.POSITIVE_INFINITY);
         assertThat(((StepMetrics) lines.get(2)).loss()).isNaN();

@@ -179,7 +179,7 @@ final class ContextPartsTest {
 
     private static GptSettings settings(BatchShape batch, int parts, boolean recompute) {
         GptSettings s = TinyRuns.settings(TinyRuns.TIED, 1, batch);
-        return s.recomputing(recompute ? Set.of(0, 2) : Set.of())
+        return TinyRuns.recomputing(s, recompute ? Set.of(0, 2) : Set.of())
                 .onGrid(new RankGrid(1, 1, parts, 1), s.zero());
     }
 

@@ -41,7 +41,32 @@ public final class TinyRuns {
 
     /** The same with blocks that run again in the backward. */
     public static GptSettings recomputing(GptSettings s, Set<Integer> blocks) {
-        return s.recomputing(blocks);
+        return new GptSettings(
+                s.shape(),
+                s.partition(),
+                s.batch(),
+                s.precision(),
+                s.optimizer(),
+                s.seed(),
+                blocks,
+                s.grid(),
+                s.zero(),
+                s.sequence());
+    }
+
+    /** The same with tensor shards that divide rows. */
+    public static GptSettings sequenceParallel(GptSettings s) {
+        return new GptSettings(
+                s.shape(),
+                s.partition(),
+                s.batch(),
+                s.precision(),
+                s.optimizer(),
+                s.seed(),
+                s.recomputedBlocks(),
+                s.grid(),
+                s.zero(),
+                true);
     }
 
     /** The same on so many replicas, each with this batch. */

@@ -20,7 +20,7 @@ import java.util.stream.Collectors;
  * <p>What the format cannot say is lost or refused. Lost are a schedule's name, the lengths of its
  * slices (they read back as equal) and its groups of shared parameters; whoever reads a file says
  * them anew. Refused are {@link Op.Recompute} and layer ranges of {@link Op.ParameterOp}, for which
- * there is {@link ScheduleText}. Of everything else {@link #print} and {@link #parse} are inverse.
+ * there is {@link ScheduleText}. Of everything else {@link #print} and {@link #read} are inverse.
  */
 public final class TorchCsv {
     private static final int SHOWN = 5;

@@ -115,15 +115,6 @@ public record AeronSettings(
                 change.apply(links));
     }
 
-    public AeronSettings withCrc(boolean on) {
-        return withLinks(now -> now.withCrc(on));
-    }
-
-    /** The stream that a rank receives on in the first epoch. */
-    int inbox(int rank) {
-        return inbox(rank, 0);
-    }
-
     /** The stream that a rank receives on. */
     int inbox(int rank, int openedEpoch) {
         if (rank < 0 || rank >= MAX_RANKS) {

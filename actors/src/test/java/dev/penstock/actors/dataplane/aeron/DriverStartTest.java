@@ -101,7 +101,7 @@ class DriverStartTest {
                 .hasMessageContaining("term length: expected a power of two");
         assertThatThrownBy(() -> settings.withMtu(100))
                 .hasMessageContaining("mtu: expected a multiple of 32 from 512 to 65504 bytes");
-        assertThatThrownBy(() -> settings.inbox(5000))
+        assertThatThrownBy(() -> settings.inbox(5000, 0))
                 .hasMessageContaining("rank: expected 0 to 4095, got 5000");
     }
 }

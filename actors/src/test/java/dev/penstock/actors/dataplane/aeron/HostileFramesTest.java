@@ -40,12 +40,14 @@ class HostileFramesTest {
     void openRanks() {
         driver = EmbeddedDriver.start(DriverSettings.inSharedMemory("hostile-test", TERM, 3));
         AeronSettings settings =
-                AeronSettings.ipc(driver.directory(), RUN).withTermLength(TERM).withCrc(true);
+                AeronSettings.ipc(driver.directory(), RUN)
+                        .withTermLength(TERM)
+                        .withLinks(links -> links.withCrc(true));
         ranks = new TwoRanks(settings, 2, 3, 1000);
         stranger =
                 Aeron.connect(
                         new Aeron.Context().aeronDirectoryName(driver.directory().toString()));
-        publication = stranger.addExclusivePublication("aeron:ipc", settings.inbox(1));
+        publication = stranger.addExclusivePublication("aeron:ipc", settings.inbox(1, 0));
     }
 
     @AfterEach

@@ -141,21 +141,4 @@ public record ParallelSection(
     public long ringFromBytes() {
         return ringFrom.map(Bytes::bytes).orElse(CollectiveForm.NEVER);
     }
-
-    /** Nothing beside the pipeline. */
-    static ParallelSection none() {
-        return new ParallelSection(
-                1,
-                false,
-                1,
-                1,
-                0,
-                Residency.PASS,
-                1,
-                Reduce.PER_STEP,
-                Optional.empty(),
-                Optional.empty(),
-                Collectives.ORDERED,
-                Optional.empty());
-    }
 }

@@ -21,24 +21,6 @@ public interface ParameterSource {
      */
     boolean fill(String name, TensorPiece piece, MemorySegment destination);
 
-    /**
-     * Returns this source for a model that must not start from defaults: a missing parameter is an
-     * error. The optimizer may start afresh.
-     *
-     * @param place what this source reads, for the message
-     */
-    default ParameterSource complete(String place) {
-        return (name, piece, destination) -> {
-            boolean found = fill(name, piece, destination);
-            if (!found && !name.startsWith("optimizer.")) {
-                throw new IllegalArgumentException(
-                        "%s does not have the parameter '%s' of shape %s; use weights of a model of the configured size"
-                                .formatted(place, name, piece.whole()));
-            }
-            return found;
-        };
-    }
-
     /** A source that has nothing, for a fresh model. */
     static ParameterSource none() {
         return (_, _, _) -> false;

@@ -143,12 +143,6 @@ public record GptSettings(
                 false);
     }
 
-    /** Returns these settings with blocks that are recomputed in the backward. */
-    public GptSettings recomputing(Set<Integer> blocks) {
-        return new GptSettings(
-                shape, partition, batch, precision, optimizer, seed, blocks, grid, zero, sequence);
-    }
-
     /** Returns these settings on another grid of ranks. */
     public GptSettings onGrid(RankGrid ranks, ZeroSettings sharding) {
         return new GptSettings(
@@ -162,21 +156,6 @@ public record GptSettings(
                 ranks,
                 sharding,
                 sequence);
-    }
-
-    /** Returns these settings with tensor shards that divide rows. */
-    public GptSettings sequenceParallel() {
-        return new GptSettings(
-                shape,
-                partition,
-                batch,
-                precision,
-                optimizer,
-                seed,
-                recomputedBlocks,
-                grid,
-                zero,
-                true);
     }
 
     /** Returns the bytes of the largest tensor that is sent from stage to stage. */

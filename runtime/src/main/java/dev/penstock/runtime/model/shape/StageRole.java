@@ -12,11 +12,6 @@ package dev.penstock.runtime.model.shape;
  */
 public record StageRole(
         int stage, int firstLayer, int layers, boolean first, boolean last, int shard) {
-    /** Returns the whole model as one stage. */
-    public static StageRole whole(GptShape shape) {
-        return new StageRole(0, 0, shape.layers(), true, true, 0);
-    }
-
     StageRole onShard(int index) {
         return new StageRole(stage, firstLayer, layers, first, last, index);
     }

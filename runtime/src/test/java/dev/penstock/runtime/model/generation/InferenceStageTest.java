@@ -103,7 +103,7 @@ class InferenceStageTest {
     private static InferenceStage stage(Device device, GptShape shape, TextFeed fed) {
         return InferenceStage.build(
                 shape,
-                StageRole.whole(shape),
+                new StageRole(0, 0, shape.layers(), true, true, 0),
                 Precision.FLOAT32,
                 device,
                 fed,

@@ -128,7 +128,8 @@ class TensorShardsTest {
             for (Schedule each :
                     List.of(order, Orders.split(order, 1), InsertRecompute.into(order))) {
                 try (PipelineDriver one = single(settings);
-                        ShardedPipelines all = sharded(settings.sequenceParallel(), shards, each)) {
+                        ShardedPipelines all =
+                                sharded(TinyRuns.sequenceParallel(settings), shards, each)) {
 
                     for (int step = 1; step <= 2; step++) {
                         assertThat(all.evaluate(step)).isCloseTo(one.evaluate(step), within(1e-5));
@@ -144,7 +145,7 @@ class TensorShardsTest {
     void shardsDivideNoRowsThatTheyDoNotDivide() {
         GptSettings settings = TinyRuns.sharded(settings(true, 1, List.of(3, 13)), 4);
 
-        assertThatThrownBy(settings::sequenceParallel)
+        assertThatThrownBy(() -> TinyRuns.sequenceParallel(settings))
                 .hasMessage(
                         "tensor shards divide the rows of every unit: expected multiples of 4"
                                 + " shards, got units of [6, 26] rows (2 sequences, slices of"
@@ -156,7 +157,7 @@ class TensorShardsTest {
     void sentIsWhatIsPredicted(int shards, boolean sequence, String lengths) {
         List<Integer> slices = Arrays.stream(lengths.split(" ")).map(Integer::valueOf).toList();
         GptSettings whole = TinyRuns.sharded(settings(true, 2, slices), shards);
-        GptSettings plain = sequence ? whole.sequenceParallel() : whole;
+        GptSettings plain = sequence ? TinyRuns.sequenceParallel(whole) : whole;
         for (GptSettings settings : List.of(plain, TinyRuns.recomputing(plain, Set.of(1)))) {
             Schedule order = order(settings);
             for (Schedule each :
@@ -192,7 +193,10 @@ class TensorShardsTest {
                 new ActivationTraffic(settings, place, forward, CollectiveForm.NEVER).shards();
         long divided =
                 new ActivationTraffic(
-                                settings.sequenceParallel(), place, forward, CollectiveForm.NEVER)
+                                TinyRuns.sequenceParallel(settings),
+                                place,
+                                forward,
+                                CollectiveForm.NEVER)
                         .shards();
 
         long block = 2 * 2 * (2 * 16 * 24) * 4L / 2;
@@ -207,7 +211,7 @@ class TensorShardsTest {
         GptSettings whole = TinyRuns.settings(gpt2, 1, BatchShape.unsliced(1, 1, 1024, 128));
         long d = 768;
         for (int shards : List.of(1, 2, 4)) {
-            GptSettings settings = TinyRuns.sharded(whole, shards).sequenceParallel();
+            GptSettings settings = TinyRuns.sequenceParallel(TinyRuns.sharded(whole, shards));
             GptStageFactory factory =
                     new GptStageFactory(
                             settings,

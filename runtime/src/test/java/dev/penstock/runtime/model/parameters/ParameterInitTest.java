@@ -1,7 +1,6 @@
 package dev.penstock.runtime.model.parameters;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
 import dev.penstock.actors.spi.TensorPiece;
@@ -18,7 +17,6 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 
 class ParameterInitTest {
@@ -121,19 +119,6 @@ class ParameterInitTest {
         Map<String, float[]> untied = initial(TinyRuns.UNTIED, 2, from(tied));
 
         assertThat(untied.get("lm_head.weight")).isEqualTo(tied.get("wte.weight"));
-    }
-
-    @Test
-    void aCompleteSourceRefusesToLeaveAParameterOut() {
-        Map<String, float[]> saved =
-                new TreeMap<>(initial(TinyRuns.TIED, 1, ParameterSource.none()));
-        saved.keySet().removeIf(name -> name.startsWith("optimizer."));
-        initial(TinyRuns.TIED, 1, from(saved).complete("the file"));
-        saved.remove("h.1.ln_2.bias");
-
-        assertThatThrownBy(() -> initial(TinyRuns.TIED, 1, from(saved).complete("the file")))
-                .hasMessageContaining(
-                        "the file does not have the parameter 'h.1.ln_2.bias' of shape [24]");
     }
 
     @Test
