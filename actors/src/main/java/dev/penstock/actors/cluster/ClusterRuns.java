@@ -392,7 +392,7 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
     private Set<Long> members() {
         Set<Long> members = new HashSet<>();
         for (Member member : Cluster.get(getContext().getSystem()).state().getMembers()) {
-            if (member.status() != MemberStatus.down()) {
+            if (!member.status().equals(MemberStatus.down())) {
                 members.add(member.uniqueAddress().longUid());
             }
         }

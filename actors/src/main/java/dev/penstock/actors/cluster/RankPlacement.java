@@ -154,7 +154,7 @@ public final class RankPlacement {
                     int end = begin < 0 ? -1 : reach(last, begin, most);
                     reached[changes][set][last] = end > begin ? end : -1;
                     if (end == groups.size()) {
-                        return Optional.of(path(reached, changes, set, last, most));
+                        return Optional.of(path(reached, changes, set, last));
                     }
                 }
             }
@@ -182,7 +182,7 @@ public final class RankPlacement {
         return rooms.get(from).host().equals(rooms.get(to).host()) ? 0 : 1;
     }
 
-    private List<Part> path(int[][][] reached, int changes, int set, int last, int most) {
+    private List<Part> path(int[][][] reached, int changes, int set, int last) {
         List<Part> parts = new ArrayList<>();
         int end = groups.size();
         int room = last;

@@ -166,7 +166,7 @@ final class ModelRank {
         }
         passUnderWay = null;
         ready = begin.step();
-        double norm = 10 * epoch + begin.pass();
+        double norm = 10.0 * epoch + begin.pass();
         boolean last = rank == ModelWorld.RANKS - 1;
         var result =
                 new StepResult(

@@ -210,7 +210,6 @@ final class ModelWorld {
 
     // ---- what may happen ------------------------------------------------------------------------
 
-    /** All that may happen next. */
     /** What may happen next. */
     List<Choice> choices() {
         List<Choice> choices = steps();

@@ -107,7 +107,7 @@ final class SimRank {
     private void renewLease() {
         if (!ended) {
             var now = status.now();
-            if (now != moment) {
+            if (!now.equals(moment)) {
                 moment = now;
                 momentSince = world.now();
             }

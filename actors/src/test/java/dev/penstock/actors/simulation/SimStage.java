@@ -33,6 +33,8 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
     @FunctionalInterface
     interface Watch {
         /**
+         * Called after each.
+         *
          * @param bits of weight and momentum after the update
          */
         void updated(int stage, long step, long bits);

@@ -168,7 +168,7 @@ final class ChainPipeline implements RunListener, CheckpointStore {
                                             "akka { stdout-loglevel = OFF, loglevel = WARNING,"
                                                     + " log-dead-letters = off }")
                                     .withFallback(ConfigFactory.load()));
-            system.getWhenTerminated().toCompletableFuture().thenRun(stopped::countDown);
+            var _ = system.getWhenTerminated().toCompletableFuture().thenRun(stopped::countDown);
             onStart.accept(system);
             try {
                 return outcome.get(DEADLINE.toSeconds(), TimeUnit.SECONDS);

@@ -9,6 +9,7 @@ import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -226,7 +227,11 @@ final class ChaosCluster implements AutoCloseable {
             }
             return process.exitValue() == 0
                     ? Optional.empty()
-                    : Optional.of(new String(process.getInputStream().readAllBytes()).strip());
+                    : Optional.of(
+                            new String(
+                                            process.getInputStream().readAllBytes(),
+                                            StandardCharsets.UTF_8)
+                                    .strip());
         } catch (IOException e) {
             return Optional.of(String.valueOf(e.getMessage()));
         } catch (InterruptedException e) {

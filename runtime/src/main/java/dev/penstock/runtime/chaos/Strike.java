@@ -67,7 +67,7 @@ record Strike(Kind kind, long step, String node, Duration length) {
         List<Strike> strikes = new ArrayList<>();
         for (int i = 0; i < count; i++) {
             Kind kind = pick(random, weighted);
-            long length = SHORTEST_MILLIS + random.nextInt(LONGEST_MILLIS - SHORTEST_MILLIS);
+            long length = SHORTEST_MILLIS + (long) random.nextInt(LONGEST_MILLIS - SHORTEST_MILLIS);
             strikes.add(
                     new Strike(
                             kind,

@@ -197,7 +197,7 @@ public final class LocalCluster implements AutoCloseable {
             children.add(child);
             var listens = new CompletableFuture<String>();
             Thread.ofVirtual().start(() -> readOutput(name, process, listens));
-            process.onExit().thenAccept(_ -> onEnd(child, listens));
+            var _ = process.onExit().thenAccept(_ -> onEnd(child, listens));
             return listens;
         } catch (IOException e) {
             throw new UncheckedIOException("cannot start a process: " + e.getMessage(), e);
@@ -266,7 +266,7 @@ public final class LocalCluster implements AutoCloseable {
         LockSupport.parkNanos(PAUSE.toNanos());
         synchronized (this) {
             if (!closing) {
-                startOne(child.name(), child.seed(), child.settings());
+                var _ = startOne(child.name(), child.seed(), child.settings());
             }
         }
     }

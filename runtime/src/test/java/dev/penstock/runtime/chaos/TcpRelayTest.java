@@ -44,6 +44,10 @@ class TcpRelayTest {
 
     @Test
     void passesOnBothWaysUntilOneSideEnds() throws IOException {
+        expectBothWays();
+    }
+
+    private void expectBothWays() throws IOException {
         try (Socket other = connect();
                 Socket own = node.accept()) {
             other.getOutputStream().write(1);
@@ -71,7 +75,7 @@ class TcpRelayTest {
             assertThatThrownBy(() -> other.getInputStream().read()).isInstanceOf(IOException.class);
             assertThatThrownBy(() -> own.getInputStream().read()).isInstanceOf(IOException.class);
         }
-        passesOnBothWaysUntilOneSideEnds();
+        expectBothWays();
     }
 
     @Test

@@ -109,7 +109,9 @@ class JoiningTest {
                 List.of(
                         new Identity("penstock", today.protocol() + 1, today.registry(), "w"),
                         new Identity("penstock", today.protocol(), "0123456789abcdef", "w"))) {
-            ActorSystem<Void> system = NodeSystems.member(Behaviors.empty(), worker, 0, NodeSystems.FOUNDS_AFTER, another);
+            ActorSystem<Void> system =
+                    NodeSystems.member(
+                            Behaviors.empty(), worker, 0, NodeSystems.FOUNDS_AFTER, another);
             Cluster.get(system)
                     .manager()
                     .tell(new JoinSeedNodes(List.of(NodeProcess.address(seed))));

@@ -1,9 +1,9 @@
 package dev.penstock.systemtests.cluster;
 
 import static dev.penstock.systemtests.support.TestCluster.address;
+import static dev.penstock.systemtests.support.TestCluster.plainWorkerProcess;
 import static dev.penstock.systemtests.support.TestCluster.runs;
 import static dev.penstock.systemtests.support.TestCluster.worker;
-import static dev.penstock.systemtests.support.TestCluster.plainWorkerProcess;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 

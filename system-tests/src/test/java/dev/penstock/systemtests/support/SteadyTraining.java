@@ -33,7 +33,9 @@ public final class SteadyTraining {
         return plain(folder).set("run.steps=" + steps, "checkpoint.every=0");
     }
 
-    /** What computes is not the point, and plain code is ready sooner in a process that is young. */
+    /**
+     * What computes is not the point, and plain code is ready sooner in a process that is young.
+     */
     private static Training plain(Path folder) {
         return Training.onText(folder)
                 .set(ForkedCli.PLAIN_CODE)
