@@ -58,6 +58,8 @@ final class RecoveryDriver {
     /** How often the recovery under way was started over. */
     private int startedOver;
 
+    private long raisedNanos;
+
     /** Until then the recovery under way decides nothing. */
     private long pausesUntilNanos;
 
@@ -125,7 +127,8 @@ final class RecoveryDriver {
     NextAction raise(RecoveryAttempt attempt, String cause, long now) {
         int epoch = ranks.epoch() + 1;
         startedOver = isUnderWay() ? startedOver + 1 : 0;
-        pausesUntilNanos = now + pause();
+        pausesUntilNanos = raisedNanos + apart();
+        raisedNanos = now;
         LOG.warn("run {}: {}; recovering in epoch {}", plan.runId(), cause, epoch);
         ranks.enter(epoch);
         out.add(new Effect.Journal(new JournalRecord.EpochRaised(epoch, cause)));
@@ -145,8 +148,10 @@ final class RecoveryDriver {
     /**
      * What fails again and again, such as links where shared memory is full, is given time to pass:
      * a run bears only so many recoveries, which would be over in a second.
+     *
+     * @return how far apart tries are
      */
-    private long pause() {
+    private long apart() {
         return startedOver <= AT_ONCE
                 ? 0
                 : Math.min(
