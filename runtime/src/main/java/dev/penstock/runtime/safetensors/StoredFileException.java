@@ -1,6 +1,8 @@
 package dev.penstock.runtime.safetensors;
 
+import com.fasterxml.jackson.core.JacksonException;
 import java.io.IOException;
+import java.nio.charset.CharacterCodingException;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
@@ -30,6 +32,7 @@ public final class StoredFileException extends RuntimeException {
         String reason =
                 switch (cause) {
                     case NoSuchFileException missing -> "no such file (" + missing.getFile() + ")";
+                    case CharacterCodingException _ -> "it is no text";
                     case AccessDeniedException denied -> "no permission (" + denied.getFile() + ")";
                     default -> cause.getMessage() == null ? cause.toString() : cause.getMessage();
                 };
@@ -41,6 +44,10 @@ public final class StoredFileException extends RuntimeException {
      * written now and here.
      */
     public boolean isDamage() {
-        return !(getCause() instanceof IOException) || getCause() instanceof NoSuchFileException;
+        return switch (getCause()) {
+            case NoSuchFileException _, CharacterCodingException _, JacksonException _ -> true;
+            case IOException _ -> false;
+            case null, default -> true;
+        };
     }
 }

@@ -5,7 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.runtime.safetensors.Sha256;
+import dev.penstock.runtime.safetensors.StoredFileException;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -51,5 +53,34 @@ class ManifestTest {
         Files.writeString(folder.resolve(Manifest.FILE), manifest.toJson());
 
         assertThat(Manifest.read(folder)).isEqualTo(manifest);
+    }
+
+    /** Else a run would try to read it again, as after an error of the disk, instead of another. */
+    @Test
+    void everyFlippedBitIsDamageOrChangesNothing() throws IOException {
+        var manifest =
+                new Manifest(
+                        Manifest.FORMAT_VERSION,
+                        100,
+                        42,
+                        "0123abcd",
+                        TinyRun.MODEL,
+                        Sha256.of("config"),
+                        List.of(new ShardFile(0, "stage-0.safetensors", 7, Sha256.of("0"))));
+        byte[] whole = manifest.toJson().getBytes(StandardCharsets.UTF_8);
+
+        for (int bit = 0; bit < 8 * whole.length; bit++) {
+            byte[] flipped = whole.clone();
+            flipped[bit / 8] ^= (byte) (1 << bit % 8);
+            Files.write(folder.resolve(Manifest.FILE), flipped);
+
+            Manifest read = null;
+            try {
+                read = Manifest.read(folder);
+            } catch (StoredFileException e) {
+                assertThat(e.isDamage()).as("bit %d: %s", bit, e.getMessage()).isTrue();
+            }
+            assertThat(read).as("bit %d", bit).isIn(null, manifest);
+        }
     }
 }

@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.penstock.runtime.cli.Cli;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.systemtests.support.ForkedCli;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -19,8 +20,8 @@ import org.junit.jupiter.api.io.TempDir;
 class ChaosCommandIT {
     private static final String SEED = "42";
 
-    /** Draws the death of a seed and one of a worker. */
-    private static final String OF_A_CLUSTER = "29";
+    /** Draws the deaths of a seed, a worker and a driver, and a flipped bit. */
+    private static final String OF_A_CLUSTER = "25";
 
     @TempDir Path folder;
 
@@ -86,7 +87,9 @@ class ChaosCommandIT {
                         "--run-dir",
                         folder.resolve("chaos").toString(),
                         "--set",
-                        "run.steps=60");
+                        "run.steps=40",
+                        "--set",
+                        ForkedCli.PLAIN_CODE);
 
         assertThat(cli.exitCode())
                 .as("seed %s: %s %s", OF_A_CLUSTER, cli.out(), cli.err())
