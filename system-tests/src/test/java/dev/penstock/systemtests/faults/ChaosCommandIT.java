@@ -20,8 +20,8 @@ import org.junit.jupiter.api.io.TempDir;
 class ChaosCommandIT {
     private static final String SEED = "42";
 
-    /** Draws the deaths of a seed, a worker and a driver, and a flipped bit. */
-    private static final String OF_A_CLUSTER = "25";
+    /** Draws a flipped bit in the newest checkpoint, and a worker that dies. */
+    private static final String OF_A_CLUSTER = "23";
 
     @TempDir Path folder;
 
@@ -82,12 +82,12 @@ class ChaosCommandIT {
                         "--seed",
                         OF_A_CLUSTER,
                         "--faults",
-                        "5",
+                        "2",
                         "--json",
                         "--run-dir",
                         folder.resolve("chaos").toString(),
                         "--set",
-                        "run.steps=40",
+                        "run.steps=30",
                         "--set",
                         ForkedCli.PLAIN_CODE);
 
@@ -97,7 +97,7 @@ class ChaosCommandIT {
         JsonNode answer = new ObjectMapper().readTree(cli.out());
         assertThat(answer.get("holds").asBoolean()).isTrue();
         assertThat(answer.get("faults"))
-                .hasSize(5)
+                .hasSize(2)
                 .anySatisfy(
                         fault -> {
                             assertThat(fault.get("fault").asText()).contains("kill");
