@@ -150,9 +150,7 @@ final class ChaosCluster implements AutoCloseable {
             case FULL_MEMORY ->
                     driver().flatMap(driver -> fill(driver.pid(), strike.length()))
                             .map(place -> place + alsoKilled(strike.node()));
-            case FLIPPED_BIT ->
-                    flipBit(run)
-                            .map(place -> place + kill(strike.node()).map(", "::concat).orElse(""));
+            case FLIPPED_BIT -> flipBit(run).map(place -> place + alsoKilled(strike.node()));
         };
     }
 
@@ -276,7 +274,10 @@ final class ChaosCluster implements AutoCloseable {
 
     @Override
     public void close() {
-        cluster.close();
-        relays.values().forEach(TcpRelay::close);
+        try {
+            cluster.close();
+        } finally {
+            relays.values().forEach(TcpRelay::close);
+        }
     }
 }

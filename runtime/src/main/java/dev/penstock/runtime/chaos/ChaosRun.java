@@ -39,6 +39,11 @@ public record ChaosRun(
         int count,
         List<String> words,
         boolean inCluster) {
+    private static final String NO_FAULTS = "fault=[]";
+
+    /** The losses have the same bits however many processes there are. */
+    private static final String IN_ONE_PROCESS = "pipeline.processes=single";
+
     public ChaosRun {
         overrides = List.copyOf(overrides);
         words = List.copyOf(words);
@@ -65,11 +70,12 @@ public record ChaosRun(
      *     before anything starts
      */
     public ChaosVerdict run(Path directory, Watcher watcher, Consumer<Runnable> onInterrupt) {
-        LoadedConfig calm = load("fault=[]");
+        LoadedConfig calm = load(NO_FAULTS);
         List<Problem> problems =
                 new ArrayList<>(ExposedDataPlane.ofLocalRun(calm).stream().toList());
         List<Strike> strikes = strikes(calm.config().run().steps());
         requireOrderedSums(calm, problems);
+        requireRecovery(calm, problems);
         RunParts parts = RunParts.prepare(calm.asDraft(), RunStart.fresh(), problems);
         parts.start().close();
         var training = parts.schedule().training();
@@ -88,7 +94,7 @@ public record ChaosRun(
         long steps = parts.config().run().steps();
         var truth =
                 HarmedTraining.run(
-                        calm,
+                        inCluster ? load(IN_ONE_PROCESS, NO_FAULTS) : calm,
                         directory.resolve("reference"),
                         watcher.training("without faults", steps),
                         onInterrupt);
@@ -138,15 +144,27 @@ public record ChaosRun(
         }
     }
 
+    /** Nodes that are struck die. */
+    private void requireRecovery(LoadedConfig calm, List<Problem> problems) {
+        if (inCluster && !calm.config().recovery().enabled()) {
+            problems.add(
+                    calm.problem(
+                            "recovery.enabled",
+                            "true, since chaos in a cluster kills nodes",
+                            "false",
+                            "try --set recovery.enabled=true"));
+        }
+    }
+
     /**
      * More restarts than a run usually survives are the point here; the user's overrides still
      * apply.
      */
-    private LoadedConfig load(String last) {
+    private LoadedConfig load(String... last) {
         List<String> all = new ArrayList<>();
         all.add("recovery.max-restarts=" + 2 * count);
         all.addAll(overrides);
-        all.add(last);
+        all.addAll(List.of(last));
         return ConfigLoader.loadWithOrigins(configuration, all);
     }
 

@@ -41,6 +41,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class ClusterTraining {
     private static final Duration POLL = Duration.ofMillis(20);
+    private static final String LOG = "cluster.log";
     private static final Duration ASK_AGAIN = Duration.ofMillis(200);
     private static final Duration START = Duration.ofSeconds(90);
     private static final Duration STANDSTILL = Duration.ofMinutes(3);
@@ -96,9 +97,7 @@ final class ClusterTraining {
         books.begin();
         var interrupted = new AtomicBoolean();
         onInterrupt.accept(() -> interrupted.set(true));
-        try (var log =
-                        new PrintWriter(
-                                runs.resolve("cluster.log").toFile(), StandardCharsets.UTF_8);
+        try (var log = new PrintWriter(runs.resolve(LOG).toFile(), StandardCharsets.UTF_8);
                 ChaosCluster cluster = ChaosCluster.start(runs, log::println, random)) {
             var training = new ClusterTraining(cluster, run, strikes, progress, told);
             training.submit(loaded);
@@ -152,8 +151,8 @@ final class ClusterTraining {
             if (silent.compareTo(STANDSTILL) > 0) {
                 return new RunOutcome.Failed(
                         step,
-                        "nothing was heard of the run for %d s; see log.txt and cluster.log below %s"
-                                .formatted(silent.toSeconds(), run.path().getParent()));
+                        "nothing was heard of the run for %d s; see %s"
+                                .formatted(silent.toSeconds(), run.path().resolveSibling(LOG)));
             }
             pending.removeIf(strike -> strike.step() <= step && strike(strike));
             LockSupport.parkNanos(POLL.toNanos());

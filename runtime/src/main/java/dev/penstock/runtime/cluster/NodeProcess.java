@@ -217,7 +217,7 @@ public final class NodeProcess {
                                         guardian(identity, others),
                                         config,
                                         on,
-                                        knewOthers()
+                                        foundsCluster() && knewOthers()
                                                 ? NodeSystems.FOUNDS_AGAIN_AFTER
                                                 : NodeSystems.FOUNDS_AFTER,
                                         identity));
@@ -247,7 +247,7 @@ public final class NodeProcess {
 
     private List<Address> seeds(Address self, List<String> others) {
         List<Address> seeds = new ArrayList<>();
-        if (foundsCluster(self)) {
+        if (foundsCluster()) {
             seeds.add(self); // Akka asks the others first and founds a cluster if none answers
         }
         others.stream()
@@ -276,10 +276,9 @@ public final class NodeProcess {
     }
 
     /** One seed founds: the only one, or the first of the list that all seeds have. */
-    private boolean foundsCluster(Address self) {
+    private boolean foundsCluster() {
         return section.role().keepsRuns()
-                && (section.seeds().isEmpty()
-                        || section.seeds().getFirst().equals(Members.place(self)));
+                && (section.seeds().isEmpty() || section.seeds().getFirst().equals(place()));
     }
 
     static Address address(String place) {

@@ -39,8 +39,9 @@ final class NodeSystems {
     static final Duration FOUNDS_AFTER = Duration.ofSeconds(3);
 
     /**
-     * For a seed that knew others before it died. A busy machine may take long to answer; whoever
-     * founds a second cluster meanwhile takes the runs of the first one away from it.
+     * For the founding seed, if it knew others before it died. A busy machine may take long to
+     * answer; whoever founds a second cluster meanwhile takes the runs of the first one away from
+     * it.
      */
     static final Duration FOUNDS_AGAIN_AFTER = Duration.ofSeconds(20);
 
@@ -134,7 +135,8 @@ final class NodeSystems {
      * A member of a cluster, which joins nobody yet.
      *
      * @param port as configured, or the one from before
-     * @param foundsAfter for how long a seed asks the others before it founds a cluster
+     * @param foundsAfter for how long the founding seed asks others first; all others ask anew
+     *     after it
      * @throws ClusterException if it cannot listen there
      */
     static <T> ActorSystem<T> member(
