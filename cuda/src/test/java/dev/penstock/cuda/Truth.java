@@ -1,5 +1,7 @@
 package dev.penstock.cuda;
 
+import java.util.Arrays;
+
 /** The forward ops again, in double precision, written exactly as the formulas. */
 final class Truth {
     private Truth() {}
@@ -111,6 +113,55 @@ final class Truth {
                 y[start + token][j] += weights[key] / sum * qkv[start + key][2 * d + j];
             }
         }
+    }
+
+    /**
+     * Attention of one head to one sequence, and its gradients.
+     *
+     * @param y {@code [T, w]}
+     * @param dQkv {@code [T, 3w]}
+     */
+    record HeadGradients(double[][] y, double[][] dQkv) {}
+
+    /**
+     * By the closed form: {@code ds = p (dp - dy . y) / sqrt(w)} with {@code dp = dy . v}.
+     *
+     * @param qkv {@code [T, 3w]}
+     * @param dy {@code [T, w]}
+     */
+    static HeadGradients attentionOfOneHead(double[][] qkv, double[][] dy) {
+        int tokens = qkv.length;
+        int width = dy[0].length;
+        double[][] y = attention(qkv, 1, tokens, 1);
+        double[][] dQkv = new double[tokens][3 * width];
+        for (int query = 0; query < tokens; query++) {
+            double[] scores = new double[query + 1];
+            for (int key = 0; key <= query; key++) {
+                scores[key] = dot(qkv[query], 0, qkv[key], width, width) / Math.sqrt(width);
+            }
+            double largest = Arrays.stream(scores).max().orElseThrow();
+            double sum = Arrays.stream(scores).map(score -> Math.exp(score - largest)).sum();
+            double delta = dot(dy[query], 0, y[query], 0, width);
+            for (int key = 0; key <= query; key++) {
+                double p = Math.exp(scores[key] - largest) / sum;
+                double dp = dot(dy[query], 0, qkv[key], 2 * width, width);
+                double ds = p * (dp - delta) / Math.sqrt(width);
+                for (int j = 0; j < width; j++) {
+                    dQkv[query][j] += ds * qkv[key][width + j];
+                    dQkv[key][width + j] += ds * qkv[query][j];
+                    dQkv[key][2 * width + j] += p * dy[query][j];
+                }
+            }
+        }
+        return new HeadGradients(y, dQkv);
+    }
+
+    private static double dot(double[] a, int fromA, double[] b, int fromB, int count) {
+        double sum = 0;
+        for (int j = 0; j < count; j++) {
+            sum += a[fromA + j] * b[fromB + j];
+        }
+        return sum;
     }
 
     static double[] crossEntropy(double[][] logits, int[] targets) {

@@ -1,5 +1,7 @@
 package dev.penstock.cuda.device;
 
+import java.util.List;
+
 /**
  * The op table of a device. Legend of shapes, all row-major:
  *
@@ -219,6 +221,11 @@ public interface Kernels {
      * overflow).
      */
     double squaredNorm(Tensor x);
+
+    /** {@link #squaredNorm} of each, in their order, with one wait for all of them. */
+    default double[] squaredNorms(List<Tensor> tensors) {
+        return tensors.stream().mapToDouble(this::squaredNorm).toArray();
+    }
 
     /** Whether no element is NaN or infinite. */
     boolean allFinite(Tensor x);

@@ -1,6 +1,5 @@
 package dev.penstock.cuda.gpu;
 
-import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceCollectives;
 import dev.penstock.cuda.device.DeviceException;
@@ -52,6 +51,8 @@ public final class GpuDevice implements Device {
             closing.push(partialSums::close);
             Scratch attentionSums = new Scratch(scratchScope, "attention sums");
             closing.push(attentionSums::close);
+            Answers answers = new Answers(context, GpuSums.ANSWER_BYTES);
+            closing.push(answers::close);
             GpuModule module = new GpuModule(context);
             closing.push(module::close);
             if (settings.graphs()) {
@@ -61,14 +62,7 @@ public final class GpuDevice implements Device {
             }
             Launch launch = new Launch(context);
             GpuElements elements = new GpuElements(context, module, launch);
-            GpuSums sums =
-                    new GpuSums(
-                            module,
-                            launch,
-                            elements,
-                            partialSums,
-                            scratchScope.tensor("result", DType.I32, 1, GpuSums.RESULT_WORDS),
-                            scratchScope.tensor("flags", DType.I32, 1, GpuSums.MOST_WATCHED));
+            GpuSums sums = new GpuSums(module, launch, partialSums, answers);
             products =
                     new ProductChoice(context, gpu, scratchScope, elements, module, launch)
                             .choose(settings.gemm());

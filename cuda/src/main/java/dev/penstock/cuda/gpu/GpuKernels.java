@@ -8,6 +8,7 @@ import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
 import dev.penstock.cuda.kernels.IndexRules;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 
 /**
  * The op table on a GPU: each op starts a kernel or two on the device's stream and returns. Expects
@@ -229,7 +230,12 @@ final class GpuKernels implements Kernels {
 
     @Override
     public double squaredNorm(Tensor x) {
-        return sums.squaredNorm(x);
+        return sums.squaredNorms(List.of(x))[0];
+    }
+
+    @Override
+    public double[] squaredNorms(List<Tensor> tensors) {
+        return sums.squaredNorms(tensors);
     }
 
     @Override

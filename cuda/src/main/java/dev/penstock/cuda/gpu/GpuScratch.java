@@ -50,12 +50,7 @@ public final class GpuScratch extends SilentKernels {
 
     @Override
     public long bytes() {
-        return (long) (GpuSums.RESULT_WORDS + GpuSums.MOST_WATCHED) * DType.I32.bytes()
-                + workspace
-                + left
-                + right
-                + partialSums
-                + attentionSums;
+        return workspace + left + right + partialSums + attentionSums;
     }
 
     @Override

@@ -5,6 +5,7 @@ import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.memory.Scratch;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.List;
 
 /**
  * Sums in a fixed order: the kernels of {@code sums.cu} and the weight gradient of a layer norm,
@@ -16,17 +17,20 @@ final class GpuSums {
     private static final int RUN_ELEMENTS = 16384;
     private static final int MOST_BLOCKS_DOWN = 65535;
 
-    /** Of an answer to the host. */
-    static final int RESULT_WORDS = 2;
+    /** Squared norms for which the host waits once. */
+    private static final int MOST_NORMS = 1024;
 
     /** Tensors of one op that are looked through for NaN and infinities without waiting. */
-    static final int MOST_WATCHED = 4096;
+    private static final int MOST_WATCHED = 4096;
+
+    private static final long FLAGS_AT = (long) Double.BYTES * MOST_NORMS;
+
+    /** Squared norms; a flag, for which the host waits at once; flags of tensors watched. */
+    static final long ANSWER_BYTES = FLAGS_AT + (1L + MOST_WATCHED) * Integer.BYTES;
 
     private final Launch launch;
     private final Scratch partial;
-    private final Tensor result;
-    private final Tensor flags;
-    private final GpuElements elements;
+    private final Answers answers;
     private final GpuModule.Function biasGradientOfBlocks;
     private final GpuModule.Function layerNormBackwardWeightOfBlocks;
     private final GpuModule.Function addInOrder;
@@ -37,21 +41,12 @@ final class GpuSums {
 
     /**
      * @param partial for sums of blocks
-     * @param result of {@link #RESULT_WORDS}, for an answer to the host
-     * @param flags of {@link #MOST_WATCHED}, one for each tensor that is watched
+     * @param answers of {@link #ANSWER_BYTES}, for the host
      */
-    GpuSums(
-            GpuModule module,
-            Launch launch,
-            GpuElements elements,
-            Scratch partial,
-            Tensor result,
-            Tensor flags) {
+    GpuSums(GpuModule module, Launch launch, Scratch partial, Answers answers) {
         this.launch = launch;
-        this.elements = elements;
         this.partial = partial;
-        this.result = result;
-        this.flags = flags;
+        this.answers = answers;
         biasGradientOfBlocks = module.function("biasGradientOfBlocks");
         layerNormBackwardWeightOfBlocks = module.function("layerNormBackwardWeightOfBlocks");
         addInOrder = module.function("addInOrder");
@@ -113,50 +108,66 @@ final class GpuSums {
         launch.run(addInOrder, Math.ceilDiv(columns, THREADS), THREADS);
     }
 
-    /** Waits for the result. */
-    double squaredNorm(Tensor x) {
-        int runs = runs(x);
-        if (runs == 0) {
-            return 0;
+    /** Waits once for many. */
+    double[] squaredNorms(List<Tensor> tensors) {
+        tensors.stream()
+                .mapToLong(GpuSums::squaredNormBytes)
+                .max()
+                .ifPresent(partial::reserve); // growing it waits
+        double[] norms = new double[tensors.size()];
+        for (int first = 0; first < norms.length; first += MOST_NORMS) {
+            int count = Math.min(MOST_NORMS, norms.length - first);
+            for (int i = 0; i < count; i++) {
+                sumSquares(tensors.get(first + i), answers.address((long) Double.BYTES * i));
+            }
+            MemorySegment.copy(answers.await(), ValueLayout.JAVA_DOUBLE, 0, norms, first, count);
         }
+        return norms;
+    }
+
+    private void sumSquares(Tensor x, long answer) {
+        int runs = runs(x);
         long sums = partial.reserve(squaredNormBytes(x));
-        launch.begin()
-                .vector(x)
-                .wide(x.elements())
-                .wide(sums)
-                .run(squaresOfRuns, runs, RUN_THREADS);
-        launch.begin().wide(sums).integer(runs).vector(result).run(sumOfRuns, 1, RUN_THREADS);
-        return result.segment().get(ValueLayout.JAVA_DOUBLE, 0);
+        if (runs > 0) {
+            launch.begin().vector(x).wide(x.elements()).wide(sums);
+            launch.run(squaresOfRuns, runs, RUN_THREADS);
+        }
+        launch.begin().wide(sums).integer(runs).wide(answer).run(sumOfRuns, 1, RUN_THREADS);
     }
 
     /** Waits for the result. */
     boolean allFinite(Tensor x) {
-        elements.zero(result);
-        findNonFinite(x, result);
-        return result.segment().get(ValueLayout.JAVA_INT, 0) == 0;
+        findNonFinite(x, 0);
+        return !takeFlag(answers.await(), 0);
     }
 
-    private void findNonFinite(Tensor x, Tensor flag) {
+    /** Flags are down unless a kernel found something. */
+    private static boolean takeFlag(MemorySegment words, int flag) {
+        long at = FLAGS_AT + (long) Integer.BYTES * flag;
+        boolean found = words.get(ValueLayout.JAVA_INT, at) != 0;
+        words.set(ValueLayout.JAVA_INT, at, 0);
+        return found;
+    }
+
+    private void findNonFinite(Tensor x, int flag) {
         boolean flat = x.isDense() && x.elements() <= Integer.MAX_VALUE;
         int rows = flat ? 1 : x.rows();
         int columns = flat ? (int) x.elements() : x.columns();
         if (rows == 0 || columns == 0) {
             return;
         }
-        launch.begin().view(x).integer(rows).integer(columns).vector(flag);
+        launch.begin().view(x).integer(rows).integer(columns);
+        launch.wide(answers.address(FLAGS_AT + (long) Integer.BYTES * flag));
         int along = Math.clamp(Math.ceilDiv(columns, 4 * RUN_THREADS), 1, RUN_ELEMENTS);
         launch.run(findNonFinite, along, Math.min(rows, MOST_BLOCKS_DOWN), 1, RUN_THREADS, 0);
     }
 
     /** Answers true, unless it had to wait: {@link #firstNotFinite} tells. */
     boolean watchFinite(Tensor x) {
-        if (watched == flags.columns()) {
+        if (watched == MOST_WATCHED) {
             return allFinite(x);
         }
-        if (watched == 0) {
-            elements.zero(flags);
-        }
-        findNonFinite(x, flags.columns(watched++, 1));
+        findNonFinite(x, ++watched);
         return true;
     }
 
@@ -167,12 +178,11 @@ final class GpuSums {
         if (count == 0) {
             return -1;
         }
-        MemorySegment all = flags.segment();
-        for (int i = 0; i < count; i++) {
-            if (all.getAtIndex(ValueLayout.JAVA_INT, i) != 0) {
-                return i;
-            }
+        MemorySegment words = answers.await();
+        int first = -1;
+        for (int i = count - 1; i >= 0; i--) {
+            first = takeFlag(words, 1 + i) ? i : first;
         }
-        return -1;
+        return first;
     }
 }

@@ -14,6 +14,7 @@ import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
+import java.util.List;
 
 /**
  * The shape and type rules of the op table in front of an implementation, which may then trust its
@@ -301,9 +302,19 @@ public final class CheckedKernels implements Kernels {
 
     @Override
     public double squaredNorm(Tensor x) {
+        checkNorm(x);
+        return kernels.squaredNorm(x);
+    }
+
+    @Override
+    public double[] squaredNorms(List<Tensor> tensors) {
+        tensors.forEach(CheckedKernels::checkNorm);
+        return kernels.squaredNorms(tensors);
+    }
+
+    private static void checkNorm(Tensor x) {
         type("squaredNorm", "x", x, DType.F32);
         dense("squaredNorm", "x", x);
-        return kernels.squaredNorm(x);
     }
 
     @Override

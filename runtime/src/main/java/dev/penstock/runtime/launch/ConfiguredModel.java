@@ -9,6 +9,7 @@ import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.GptShape;
 import dev.penstock.runtime.model.shape.LearningRate;
+import dev.penstock.runtime.model.shape.LogitsRoom;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.tokenizer.Tokenizer;
@@ -82,7 +83,8 @@ public final class ConfiguredModel {
                         config.batch().sequencesPerMicroBatch(),
                         config.microBatchesOfReplica(),
                         schedule.sliceTokens(),
-                        config.device().reductionBlock());
+                        config.device().reductionBlock(),
+                        logits(config.device()));
         return new GptSettings(
                 shape,
                 partition,
@@ -94,6 +96,15 @@ public final class ConfiguredModel {
                 config.grid(),
                 config.parallel().zero(),
                 config.parallel().sequence());
+    }
+
+    /**
+     * By the settings alone, as tensor shards exchange data once per chunk of logits: all take the
+     * same ones, whatever libraries their machines have.
+     */
+    private static LogitsRoom logits(DeviceSection section) {
+        boolean ownOrder = section.kind().isCuda() && section.gemm() != DeviceSection.Gemm.KERNELS;
+        return ownOrder ? LogitsRoom.IN_ANY_ORDER : LogitsRoom.ON_GRID;
     }
 
     static Precision precision(DeviceSection section) {

@@ -26,9 +26,6 @@ import org.jspecify.annotations.Nullable;
 public final class LossHead {
     private static final int LINE_FLOATS = 16;
 
-    /** Beyond this size, more rows at a time do not make the products faster. */
-    private static final long LOGITS_BYTES = 64L << 20;
-
     private final Compute compute;
     private final Kernels kernels;
     private final LayerNorm norm;
@@ -55,7 +52,7 @@ public final class LossHead {
      */
     public static int logitsRows(ShardShape shape, BatchShape batch) {
         long fitting =
-                LOGITS_BYTES
+                batch.logits().bytes()
                         / Float.BYTES
                         / Math.ceilDiv(shape.model().vocabulary(), shape.shards());
         int most = (int) Math.min(batch.largestRows(), fitting / batch.grid() * batch.grid());

@@ -11,9 +11,14 @@ import java.util.List;
  * @param sliceLengths tokens of each token slice of a sequence; they add up to the context
  * @param reductionBlock tokens of the grid on which sums over tokens are taken; slices whose edges
  *     fall on it give the bits of the whole. More than the context means the context.
+ * @param logits how many of them exist at the same time
  */
 public record BatchShape(
-        int sequences, int microBatches, List<Integer> sliceLengths, int reductionBlock) {
+        int sequences,
+        int microBatches,
+        List<Integer> sliceLengths,
+        int reductionBlock,
+        LogitsRoom logits) {
     public BatchShape {
         sliceLengths = List.copyOf(sliceLengths);
         if (sequences < 1 || microBatches < 1 || reductionBlock < 1) {
@@ -25,6 +30,12 @@ public record BatchShape(
             throw new IllegalArgumentException(
                     "a sequence needs slices of 1 token or more, got %s".formatted(sliceLengths));
         }
+    }
+
+    /** A batch whose sums are all taken on the grid. */
+    public BatchShape(
+            int sequences, int microBatches, List<Integer> sliceLengths, int reductionBlock) {
+        this(sequences, microBatches, sliceLengths, reductionBlock, LogitsRoom.ON_GRID);
     }
 
     /** Returns a batch of whole sequences. */

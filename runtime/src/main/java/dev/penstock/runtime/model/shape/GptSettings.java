@@ -114,7 +114,8 @@ public record GptSettings(
                 batch.sequences(),
                 batch.microBatches(),
                 batch.sliceLengths().stream().map(length -> length / grid.context()).toList(),
-                batch.reductionBlock());
+                batch.reductionBlock(),
+                batch.logits());
     }
 
     /** Returns which tokens of every sequence a rank holds. */

@@ -4,11 +4,12 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /**
  * Rows of a unit whose logits exist at the same time: adjacent rows that hold whole blocks of the
- * reduction grid, so that the chunks, one after the other, add up in the order of the unit's
- * blocks.
+ * reduction grid. Where products keep to the grid, the chunks, one after the other, add up in the
+ * order of the unit's blocks.
  *
  * @param firstRow in the unit
  * @param firstSequence in the micro-batch
@@ -21,10 +22,18 @@ public record HeadChunk(int firstRow, int firstSequence, TokenBlocks blocks) {
      *
      * @param mostRows room for logits, at least one block of the grid
      */
-    public static List<HeadChunk> of(TokenBlocks unit, int mostRows) {
-        return unit.blocksPerSequence() == 1
-                ? bySequences(unit, Math.max(1, mostRows / unit.tokens()))
-                : unit.sequences() == 1 ? byTokens(unit, mostRows) : byBlocks(unit);
+    public static List<HeadChunk> of(TokenBlocks unit, int mostRows, LogitsRoom room) {
+        boolean anyOrder = unit.blocksPerSequence() == 1 || !room.inGridOrder();
+        if (anyOrder && (unit.tokens() <= mostRows || unit.blocksPerSequence() == 1)) {
+            return bySequences(unit, Math.max(1, mostRows / unit.tokens()));
+        }
+        if (anyOrder || unit.sequences() == 1) {
+            return IntStream.range(0, unit.sequences())
+                    .mapToObj(sequence -> byTokens(unit, sequence, mostRows))
+                    .flatMap(List::stream)
+                    .toList();
+        }
+        return byBlocks(unit);
     }
 
     /**
@@ -45,11 +54,11 @@ public record HeadChunk(int firstRow, int firstSequence, TokenBlocks blocks) {
     }
 
     /** Cuts one sequence: several blocks at a time, from the last. */
-    private static List<HeadChunk> byTokens(TokenBlocks unit, int mostRows) {
+    private static List<HeadChunk> byTokens(TokenBlocks unit, int sequence, int mostRows) {
         List<HeadChunk> chunks = new ArrayList<>();
-        int end = unit.rows();
+        int end = (sequence + 1) * unit.tokens();
         int rows = 0;
-        for (int i = 0; i < unit.count(); i++) {
+        for (int i = sequence; i < unit.count(); i += unit.sequences()) {
             if (rows > 0 && rows + unit.rowsOf(i) > mostRows) {
                 chunks.add(ofOneSequence(unit, end - rows, rows));
                 end -= rows;

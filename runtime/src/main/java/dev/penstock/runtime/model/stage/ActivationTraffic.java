@@ -229,7 +229,7 @@ public final class ActivationTraffic {
     private long softmaxParts(StageRole role, WorkUnit unit) {
         int logitsRows = LossHead.logitsRows(settings.shape(role), batch);
         int shards = settings.grid().tensor();
-        return HeadChunk.of(batch.blocks(unit.slice()), logitsRows).stream()
+        return HeadChunk.of(batch.blocks(unit.slice()), logitsRows, batch.logits()).stream()
                 .mapToLong(chunk -> TensorShards.gatheredColumns(3 * chunk.rows()))
                 .map(
                         columns ->

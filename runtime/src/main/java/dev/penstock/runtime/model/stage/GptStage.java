@@ -140,7 +140,9 @@ public final class GptStage implements StageProgram {
         blocksBySlice = IntStream.range(0, batch.slices()).mapToObj(batch::blocks).toList();
         int logitsRows = LossHead.logitsRows(shape, batch);
         headChunksBySlice =
-                blocksBySlice.stream().map(blocks -> HeadChunk.of(blocks, logitsRows)).toList();
+                blocksBySlice.stream()
+                        .map(blocks -> HeadChunk.of(blocks, logitsRows, batch.logits()))
+                        .toList();
     }
 
     private Attention attention(RankPlace place, ShardShape shape) {

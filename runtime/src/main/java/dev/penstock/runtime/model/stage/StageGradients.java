@@ -15,6 +15,7 @@ import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.Sharding;
 import dev.penstock.runtime.model.shape.StageRole;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -129,9 +130,10 @@ final class StageGradients {
      * whatever is sharded.
      */
     List<TensorNorm> norms() {
-        return counted.stream()
-                .filter(p -> p.own().count() > 0)
-                .map(p -> new TensorNorm(p.name(), kernels.squaredNorm(p.ownGradient())))
+        List<Parameter> held = counted.stream().filter(p -> p.own().count() > 0).toList();
+        double[] norms = kernels.squaredNorms(held.stream().map(Parameter::ownGradient).toList());
+        return IntStream.range(0, norms.length)
+                .mapToObj(i -> new TensorNorm(held.get(i).name(), norms[i]))
                 .toList();
     }
 

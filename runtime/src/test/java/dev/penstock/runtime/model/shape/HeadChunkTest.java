@@ -23,11 +23,31 @@ class HeadChunkTest {
             int sequences, int tokens, int firstToken, int grid, int mostRows, int expected) {
         TokenBlocks unit = new TokenBlocks(sequences, tokens, firstToken, grid);
 
-        List<HeadChunk> chunks = HeadChunk.of(unit, mostRows);
+        List<HeadChunk> chunks = HeadChunk.of(unit, mostRows, LogitsRoom.ON_GRID);
 
         assertThat(chunks).hasSize(expected).allMatch(chunk -> chunk.rows() <= mostRows);
         assertThat(chunks.stream().flatMap(c -> rows(c.blocks(), c.firstRow()).stream()))
                 .containsExactlyElementsOf(rows(unit, 0));
+        assertThat(chunks).allMatch(c -> c.firstSequence() == c.firstRow() / tokens);
+    }
+
+    @ParameterizedTest(name = "{0} sequences of {1} tokens from {2} on a grid of {3}, {4} rows")
+    @CsvSource({
+        "2, 8, 0, 4, 100, 1",
+        "5, 8, 0, 4, 17, 3",
+        "3, 10, 3, 4, 8, 6",
+        "1, 16, 0, 4, 9, 2",
+        "3, 4, 8, 4, 8, 2"
+    })
+    void chunksInAnyOrderHaveEachBlockOnce(
+            int sequences, int tokens, int firstToken, int grid, int mostRows, int expected) {
+        TokenBlocks unit = new TokenBlocks(sequences, tokens, firstToken, grid);
+
+        List<HeadChunk> chunks = HeadChunk.of(unit, mostRows, LogitsRoom.IN_ANY_ORDER);
+
+        assertThat(chunks).hasSize(expected).allMatch(chunk -> chunk.rows() <= mostRows);
+        assertThat(chunks.stream().flatMap(c -> rows(c.blocks(), c.firstRow()).stream()))
+                .containsExactlyInAnyOrderElementsOf(rows(unit, 0));
         assertThat(chunks).allMatch(c -> c.firstSequence() == c.firstRow() / tokens);
     }
 

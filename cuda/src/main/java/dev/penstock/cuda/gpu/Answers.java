@@ -1,0 +1,70 @@
+package dev.penstock.cuda.gpu;
+
+import dev.penstock.cuda.device.DeviceException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import jcuda.CudaException;
+import jcuda.driver.JCudaDriver;
+
+/**
+ * Pinned memory of the host that kernels write numbers to, over the bus: the host reads them after
+ * one wait, and no page has to travel. Zero at first. The rank's thread only.
+ */
+final class Answers implements AutoCloseable {
+    private final GpuContext gpu;
+    private final HostPointer pinned = new HostPointer();
+    private final Arena arena = Arena.ofShared();
+    private final MemorySegment words;
+    private boolean closed;
+
+    /**
+     * @throws DeviceException if the host has no such memory
+     */
+    Answers(GpuContext gpu, long bytes) {
+        this.gpu = gpu;
+        try {
+            gpu.bind();
+            JCudaDriver.cuMemHostAlloc(
+                    pinned,
+                    bytes,
+                    JCudaDriver.CU_MEMHOSTALLOC_PORTABLE | JCudaDriver.CU_MEMHOSTALLOC_DEVICEMAP);
+        } catch (CudaException e) {
+            throw GpuFailure.of(
+                    "taking %,d bytes of pinned memory for GPU %d".formatted(bytes, gpu.index()),
+                    e);
+        }
+        words = MemorySegment.ofAddress(pinned.address()).reinterpret(bytes, arena, null);
+        words.fill((byte) 0);
+    }
+
+    /** Where kernels write; host and GPU have one address space. */
+    long address(long offset) {
+        return pinned.address() + offset;
+    }
+
+    /** What kernels wrote that were asked for before; waits for them. */
+    MemorySegment await() {
+        gpu.finish();
+        return words;
+    }
+
+    /** Never throws: those of a lost GPU close too. */
+    @Override
+    public void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        arena.close();
+        try {
+            gpu.bind();
+            JCudaDriver.cuMemFreeHost(pinned);
+        } catch (CudaException e) {
+            System.getLogger(Answers.class.getName())
+                    .log(
+                            System.Logger.Level.WARNING,
+                            "freeing pinned memory of GPU " + gpu.index(),
+                            e);
+        }
+    }
+}

@@ -1,0 +1,259 @@
+package dev.penstock.cuda;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.DeviceSettings.Kind;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.cuda.device.TokenRange;
+import dev.penstock.cuda.kernels.HostMatrix;
+import java.util.Arrays;
+import java.util.stream.DoubleStream;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedClass;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/**
+ * The kernels at the shapes of models that people train: heads of 64, 80 and 128 columns over many
+ * tokens, vocabularies of GPT-2 and Llama 3, products as deep as GPT-2's, more rows than a grid of
+ * blocks has, sums of more than 128 blocks. Truth is in double precision, at sampled rows where the
+ * whole would take long.
+ */
+@ParameterizedClass
+@MethodSource("oneOfEachKind")
+class ModelShapesContractTest extends KernelContract {
+    private static final int GPT2 = 50_257;
+    private static final int LLAMA3 = 128_256;
+
+    /** Emulated threads are slow: a real GPU takes the whole. */
+    private static final int TOKENS = EmulatedGpus.areReal() ? 1_024 : 160;
+
+    /**
+     * F32 sums of 50,257 products in order are off by about the root of their number, times half a
+     * unit; tensor cores cut where others round.
+     */
+    private static final double SUM_OVER_VOCABULARY = 5e-5;
+
+    private static final int TABLE_WIDTH = EmulatedGpus.areReal() ? 768 : 20;
+
+    /** More than the y dimension of a grid of blocks. */
+    private static final int MANY_ROWS = 70_000;
+
+    /** One order of emulated threads is enough here: smaller shapes are tried in all. */
+    static Stream<DeviceSettings> oneOfEachKind() {
+        Stream<DeviceSettings> gpus =
+                Stream.concat(EmulatedGpus.devices().limit(1), EmulatedGpus.withCublas());
+        return EmulatedGpus.areReal()
+                ? gpus
+                : Stream.concat(gpus, Stream.of(DeviceSettings.DEFAULTS.withKind(Kind.CPU)));
+    }
+
+    ModelShapesContractTest(DeviceSettings settings) {
+        super(settings);
+    }
+
+    @Test
+    void attentionAndItsGradientsMeetTheirFormulasOverManyTokens() {
+        for (int headWidth : new int[] {64, 80, 128}) {
+            Tensor qkv = normals(TOKENS, 3 * headWidth);
+            Tensor y = zeros(TOKENS, headWidth);
+            Tensor logSumExp = zeros(TOKENS, 1);
+            Tensor dy = normals(TOKENS, headWidth);
+            Tensor dQkv = zeros(TOKENS, 3 * headWidth);
+            TokenBlocks whole = new TokenBlocks(1, TOKENS, 0, 128);
+
+            kernels.attention(qkv, y, logSumExp, 1, TOKENS, whole);
+            kernels.attentionBackward(qkv, y, logSumExp, dy, dQkv, 1, TOKENS, whole);
+
+            Truth.HeadGradients truth = Truth.attentionOfOneHead(values(qkv), values(dy));
+            assertClose("y of width " + headWidth, y, truth.y(), 1e-5);
+            assertClose("dQkv of width " + headWidth, dQkv, truth.dQkv(), 2e-5);
+        }
+    }
+
+    @Test
+    void lossesOfLargeVocabulariesAndTheirGradientsAreRight() {
+        int rows = 4;
+        for (int vocabulary : new int[] {GPT2, LLAMA3}) {
+            Tensor logits = normalsWithGaps(rows, vocabulary);
+            Tensor targets = indices(rows, vocabulary);
+            HostMatrix.of(targets).setInt(0, 0, vocabulary - 1);
+            Tensor parts = zeros(1, 3 * rows);
+            Tensor losses = zeros(1, rows);
+            double[][] before = values(logits);
+            TokenRange range = new TokenRange(0, vocabulary);
+
+            kernels.softmaxPart(logits, targets, range, parts, true);
+            kernels.crossEntropy(parts, 0, logits, targets, range, losses, 1f / rows);
+
+            int[] at = integers(targets);
+            double[] truth = Truth.crossEntropy(before, at);
+            double[][] slope = new double[rows][vocabulary];
+            for (int i = 0; i < rows; i++) {
+                for (int j = 0; j < vocabulary; j++) {
+                    double probability = Math.exp(before[i][j] - before[i][at[i]] - truth[i]);
+                    slope[i][j] = (probability - (j == at[i] ? 1 : 0)) / rows;
+                }
+            }
+            assertClose("losses", losses, new double[][] {truth}, 2e-6);
+            assertClose("dLogits", logits, slope, 1e-5);
+        }
+    }
+
+    /** All products of the head, with an odd vocabulary on the contiguous side and as the sum. */
+    @Test
+    void productsOfTheHeadAreRight() {
+        int rows = 8;
+        int width = TABLE_WIDTH;
+        Tensor table = normals(GPT2, width);
+        Tensor normed = normals(rows, width);
+        Tensor logits = zeros(rows, GPT2);
+        Tensor dNormed = zeros(rows, width);
+        Tensor dTable = zeros(GPT2, width);
+
+        for (DType multiply : new DType[] {DType.F32, DType.BF16}) {
+            kernels.zero(dTable);
+            Tensor factor = table;
+            if (multiply == DType.BF16) {
+                factor = device.memory().tensor("half", DType.BF16, GPT2, width);
+                kernels.copy(table, factor);
+            }
+            kernels.gemm(multiply, false, normed, true, factor, logits, false);
+            kernels.gemm(multiply, false, logits, false, factor, dNormed, false);
+            kernels.weightGradient(
+                    multiply, logits, normed, dTable, new TokenBlocks(1, rows, 0, 128));
+
+            double[][] left = rounded(multiply, values(normed));
+            double[][] right = rounded(multiply, values(table));
+            double[][] made = Truth.product(left, Truth.transpose(right));
+            assertClose(multiply + " logits", logits, made);
+            double[][] dLogits = rounded(multiply, values(logits));
+            double[][] sum = Truth.product(dLogits, right);
+            assertClose(multiply + " dNormed", dNormed, sum, SUM_OVER_VOCABULARY);
+            assertClose(
+                    multiply + " dTable",
+                    dTable,
+                    Truth.product(Truth.transpose(dLogits), left),
+                    1e-5);
+        }
+    }
+
+    @Test
+    void productsAsDeepAsThoseOfGpt2AreRight() {
+        for (DType multiply : new DType[] {DType.F32, DType.BF16}) {
+            Tensor x = normals(160, 768);
+            Tensor weight = normals(768, 96);
+            Tensor factor = weight;
+            if (multiply == DType.BF16) {
+                factor = device.memory().tensor("half", DType.BF16, 768, 96);
+                kernels.copy(weight, factor);
+            }
+            Tensor y = zeros(160, 96);
+            Tensor rows = normals(1_300, 33);
+            Tensor dy = normals(1_300, 40);
+            Tensor dWeight = normals(33, 40);
+            double[][] before = values(dWeight);
+
+            kernels.gemm(multiply, false, x, false, factor, y, false);
+            kernels.weightGradient(multiply, rows, dy, dWeight, new TokenBlocks(2, 650, 0, 128));
+
+            double[][] product =
+                    Truth.product(rounded(multiply, values(x)), rounded(multiply, values(weight)));
+            assertClose(multiply + " y", y, product, 1e-5);
+            double[][] sum =
+                    Truth.product(
+                            Truth.transpose(rounded(multiply, values(rows))),
+                            rounded(multiply, values(dy)));
+            assertClose(multiply + " dWeight", dWeight, plus(before, sum), 1e-5);
+        }
+    }
+
+    @Test
+    void opsOnMoreRowsThanAGridHasReachAllOfThem() {
+        int width = 8;
+        Tensor x = normals(MANY_ROWS, width);
+        Tensor bias = normals(1, width);
+        Tensor gain = normals(1, width);
+        Tensor y = zeros(MANY_ROWS, width);
+        Tensor mean = zeros(1, MANY_ROWS);
+        Tensor rstd = zeros(1, MANY_ROWS);
+        double[][] in = values(x);
+        double[] g = values(gain)[0];
+        double[] b = values(bias)[0];
+
+        kernels.layerNorm(x, gain, bias, y, mean, rstd);
+        assertClose("layerNorm", y, Truth.layerNorm(in, g, b), 1e-5);
+
+        Tensor withGaps = normalsWithGaps(MANY_ROWS, width);
+        double[][] before = values(withGaps);
+        kernels.addBias(withGaps, bias);
+        assertClose("addBias", withGaps, eachPlus(before, b));
+
+        Tensor pre = normals(MANY_ROWS, width);
+        double[][] moved = eachPlus(values(pre), b);
+        kernels.biasGelu(pre, bias, y);
+        assertClose("biasGelu", y, Truth.gelu(moved), 1e-5);
+
+        kernels.copy(x, withGaps);
+        assertClose("copy", withGaps, in, 0);
+        kernels.add(x, withGaps);
+        assertClose("add", withGaps, plus(in, in));
+        HostMatrix.of(withGaps).set(MANY_ROWS - 1, width - 1, Float.NaN);
+        assertThat(kernels.allFinite(withGaps)).isFalse();
+    }
+
+    @Test
+    void sumsOfManyBlocksAreRight() {
+        int width = 24;
+        TokenBlocks blocks = new TokenBlocks(4, 301, 0, 8); // 152 of them
+        Tensor x = normals(blocks.rows(), width);
+        Tensor gain = normals(1, width);
+        Tensor y = zeros(blocks.rows(), width);
+        Tensor mean = zeros(1, blocks.rows());
+        Tensor rstd = zeros(1, blocks.rows());
+        Tensor dy = normals(blocks.rows(), width);
+        Tensor dBias = zeros(1, width);
+        Tensor dGain = zeros(1, width);
+        kernels.layerNorm(x, gain, zeros(1, width), y, mean, rstd);
+
+        kernels.biasGradient(dy, dBias, blocks);
+        double[][] sums = {columnSums(values(dy))};
+        assertClose("biasGradient", dBias, sums, 1e-5);
+
+        kernels.zero(dBias);
+        kernels.layerNormBackwardWeight(dy, x, mean, rstd, dGain, dBias, blocks);
+        double[] ones = new double[width];
+        Arrays.fill(ones, 1);
+        double[][] h = Truth.layerNorm(values(x), ones, new double[width]);
+        double[][] gradients = values(dy);
+        IntStream.range(0, h.length)
+                .forEach(i -> Arrays.setAll(h[i], j -> h[i][j] * gradients[i][j]));
+        assertClose("dBias", dBias, sums, 1e-5);
+        assertClose("dGain", dGain, new double[][] {columnSums(h)}, 1e-5);
+    }
+
+    private static double[][] rounded(DType multiply, double[][] values) {
+        return multiply == DType.BF16 ? Truth.roundedToBFloat16(values) : values;
+    }
+
+    private static double[][] eachPlus(double[][] rows, double[] bias) {
+        return Arrays.stream(rows)
+                .map(row -> IntStream.range(0, row.length).mapToDouble(j -> row[j] + bias[j]))
+                .map(DoubleStream::toArray)
+                .toArray(double[][]::new);
+    }
+
+    private static double[] columnSums(double[][] rows) {
+        double[] sums = new double[rows[0].length];
+        for (double[] row : rows) {
+            for (int j = 0; j < row.length; j++) {
+                sums[j] += row[j];
+            }
+        }
+        return sums;
+    }
+}
