@@ -10,6 +10,7 @@ import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.memory.Scratch;
+import java.util.List;
 import jcuda.CudaException;
 
 /**
@@ -21,6 +22,9 @@ final class CublasProducts implements GpuProducts {
     /** Rows that begin at 16 bytes are what tensor cores want. */
     private static final int STRIDE_UNIT = 8;
 
+    /** Below this a second product costs more than a slower one. */
+    private static final int LONG_SIDE = 1_024;
+
     private static final long MIB = 1 << 20;
 
     private final GpuContext gpu;
@@ -29,7 +33,7 @@ final class CublasProducts implements GpuProducts {
     private final DeviceScope scope;
     private final Scratch left;
     private final Scratch right;
-    private final Product product = new Product();
+    private final Collected collected = new Collected();
     private final long[] numbers = new long[13];
 
     private CublasProducts(
@@ -75,10 +79,14 @@ final class CublasProducts implements GpuProducts {
         return (major >= 9 ? 32 : 4) * MIB;
     }
 
-    /** A factor as cuBLAS takes it. */
+    /** A row-major matrix as cuBLAS takes it; stride in elements. */
     private record Operand(long address, int stride) {
         static Operand of(Tensor tensor) {
             return new Operand(GpuBuffer.addressOf(tensor), tensor.stride());
+        }
+
+        Operand from(int row, int column, DType type) {
+            return new Operand(address + type.bytes() * ((long) row * stride + column), stride);
         }
     }
 
@@ -94,87 +102,114 @@ final class CublasProducts implements GpuProducts {
         boolean halves = multiply == DType.BF16;
         Operand x = halves ? narrow(a, left) : Operand.of(a);
         Operand y = halves ? narrow(b, right) : Operand.of(b);
-        int k = transposeA ? a.rows() : a.columns();
-        if (gpu.collects()) {
-            numbers[0] = halves ? 1 : 0;
-            numbers[1] = transposeA ? 1 : 0;
-            numbers[2] = transposeB ? 1 : 0;
-            numbers[3] = c.rows();
-            numbers[4] = c.columns();
-            numbers[5] = k;
-            numbers[6] = x.address();
-            numbers[7] = x.stride();
-            numbers[8] = y.address();
-            numbers[9] = y.stride();
-            numbers[10] = accumulate ? 1 : 0;
-            numbers[11] = GpuBuffer.addressOf(c);
-            numbers[12] = c.stride();
-            gpu.collect(product, numbers, numbers.length);
-            return;
-        }
-        gpu.giving();
-        multiply(
-                multiply,
-                transposeA,
-                transposeB,
-                c.rows(),
-                c.columns(),
-                k,
-                x,
-                y,
-                accumulate,
-                GpuBuffer.addressOf(c),
-                c.stride());
-        gpu.gave();
+        var whole =
+                new Product(
+                        multiply,
+                        transposeA,
+                        transposeB,
+                        c.rows(),
+                        c.columns(),
+                        transposeA ? a.rows() : a.columns(),
+                        x,
+                        y,
+                        accumulate,
+                        new Operand(GpuBuffer.addressOf(c), c.stride()));
+        whole.aligned().forEach(this::give);
     }
 
-    private void multiply(
+    private void give(Product product) {
+        if (gpu.collects()) {
+            product.write(numbers);
+            gpu.collect(collected, numbers, numbers.length);
+        } else {
+            gpu.giving();
+            multiply(product);
+            gpu.gave();
+        }
+    }
+
+    /**
+     * A product as cuBLAS takes it: {@code c[m, n] = a[m, k] b[k, n]}, or added to what is there.
+     */
+    private record Product(
             DType factors,
             boolean transposeA,
             boolean transposeB,
             int m,
             int n,
             int k,
-            Operand x,
-            Operand y,
+            Operand a,
+            Operand b,
             boolean accumulate,
-            long c,
-            int strideC) {
-        try {
-            gpu.bind();
-            cublas.multiply(
-                    factors,
-                    transposeA,
-                    transposeB,
-                    m,
-                    n,
-                    k,
-                    x.address(),
-                    x.stride(),
-                    y.address(),
-                    y.stride(),
-                    accumulate,
-                    c,
-                    strideC);
-        } catch (DeviceException e) {
-            gpu.requireWell("multiplying by cuBLAS on GPU " + gpu.index());
-            throw new DeviceException(
-                    "multiplying on GPU %d: %s; try gemm = kernels"
-                            .formatted(gpu.index(), e.getMessage()),
-                    e);
-        }
-    }
+            Operand c) {
 
-    /** A product as it is collected. */
-    private final class Product implements StreamWork {
-        @Override
-        public String name() {
-            return "product of cuBLAS";
+        /**
+         * Tensor cores get their factors 16 bytes at a time, so a factor whose contiguous side is
+         * no multiple of 8 halves makes cuBLAS take a much slower kernel; vocabularies are often
+         * odd. The multiple of 8 and the few columns beyond it, apart, are as good as no remainder.
+         */
+        List<Product> aligned() {
+            if (factors != DType.BF16) {
+                return List.of(this);
+            }
+            if ((!transposeA || transposeB) && isLongAndOdd(k)) {
+                int most = k - k % STRIDE_UNIT;
+                return List.of(
+                        sized(m, n, most, a, b, c, accumulate),
+                        sized(
+                                m,
+                                n,
+                                k - most,
+                                a.from(transposeA ? most : 0, transposeA ? 0 : most, factors),
+                                b.from(transposeB ? 0 : most, transposeB ? most : 0, factors),
+                                c,
+                                true));
+            }
+            if (transposeA && isLongAndOdd(m)) {
+                int most = m - m % STRIDE_UNIT;
+                Operand rest = a.from(0, most, factors);
+                return List.of(
+                        sized(most, n, k, a, b, c, accumulate),
+                        sized(m - most, n, k, rest, b, c.from(most, 0, DType.F32), accumulate));
+            }
+            if (!transposeB && isLongAndOdd(n)) {
+                int most = n - n % STRIDE_UNIT;
+                Operand rest = b.from(0, most, factors);
+                return List.of(
+                        sized(m, most, k, a, b, c, accumulate),
+                        sized(m, n - most, k, a, rest, c.from(0, most, DType.F32), accumulate));
+            }
+            return List.of(this);
         }
 
-        @Override
-        public void give(long[] from, int at) {
-            multiply(
+        private static boolean isLongAndOdd(int side) {
+            return side >= LONG_SIDE && side % STRIDE_UNIT != 0;
+        }
+
+        private Product sized(
+                int rows, int columns, int deep, Operand x, Operand y, Operand to, boolean adds) {
+            return new Product(
+                    factors, transposeA, transposeB, rows, columns, deep, x, y, adds, to);
+        }
+
+        void write(long[] to) {
+            to[0] = factors == DType.BF16 ? 1 : 0;
+            to[1] = transposeA ? 1 : 0;
+            to[2] = transposeB ? 1 : 0;
+            to[3] = m;
+            to[4] = n;
+            to[5] = k;
+            to[6] = a.address();
+            to[7] = a.stride();
+            to[8] = b.address();
+            to[9] = b.stride();
+            to[10] = accumulate ? 1 : 0;
+            to[11] = c.address();
+            to[12] = c.stride();
+        }
+
+        static Product read(long[] from, int at) {
+            return new Product(
                     from[at] == 1 ? DType.BF16 : DType.F32,
                     from[at + 1] == 1,
                     from[at + 2] == 1,
@@ -184,8 +219,46 @@ final class CublasProducts implements GpuProducts {
                     new Operand(from[at + 6], (int) from[at + 7]),
                     new Operand(from[at + 8], (int) from[at + 9]),
                     from[at + 10] == 1,
-                    from[at + 11],
-                    (int) from[at + 12]);
+                    new Operand(from[at + 11], (int) from[at + 12]));
+        }
+    }
+
+    private void multiply(Product product) {
+        try {
+            gpu.bind();
+            cublas.multiply(
+                    product.factors(),
+                    product.transposeA(),
+                    product.transposeB(),
+                    product.m(),
+                    product.n(),
+                    product.k(),
+                    product.a().address(),
+                    product.a().stride(),
+                    product.b().address(),
+                    product.b().stride(),
+                    product.accumulate(),
+                    product.c().address(),
+                    product.c().stride());
+        } catch (DeviceException e) {
+            gpu.requireWell("multiplying by cuBLAS on GPU " + gpu.index());
+            throw new DeviceException(
+                    "multiplying on GPU %d: %s; try gemm = kernels"
+                            .formatted(gpu.index(), e.getMessage()),
+                    e);
+        }
+    }
+
+    /** Products as they are collected. */
+    private final class Collected implements StreamWork {
+        @Override
+        public String name() {
+            return "product of cuBLAS";
+        }
+
+        @Override
+        public void give(long[] from, int at) {
+            multiply(Product.read(from, at));
         }
     }
 
