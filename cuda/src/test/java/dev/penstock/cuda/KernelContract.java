@@ -51,6 +51,13 @@ abstract class KernelContract {
                         cpu.withThreads(2)));
     }
 
+    /** These GPUs, and a CPU where they are emulated. */
+    static Stream<DeviceSettings> withoutOthers(Stream<DeviceSettings> gpus) {
+        return EmulatedGpus.areReal()
+                ? gpus
+                : Stream.concat(gpus, Stream.of(DeviceSettings.DEFAULTS.withKind(Kind.CPU)));
+    }
+
     KernelContract(DeviceSettings settings) {
         device = Devices.open(settings);
         kernels = device.kernels();
