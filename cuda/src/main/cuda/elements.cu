@@ -67,8 +67,19 @@ extern "C" __global__ void copyHalves(View<const unsigned short> x, View<unsigne
     eachElement(rows, columns, [&](int i, int j) { y.at(i, j) = x.at(i, j); });
 }
 
+// Rows that begin at 16 bytes, and their halves at 8, go four columns at a time: the memory gives whole lines sooner.
 extern "C" __global__ void narrow(ConstFloats x, View<unsigned short> y, int rows, int columns) {
-    eachElement(rows, columns, [&](int i, int j) { y.at(i, j) = toBFloat16(x.at(i, j)); });
+    bool fours = (reinterpret_cast<unsigned long long>(x.data) % 16 | x.stride % 4 |
+                  reinterpret_cast<unsigned long long>(y.data) % 8 | y.stride % 4) == 0;
+    int inFours = fours ? columns / 4 : 0;
+    eachElement(rows, inFours, [&](int i, int j) {
+        float4 four = reinterpret_cast<const float4*>(x.row(i))[j];
+        reinterpret_cast<ushort4*>(y.row(i))[j] =
+            make_ushort4(toBFloat16(four.x), toBFloat16(four.y), toBFloat16(four.z), toBFloat16(four.w));
+    });
+    eachElement(rows, columns - 4 * inFours, [&](int i, int j) {
+        y.at(i, 4 * inFours + j) = toBFloat16(x.at(i, 4 * inFours + j));
+    });
 }
 
 extern "C" __global__ void widen(View<const unsigned short> x, Floats y, int rows, int columns) {

@@ -31,6 +31,12 @@ struct alignas(16) float4 {
 inline float2 make_float2(float x, float y) { return {x, y}; }
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 
+struct alignas(8) ushort4 {
+    unsigned short x, y, z, w;
+};
+
+inline ushort4 make_ushort4(unsigned short x, unsigned short y, unsigned short z, unsigned short w) { return {x, y, z, w}; }
+
 #define threadIdx (emulator::current->index)
 #define blockIdx (emulator::current->block->index)
 #define blockDim (emulator::current->block->threads)

@@ -144,9 +144,9 @@ final class CublasProducts implements GpuProducts {
             Operand c) {
 
         /**
-         * Tensor cores get their factors 16 bytes at a time, so a factor whose contiguous side is
-         * no multiple of 8 halves makes cuBLAS take a much slower kernel; vocabularies are often
-         * odd. The multiple of 8 and the few columns beyond it, apart, are as good as no remainder.
+         * Tensor cores get their factors 16 bytes at a time, so a matrix whose contiguous side is
+         * no multiple of 8 makes cuBLAS take a much slower kernel; vocabularies are often odd. The
+         * multiple of 8 and the few columns beyond it, apart, are as good as no remainder.
          */
         List<Product> aligned() {
             if (factors != DType.BF16) {
@@ -172,9 +172,9 @@ final class CublasProducts implements GpuProducts {
                         sized(most, n, k, a, b, c, accumulate),
                         sized(m - most, n, k, rest, b, c.from(most, 0, DType.F32), accumulate));
             }
-            if (!transposeB && isLongAndOdd(n)) {
+            if (isLongAndOdd(n)) { // the contiguous side of c, and of b if it is not transposed
                 int most = n - n % STRIDE_UNIT;
-                Operand rest = b.from(0, most, factors);
+                Operand rest = b.from(transposeB ? most : 0, transposeB ? 0 : most, factors);
                 return List.of(
                         sized(m, most, k, a, b, c, accumulate),
                         sized(m, n - most, k, a, rest, c.from(0, most, DType.F32), accumulate));

@@ -10,6 +10,9 @@ import jcuda.driver.JCudaDriver;
 /** The kernels of {@code elements.cu}. */
 final class GpuElements {
     private static final int THREADS = 256;
+    /** Floats that a thread reads by one instruction, where rows are aligned. */
+    private static final int PER_ACCESS = 4;
+
     private static final int PER_THREAD = 4;
     private static final int MOST_BLOCKS_DOWN = 65535;
     private static final int MOST_BLOCKS = 1 << 16;
@@ -86,7 +89,7 @@ final class GpuElements {
      */
     void narrow(Tensor x, long to, int stride) {
         launch.begin().view(x).view(to, stride).integer(x.rows()).integer(x.columns());
-        overMatrix(narrow, x.rows(), x.columns());
+        overMatrix(narrow, x.rows(), Math.ceilDiv(x.columns(), PER_ACCESS));
     }
 
     /** Of two tensors of one shape; without gaps they are one long row. */
@@ -95,7 +98,8 @@ final class GpuElements {
         int rows = flat ? 1 : x.rows();
         int columns = flat ? (int) x.elements() : x.columns();
         launch.begin().view(x).view(y).integer(rows).integer(columns);
-        overMatrix(kernel, rows, columns);
+        overMatrix(
+                kernel, rows, kernel == narrow ? Math.ceilDiv(columns, PER_ACCESS) : columns);
     }
 
     private void overMatrix(GpuModule.Function kernel, int rows, int columns) {
