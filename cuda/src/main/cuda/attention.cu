@@ -9,28 +9,11 @@
 // A head's columns lie side by side in q, k, v, y and their gradients. Blocks are tiles of 32 queries or keys by 8 warps,
 // four rows each; blockIdx.y is the head, blockIdx.z the sequence. Sums over keys go up, sums over queries go down, tile
 // boundaries change nothing: sliced and whole runs give the same bits.
-#include "tensors.cuh"
+#include "attention.cuh"
 
 constexpr int TILE = 32;
 constexpr int ROWS_PER_WARP = 4;
 constexpr int ATTENTION_THREADS = TILE / ROWS_PER_WARP * 32;
-
-// Which queries see which keys: query i the keys below seenByFirst + i.
-struct Span {
-    int queries, keys, seenByFirst;
-    // rows from one sequence to the next: where q lies, where k and v lie, and in y, dy and logSumExp
-    int rowsOfQueries, rowsOfKeys, rowsOfUnit;
-    int headWidth, heads;
-    float scale;
-    int goesOn;  // whether results start from what is there
-
-    __device__ int column() const { return blockIdx.y * headWidth; }
-    __device__ long long inQueries(int query) const { return static_cast<long long>(blockIdx.z) * rowsOfQueries + query; }
-    __device__ long long inKeys(int key) const { return static_cast<long long>(blockIdx.z) * rowsOfKeys + key; }
-    __device__ long long inUnit(int query) const { return static_cast<long long>(blockIdx.z) * rowsOfUnit + query; }
-    // the keys that the queries up to this one see
-    __device__ int keysSeenBy(int query) const { return min(keys, seenByFirst + query); }
-};
 
 // Rows of a head into shared memory, zeros from `rows` on and beyond the head's width.
 template <int WIDTH>
@@ -179,12 +162,6 @@ extern "C" __global__ void attentionDelta(ConstFloats dy, ConstFloats y, float* 
         delta[at] = sum;
     }
 }
-
-// What the backward knows of each query.
-struct Known {
-    ConstFloats dy, logSumExp;
-    const float* delta;
-};
 
 // dq of a tile of queries.
 template <int WIDTH>

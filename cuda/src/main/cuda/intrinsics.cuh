@@ -26,4 +26,27 @@ __device__ __forceinline__ void loadTiles(unsigned (&tiles)[4], const void* row)
                  : "memory");
 }
 
+// Same, each matrix transposed on its way: a thread gets two rows of a column where it would get two columns of a row.
+__device__ __forceinline__ void loadTilesTransposed(unsigned (&tiles)[4], const void* row) {
+    unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(row));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];\n"
+                 : "=r"(tiles[0]), "=r"(tiles[1]), "=r"(tiles[2]), "=r"(tiles[3])
+                 : "r"(address)
+                 : "memory");
+}
+
+// Two numbers rounded to bf16, to nearest, ties to even; the first in the lower half. NaN stays NaN.
+__device__ __forceinline__ unsigned pairOfHalves(float first, float second) {
+    unsigned pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;\n" : "=r"(pair) : "f"(second), "f"(first));
+    return pair;
+}
+
+// 2 to the power x within two units of the last place; results below the least normal number are 0.
+__device__ __forceinline__ float powerOfTwo(float x) {
+    float power;
+    asm("ex2.approx.ftz.f32 %0, %1;\n" : "=f"(power) : "f"(x));
+    return power;
+}
+
 #endif

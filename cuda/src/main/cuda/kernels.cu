@@ -1,5 +1,6 @@
 // All kernels in one module: what nvcc makes PTX of.
 #include "attention.cu"
+#include "attention_halves.cu"
 #include "elements.cu"
 #include "embedding.cu"
 #include "layer_norm.cu"

@@ -25,10 +25,14 @@
 struct alignas(8) float2 {
     float x, y;
 };
+struct alignas(8) uint2 {
+    unsigned x, y;
+};
 struct alignas(16) float4 {
     float x, y, z, w;
 };
 inline float2 make_float2(float x, float y) { return {x, y}; }
+inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 
 struct alignas(8) ushort4 {
@@ -160,4 +164,33 @@ inline void loadTiles(unsigned (&tiles)[4], const void* row) {
         auto from = emulator::received<const char*>(boxes, matrix * 8 + (lane >> 2));
         memcpy(&tiles[matrix], from + (lane & 3) * 4, 4);
     }
+}
+
+// Same with .trans: a thread gets column lane / 4 of rows 2 (lane % 4) and the next
+inline void loadTilesTransposed(unsigned (&tiles)[4], const void* row) {
+    int lane = emulator::current->lane;
+    auto boxes = emulator::exchange(~0u, row);
+    for (int matrix = 0; matrix < 4; matrix++) {
+        unsigned halves = 0;
+        for (int i = 0; i < 2; i++) {
+            auto from = emulator::received<const unsigned short*>(boxes, matrix * 8 + (lane & 3) * 2 + i);
+            halves |= static_cast<unsigned>(from[lane >> 2]) << 16 * i;
+        }
+        tiles[matrix] = halves;
+    }
+}
+
+// cvt.rn.bf16x2.f32, whose NaN has all bits
+inline unsigned pairOfHalves(float first, float second) {
+    auto rounded = [](float value) {
+        unsigned bits = __float_as_uint(value);
+        return value != value ? 0x7fffu : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    };
+    return rounded(first) | rounded(second) << 16;
+}
+
+// ex2.approx.ftz.f32
+inline float powerOfTwo(float x) {
+    float power = std::exp2(x);
+    return power < 0x1p-126f ? 0 : power;
 }

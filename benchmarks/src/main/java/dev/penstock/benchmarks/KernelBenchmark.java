@@ -99,11 +99,14 @@ public final class KernelBenchmark {
         Tensor logSumExp = normals(n, heads);
         Tensor dQkv = normals(n, 3 * d);
         double pairs = n * (n + 1.0) / 2;
-        flops("attention", 4 * pairs * d, () -> k.attention(qkv, y, logSumExp, heads, n, blocks));
+        flops(
+                "attention",
+                4 * pairs * d,
+                () -> k.attention(DType.F32, qkv, y, logSumExp, heads, n, blocks));
         flops(
                 "attention backward",
                 10 * pairs * d,
-                () -> k.attentionBackward(qkv, y, logSumExp, y, dQkv, heads, n, blocks));
+                () -> k.attentionBackward(DType.F32, qkv, y, logSumExp, y, dQkv, heads, n, blocks));
     }
 
     private void rows() {

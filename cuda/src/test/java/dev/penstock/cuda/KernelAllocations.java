@@ -88,19 +88,21 @@ final class KernelAllocations {
                 () -> k.layerNormBackwardWeight(y, x, mean, rstd, row, otherRow, blocks));
         ops.put("biasGelu", () -> k.biasGelu(x, row, y));
         ops.put("geluBackward", () -> k.geluBackward(x, y));
-        ops.put("attention", () -> k.attention(wide, y, logSumExp, 2, n, blocks));
+        ops.put("attention", () -> k.attention(DType.F32, wide, y, logSumExp, 2, n, blocks));
         ops.put(
                 "attentionBackward",
-                () -> k.attentionBackward(wide, y, logSumExp, z, dWide, 2, n, blocks));
+                () -> k.attentionBackward(DType.F32, wide, y, logSumExp, z, dWide, 2, n, blocks));
         Tensor q = wide.columns(0, d);
         Tensor keyValues = wide.columns(d, 2 * d);
         Tensor dKeyValues = dWide.columns(d, 2 * d);
-        ops.put("attentionToEarlier", () -> k.attentionToEarlier(q, keyValues, y, logSumExp, 2));
+        ops.put(
+                "attentionToEarlier",
+                () -> k.attentionToEarlier(DType.F32, q, keyValues, y, logSumExp, 2));
         ops.put(
                 "attentionToEarlierBackward",
                 () ->
                         k.attentionToEarlierBackward(
-                                q, keyValues, y, logSumExp, z, x, dKeyValues, 2));
+                                DType.F32, q, keyValues, y, logSumExp, z, x, dKeyValues, 2));
         ops.put("softmaxPart", () -> k.softmaxPart(x, ids, tokens, part, true));
         ops.put("crossEntropy", () -> k.crossEntropy(part, 0, x, ids, tokens, mean, 1e-3f));
         ops.put("add", () -> k.add(x, y));

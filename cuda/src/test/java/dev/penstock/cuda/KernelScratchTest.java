@@ -79,18 +79,29 @@ class KernelScratchTest extends KernelContract {
             TokenBlocks slice = new TokenBlocks(2, tokens, 40, 8);
             Tensor y = zeros(2 * tokens, 16);
             Tensor lse = zeros(2 * tokens, heads);
-            both(k -> k.attention(qkv, y, lse, heads, 100, slice));
-            both(k -> k.attentionBackward(qkv, y, lse, y, zeros(200, 48), heads, 100, slice));
+            both(k -> k.attention(DType.F32, qkv, y, lse, heads, 100, slice));
+            both(
+                    k ->
+                            k.attentionBackward(
+                                    DType.F32, qkv, y, lse, y, zeros(200, 48), heads, 100, slice));
         }
         Tensor q = normals(30, 16);
         Tensor keyValues = normals(170, 32);
         Tensor y = zeros(30, 16);
         Tensor lse = zeros(30, heads);
-        both(k -> k.attentionToEarlier(q, keyValues, y, lse, heads));
+        both(k -> k.attentionToEarlier(DType.F32, q, keyValues, y, lse, heads));
         both(
                 k ->
                         k.attentionToEarlierBackward(
-                                q, keyValues, y, lse, y, zeros(30, 16), zeros(170, 32), heads));
+                                DType.F32,
+                                q,
+                                keyValues,
+                                y,
+                                lse,
+                                y,
+                                zeros(30, 16),
+                                zeros(170, 32),
+                                heads));
     }
 
     @Test

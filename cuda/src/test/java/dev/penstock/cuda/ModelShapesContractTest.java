@@ -2,6 +2,7 @@ package dev.penstock.cuda;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
@@ -51,12 +52,19 @@ class ModelShapesContractTest extends KernelContract {
             Tensor dQkv = zeros(TOKENS, 3 * headWidth);
             TokenBlocks whole = new TokenBlocks(1, TOKENS, 0, 128);
 
-            kernels.attention(qkv, y, logSumExp, 1, TOKENS, whole);
-            kernels.attentionBackward(qkv, y, logSumExp, dy, dQkv, 1, TOKENS, whole);
+            kernels.attention(DType.F32, qkv, y, logSumExp, 1, TOKENS, whole);
+            kernels.attentionBackward(DType.F32, qkv, y, logSumExp, dy, dQkv, 1, TOKENS, whole);
 
             Truth.HeadGradients truth = Truth.attentionOfOneHead(values(qkv), values(dy));
             assertClose("y of width " + headWidth, y, truth.y(), 1e-5);
             assertClose("dQkv of width " + headWidth, dQkv, truth.dQkv(), 2e-5);
+
+            kernels.zero(dQkv);
+            kernels.attention(DType.BF16, qkv, y, logSumExp, 1, TOKENS, whole);
+            kernels.attentionBackward(DType.BF16, qkv, y, logSumExp, dy, dQkv, 1, TOKENS, whole);
+
+            assertClose("y in bf16, width " + headWidth, y, truth.y(), 1e-2);
+            assertClose("dQkv in bf16, width " + headWidth, dQkv, truth.dQkv(), 1e-2);
         }
     }
 

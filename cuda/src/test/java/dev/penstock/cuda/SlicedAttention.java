@@ -8,6 +8,7 @@ import dev.penstock.cuda.device.TokenBlocks;
 /** Attention forward slice by slice, then backward in reverse order, as a pipeline does it. */
 final class SlicedAttention {
     private final Device device;
+    private final DType multiply;
     private final Tensor qkv;
     private final Tensor dy;
     private final Tensor y;
@@ -20,8 +21,9 @@ final class SlicedAttention {
      * @param qkv of whole sequences
      * @param dy of whole sequences
      */
-    SlicedAttention(Device device, Tensor qkv, Tensor dy, int heads, int context) {
+    SlicedAttention(Device device, DType multiply, Tensor qkv, Tensor dy, int heads, int context) {
         this.device = device;
+        this.multiply = multiply;
         this.qkv = qkv;
         this.dy = dy;
         this.heads = heads;
@@ -51,7 +53,7 @@ final class SlicedAttention {
             TokenBlocks blocks = new TokenBlocks(sequences, slices[s], first, grid);
             ys[s] = tensor(blocks.rows(), dy.columns());
             logSumExps[s] = tensor(blocks.rows(), heads);
-            device.kernels().attention(qkv, ys[s], logSumExps[s], heads, context, blocks);
+            device.kernels().attention(multiply, qkv, ys[s], logSumExps[s], heads, context, blocks);
             move(ys[s], y, blocks, true);
             first += slices[s];
         }
@@ -62,7 +64,15 @@ final class SlicedAttention {
             move(part, dy, blocks, false);
             device.kernels()
                     .attentionBackward(
-                            qkv, ys[s], logSumExps[s], part, dQkv, heads, context, blocks);
+                            multiply,
+                            qkv,
+                            ys[s],
+                            logSumExps[s],
+                            part,
+                            dQkv,
+                            heads,
+                            context,
+                            blocks);
         }
     }
 

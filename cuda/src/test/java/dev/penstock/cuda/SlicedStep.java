@@ -201,7 +201,7 @@ final class SlicedStep {
             times(a, "qkv.weight", false, unitQkv);
             k.addBias(unitQkv, weight("qkv.bias"));
             move(unitQkv, qkv, true);
-            k.attention(qkv, attended, logSumExp, s.heads, s.t, blocks);
+            k.attention(multiply, qkv, attended, logSumExp, s.heads, s.t, blocks);
             times(attended, "out.weight", false, o);
             k.addBiasAndResidual(o, weight("out.bias"), x);
             k.layerNorm(o, weight("ln2.gain"), weight("ln2.bias"), c, statistics[2], statistics[3]);
@@ -230,7 +230,8 @@ final class SlicedStep {
             linearBackward("out", attended, dx);
             Tensor dAttended = floats(n, s.d);
             times(dx, "out.weight", true, dAttended);
-            k.attentionBackward(qkv, attended, logSumExp, dAttended, dQkv, s.heads, s.t, blocks);
+            k.attentionBackward(
+                    multiply, qkv, attended, logSumExp, dAttended, dQkv, s.heads, s.t, blocks);
             move(unitQkv, dQkv, false);
             linearBackward("qkv", a, unitQkv);
             Tensor da = floats(n, s.d);

@@ -182,12 +182,19 @@ public final class CpuScratch extends SilentKernels {
 
     @Override
     public void attention(
-            Tensor qkv, Tensor y, Tensor logSumExp, int heads, int context, TokenBlocks blocks) {
+            DType multiply,
+            Tensor qkv,
+            Tensor y,
+            Tensor logSumExp,
+            int heads,
+            int context,
+            TokenBlocks blocks) {
         attention(1, y, heads, blocks);
     }
 
     @Override
     public void attentionBackward(
+            DType multiply,
             Tensor qkv,
             Tensor y,
             Tensor logSumExp,
@@ -219,12 +226,13 @@ public final class CpuScratch extends SilentKernels {
 
     @Override
     public void attentionToEarlier(
-            Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {
+            DType multiply, Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {
         earlier(1, q, keyValues, heads);
     }
 
     @Override
     public void attentionToEarlierBackward(
+            DType multiply,
             Tensor q,
             Tensor keyValues,
             Tensor y,

@@ -109,6 +109,11 @@ public interface Kernels {
     /**
      * Attention of the slice's queries over all tokens up to their own.
      *
+     * @param multiply type in which a GPU multiplies: {@code BF16} rounds q, k, v, the
+     *     probabilities and, in the backward, dy and the gradients of scores where they are factors
+     *     of a product; scores, softmax, sums and results stay F32. Slices then give the bits of
+     *     the whole if they begin at multiples of 16 tokens. Other devices compute in F32 either
+     *     way.
      * @param qkv {@code [B*T, 3d]} of the whole micro-batch: row {@code b*T + t}; q, k, v side by
      *     side, head j in columns {@code j*d/h} on of each. Rows up to the slice's end must be
      *     filled.
@@ -119,16 +124,24 @@ public interface Kernels {
      *     grid line)
      */
     void attention(
-            Tensor qkv, Tensor y, Tensor logSumExp, int heads, int context, TokenBlocks blocks);
+            DType multiply,
+            Tensor qkv,
+            Tensor y,
+            Tensor logSumExp,
+            int heads,
+            int context,
+            TokenBlocks blocks);
 
     /**
      * The backward of {@link #attention}, slices in reverse order.
      *
+     * @param multiply as in the forward
      * @param dy {@code [n, d]}
      * @param dQkv {@code [B*T, 3d]} of the whole micro-batch: dq of the slice's rows is written, dk
      *     and dv of all rows up to the slice's end accumulate (zero them before the last slice)
      */
     void attentionBackward(
+            DType multiply,
             Tensor qkv,
             Tensor y,
             Tensor logSumExp,
@@ -143,22 +156,26 @@ public interface Kernels {
      * before them and that it did not see, as when blocks of keys pass by (ring attention, arXiv
      * 2310.01889). Any number of blocks, one after the other.
      *
+     * @param multiply as in {@link #attention}
      * @param q {@code [n, d]}, heads side by side
      * @param keyValues {@code [m, 2d]}: keys, beside them values
      * @param y {@code [n, d]}, the result over the keys so far on entry, over these too on return
      * @param logSumExp {@code [n, h]}, likewise
      */
-    void attentionToEarlier(Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads);
+    void attentionToEarlier(
+            DType multiply, Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads);
 
     /**
      * The backward of {@link #attentionToEarlier}, blocks in any order.
      *
+     * @param multiply as in the forward
      * @param y over all keys, as {@code logSumExp}
      * @param dy {@code [n, d]}
      * @param dq {@code [n, d]}, accumulates
      * @param dKeyValues {@code [m, 2d]}, accumulates
      */
     void attentionToEarlierBackward(
+            DType multiply,
             Tensor q,
             Tensor keyValues,
             Tensor y,

@@ -1,46 +1,87 @@
 package dev.penstock.cuda.gpu;
 
+import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.memory.Scratch;
-import java.util.Arrays;
 import java.util.List;
 
-/** The kernels of {@code attention.cu}. */
+/** The kernels of {@code attention.cu} and {@code attention_halves.cu}. */
 final class GpuAttention {
-    private static final int TILE = 32;
-    private static final int THREADS = 256;
-    private static final int[] WIDTHS = {32, 64, 128};
+    private static final int DELTA_THREADS = 256;
 
     private final Launch launch;
     private final Scratch scratch;
     private final GpuModule.Function delta;
-    private final List<OfWidth> widths;
+    private final List<OfWidth> floats;
+    private final List<OfWidth> halves;
+
+    /**
+     * A kernel whose blocks each make the results of a tile.
+     *
+     * @param rows of a tile: queries or keys
+     */
+    private record Tiles(GpuModule.Function function, int rows, int threads, int sharedBytes) {
+        static Tiles of(GpuModule module, String name, int rows, int threads, int sharedBytes) {
+            return new Tiles(module.function(name, sharedBytes), rows, threads, sharedBytes);
+        }
+    }
 
     /** The kernels for heads of up to this many columns. */
-    private record OfWidth(
-            int width,
-            GpuModule.Function forward,
-            GpuModule.Function queryGradient,
-            GpuModule.Function keyValueGradient) {
+    private record OfWidth(int width, Tiles forward, Tiles queryGradient, Tiles keyValueGradient) {
+        private static final int ROWS = 32;
+        private static final int THREADS = 256;
 
-        static OfWidth of(GpuModule module, int width) {
+        /** Tiles of {@code attention_halves.cu} that pass by, and a warp's own rows. */
+        private static final int PASSING = 64;
+
+        private static final int WARP_ROWS = 16;
+
+        /** Those of {@code attention.cu}. */
+        static OfWidth ofFloats(GpuModule module, int width) {
+            // queries, values, and keys with a column between rows
+            int forward = Float.BYTES * ROWS * (3 * width + 1);
+            // two tiles, and two with a column between rows
+            int backward = Float.BYTES * ROWS * (4 * width + 2);
             return new OfWidth(
                     width,
-                    module.function("attention" + width, forwardBytes(width)),
-                    module.function("queryGradient" + width, backwardBytes(width)),
-                    module.function("keyValueGradient" + width, backwardBytes(width)));
+                    Tiles.of(module, "attention" + width, ROWS, THREADS, forward),
+                    Tiles.of(module, "queryGradient" + width, ROWS, THREADS, backward),
+                    Tiles.of(module, "keyValueGradient" + width, ROWS, THREADS, backward));
         }
 
-        /** Queries, values, and keys with a column between rows. */
-        static int forwardBytes(int width) {
-            return Float.BYTES * TILE * (3 * width + 1);
-        }
-
-        /** Two tiles, and two with a column between rows. */
-        static int backwardBytes(int width) {
-            return Float.BYTES * TILE * (4 * width + 2);
+        /**
+         * Those of {@code attention_halves.cu}, by this many warps.
+         *
+         * @param ofQueries whose tiles are queries
+         * @param ofKeys whose tiles are keys
+         */
+        static OfWidth ofHalves(GpuModule module, int width, int ofQueries, int ofKeys) {
+            int rowBytes = DType.BF16.bytes() * (width + 8);
+            int queries = WARP_ROWS * ofQueries;
+            int keys = WARP_ROWS * ofKeys;
+            // own rows and two tiles that pass by
+            int forward = rowBytes * (queries + 2 * PASSING);
+            // own rows are read once, from where tiles pass by later
+            int queryGradient = rowBytes * 2 * PASSING;
+            // and two numbers for each query that passes by
+            int keyValueGradient = rowBytes * 2 * (keys + PASSING) + 2 * PASSING * Float.BYTES;
+            return new OfWidth(
+                    width,
+                    Tiles.of(module, "attentionOfHalves" + width, queries, 32 * ofQueries, forward),
+                    Tiles.of(
+                            module,
+                            "queryGradientOfHalves" + width,
+                            queries,
+                            32 * ofQueries,
+                            queryGradient),
+                    Tiles.of(
+                            module,
+                            "keyValueGradientOfHalves" + width,
+                            keys,
+                            32 * ofKeys,
+                            keyValueGradient));
         }
     }
 
@@ -85,27 +126,41 @@ final class GpuAttention {
         this.launch = launch;
         this.scratch = scratch;
         delta = module.function("attentionDelta");
-        widths = Arrays.stream(WIDTHS).mapToObj(w -> OfWidth.of(module, w)).toList();
+        floats =
+                List.of(
+                        OfWidth.ofFloats(module, 32),
+                        OfWidth.ofFloats(module, 64),
+                        OfWidth.ofFloats(module, 128));
+        halves = List.of(OfWidth.ofHalves(module, 64, 8, 4), OfWidth.ofHalves(module, 128, 4, 4));
     }
 
     void forward(
-            Tensor qkv, Tensor y, Tensor logSumExp, int heads, int context, TokenBlocks blocks) {
+            DType multiply,
+            Tensor qkv,
+            Tensor y,
+            Tensor logSumExp,
+            int heads,
+            int context,
+            TokenBlocks blocks) {
         Span span = Span.ofSlice(blocks, context, y.columns() / heads, heads);
-        forward(span, queries(qkv, blocks), keys(qkv), values(qkv), y, logSumExp);
+        forward(multiply, span, queries(qkv, blocks), keys(qkv), values(qkv), y, logSumExp);
     }
 
-    void forwardToEarlier(Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {
+    void forwardToEarlier(
+            DType multiply, Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {
         Span span = Span.ofEarlier(q.rows(), keyValues.rows(), q.columns() / heads, heads);
-        forward(span, q, half(keyValues, 0), half(keyValues, 1), y, logSumExp);
+        forward(multiply, span, q, half(keyValues, 0), half(keyValues, 1), y, logSumExp);
     }
 
-    private void forward(Span span, Tensor q, Tensor k, Tensor v, Tensor y, Tensor logSumExp) {
-        OfWidth kernels = ofWidth(span.headWidth());
+    private void forward(
+            DType multiply, Span span, Tensor q, Tensor k, Tensor v, Tensor y, Tensor logSumExp) {
+        OfWidth kernels = ofWidth(multiply, span.headWidth());
         launch.begin().view(q).view(k).view(v).view(y).view(logSumExp).span(span, span.goesOn());
-        overTiles(kernels.forward(), span.queries(), span, OfWidth.forwardBytes(kernels.width()));
+        overTiles(kernels.forward(), span.queries(), span);
     }
 
     void backward(
+            DType multiply,
             Tensor qkv,
             Tensor y,
             Tensor logSumExp,
@@ -119,12 +174,13 @@ final class GpuAttention {
         Tensor dq = queries(dQkv, blocks);
         long deltas = deltas(y, dy, heads);
         backward(q, keys(qkv), values(qkv), logSumExp, deltas, dy);
-        keyValueGradient(span, keys(dQkv), values(dQkv));
+        keyValueGradient(multiply, span, keys(dQkv), values(dQkv));
         backward(q, keys(qkv), values(qkv), logSumExp, deltas, dy);
-        queryGradient(span, dq);
+        queryGradient(multiply, span, dq);
     }
 
     void backwardToEarlier(
+            DType multiply,
             Tensor q,
             Tensor keyValues,
             Tensor y,
@@ -136,9 +192,9 @@ final class GpuAttention {
         Span span = Span.ofEarlier(q.rows(), keyValues.rows(), q.columns() / heads, heads);
         long deltas = deltas(y, dy, heads);
         backward(q, half(keyValues, 0), half(keyValues, 1), logSumExp, deltas, dy);
-        keyValueGradient(span, half(dKeyValues, 0), half(dKeyValues, 1));
+        keyValueGradient(multiply, span, half(dKeyValues, 0), half(dKeyValues, 1));
         backward(q, half(keyValues, 0), half(keyValues, 1), logSumExp, deltas, dy);
-        queryGradient(span, dq);
+        queryGradient(multiply, span, dq);
     }
 
     static long deltaBytes(Tensor y, int heads) {
@@ -151,7 +207,7 @@ final class GpuAttention {
         long deltas = scratch.reserve(deltaBytes(y, heads));
         launch.begin().view(dy).view(y).wide(deltas);
         launch.integer(y.rows()).integer(heads).integer(y.columns() / heads);
-        launch.run(delta, Math.ceilDiv(sums, THREADS / 32), THREADS);
+        launch.run(delta, Math.ceilDiv(sums, DELTA_THREADS / 32), DELTA_THREADS);
         return deltas;
     }
 
@@ -160,26 +216,30 @@ final class GpuAttention {
         launch.begin().view(q).view(k).view(v).known(dy, logSumExp, deltas);
     }
 
-    private void keyValueGradient(Span span, Tensor dk, Tensor dv) {
-        OfWidth kernels = ofWidth(span.headWidth());
+    private void keyValueGradient(DType multiply, Span span, Tensor dk, Tensor dv) {
+        OfWidth kernels = ofWidth(multiply, span.headWidth());
         launch.view(dk).view(dv).span(span, true);
-        int bytes = OfWidth.backwardBytes(kernels.width());
-        overTiles(kernels.keyValueGradient(), span.keys(), span, bytes);
+        overTiles(kernels.keyValueGradient(), span.keys(), span);
     }
 
-    private void queryGradient(Span span, Tensor dq) {
-        OfWidth kernels = ofWidth(span.headWidth());
+    private void queryGradient(DType multiply, Span span, Tensor dq) {
+        OfWidth kernels = ofWidth(multiply, span.headWidth());
         launch.view(dq).span(span, span.goesOn());
-        int bytes = OfWidth.backwardBytes(kernels.width());
-        overTiles(kernels.queryGradient(), span.queries(), span, bytes);
+        overTiles(kernels.queryGradient(), span.queries(), span);
     }
 
-    private void overTiles(GpuModule.Function kernel, int rows, Span span, int sharedBytes) {
-        int tiles = Math.ceilDiv(rows, TILE);
+    private void overTiles(Tiles kernel, int rows, Span span) {
+        int tiles = Math.ceilDiv(rows, kernel.rows());
         if (tiles == 0) {
             return;
         }
-        launch.run(kernel, tiles, span.heads(), span.sequences(), THREADS, sharedBytes);
+        launch.run(
+                kernel.function(),
+                tiles,
+                span.heads(),
+                span.sequences(),
+                kernel.threads(),
+                kernel.sharedBytes());
     }
 
     /** From the slice's first row on. */
@@ -200,7 +260,8 @@ final class GpuAttention {
         return keyValues.columns(which * width, width);
     }
 
-    private OfWidth ofWidth(int headWidth) {
+    private OfWidth ofWidth(DType multiply, int headWidth) {
+        List<OfWidth> widths = multiply == DType.BF16 ? halves : floats;
         for (OfWidth each : widths) {
             if (headWidth <= each.width()) {
                 return each;
@@ -208,6 +269,6 @@ final class GpuAttention {
         }
         throw new DeviceException(
                 "attention on a GPU: expected heads of at most %d columns, got %d; use more heads, or device.kind = cpu"
-                        .formatted(WIDTHS[WIDTHS.length - 1], headWidth));
+                        .formatted(widths.getLast().width(), headWidth));
     }
 }

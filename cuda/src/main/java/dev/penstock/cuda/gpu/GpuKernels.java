@@ -155,12 +155,19 @@ final class GpuKernels implements Kernels {
 
     @Override
     public void attention(
-            Tensor qkv, Tensor y, Tensor logSumExp, int heads, int context, TokenBlocks blocks) {
-        attention.forward(qkv, y, logSumExp, heads, context, blocks);
+            DType multiply,
+            Tensor qkv,
+            Tensor y,
+            Tensor logSumExp,
+            int heads,
+            int context,
+            TokenBlocks blocks) {
+        attention.forward(multiply, qkv, y, logSumExp, heads, context, blocks);
     }
 
     @Override
     public void attentionBackward(
+            DType multiply,
             Tensor qkv,
             Tensor y,
             Tensor logSumExp,
@@ -169,17 +176,18 @@ final class GpuKernels implements Kernels {
             int heads,
             int context,
             TokenBlocks blocks) {
-        attention.backward(qkv, y, logSumExp, dy, dQkv, heads, context, blocks);
+        attention.backward(multiply, qkv, y, logSumExp, dy, dQkv, heads, context, blocks);
     }
 
     @Override
     public void attentionToEarlier(
-            Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {
-        attention.forwardToEarlier(q, keyValues, y, logSumExp, heads);
+            DType multiply, Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {
+        attention.forwardToEarlier(multiply, q, keyValues, y, logSumExp, heads);
     }
 
     @Override
     public void attentionToEarlierBackward(
+            DType multiply,
             Tensor q,
             Tensor keyValues,
             Tensor y,
@@ -188,7 +196,8 @@ final class GpuKernels implements Kernels {
             Tensor dq,
             Tensor dKeyValues,
             int heads) {
-        attention.backwardToEarlier(q, keyValues, y, logSumExp, dy, dq, dKeyValues, heads);
+        attention.backwardToEarlier(
+                multiply, q, keyValues, y, logSumExp, dy, dq, dKeyValues, heads);
     }
 
     @Override

@@ -108,6 +108,7 @@ public final class GpuScratch extends SilentKernels {
 
     @Override
     public void attentionBackward(
+            DType multiply,
             Tensor qkv,
             Tensor y,
             Tensor logSumExp,
@@ -121,6 +122,7 @@ public final class GpuScratch extends SilentKernels {
 
     @Override
     public void attentionToEarlierBackward(
+            DType multiply,
             Tensor q,
             Tensor keyValues,
             Tensor y,

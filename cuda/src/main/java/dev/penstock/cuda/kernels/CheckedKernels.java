@@ -165,13 +165,21 @@ public final class CheckedKernels implements Kernels {
 
     @Override
     public void attention(
-            Tensor qkv, Tensor y, Tensor logSumExp, int heads, int context, TokenBlocks blocks) {
+            DType multiply,
+            Tensor qkv,
+            Tensor y,
+            Tensor logSumExp,
+            int heads,
+            int context,
+            TokenBlocks blocks) {
+        factor("attention", "qkv", qkv, multiply);
         checkAttention("attention", qkv, y, logSumExp, heads, context, blocks);
-        kernels.attention(qkv, y, logSumExp, heads, context, blocks);
+        kernels.attention(multiply, qkv, y, logSumExp, heads, context, blocks);
     }
 
     @Override
     public void attentionBackward(
+            DType multiply,
             Tensor qkv,
             Tensor y,
             Tensor logSumExp,
@@ -180,10 +188,11 @@ public final class CheckedKernels implements Kernels {
             int heads,
             int context,
             TokenBlocks blocks) {
+        factor("attentionBackward", "qkv", qkv, multiply);
         checkAttention("attentionBackward", qkv, y, logSumExp, heads, context, blocks);
         matrix("attentionBackward", "dy", dy, y.rows(), y.columns());
         matrix("attentionBackward", "dQkv", dQkv, qkv.rows(), qkv.columns());
-        kernels.attentionBackward(qkv, y, logSumExp, dy, dQkv, heads, context, blocks);
+        kernels.attentionBackward(multiply, qkv, y, logSumExp, dy, dQkv, heads, context, blocks);
     }
 
     private static void checkAttention(
@@ -209,13 +218,15 @@ public final class CheckedKernels implements Kernels {
 
     @Override
     public void attentionToEarlier(
-            Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {
+            DType multiply, Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {
+        factor("attentionToEarlier", "q", q, multiply);
         checkEarlier("attentionToEarlier", q, keyValues, y, logSumExp, heads);
-        kernels.attentionToEarlier(q, keyValues, y, logSumExp, heads);
+        kernels.attentionToEarlier(multiply, q, keyValues, y, logSumExp, heads);
     }
 
     @Override
     public void attentionToEarlierBackward(
+            DType multiply,
             Tensor q,
             Tensor keyValues,
             Tensor y,
@@ -225,11 +236,13 @@ public final class CheckedKernels implements Kernels {
             Tensor dKeyValues,
             int heads) {
         String op = "attentionToEarlierBackward";
+        factor(op, "q", q, multiply);
         checkEarlier(op, q, keyValues, y, logSumExp, heads);
         matrix(op, "dy", dy, q.rows(), q.columns());
         matrix(op, "dq", dq, q.rows(), q.columns());
         matrix(op, "dKeyValues", dKeyValues, keyValues.rows(), keyValues.columns());
-        kernels.attentionToEarlierBackward(q, keyValues, y, logSumExp, dy, dq, dKeyValues, heads);
+        kernels.attentionToEarlierBackward(
+                multiply, q, keyValues, y, logSumExp, dy, dq, dKeyValues, heads);
     }
 
     private static void checkEarlier(

@@ -198,12 +198,19 @@ public final class ReferenceKernels implements Kernels {
 
     @Override
     public void attention(
-            Tensor qkv, Tensor y, Tensor logSumExp, int heads, int context, TokenBlocks blocks) {
+            DType multiply,
+            Tensor qkv,
+            Tensor y,
+            Tensor logSumExp,
+            int heads,
+            int context,
+            TokenBlocks blocks) {
         new ReferenceAttention(qkv, y, logSumExp, heads, context, blocks).forward();
     }
 
     @Override
     public void attentionBackward(
+            DType multiply,
             Tensor qkv,
             Tensor y,
             Tensor logSumExp,
@@ -217,12 +224,13 @@ public final class ReferenceKernels implements Kernels {
 
     @Override
     public void attentionToEarlier(
-            Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {
+            DType multiply, Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {
         new ReferenceEarlierAttention(q, keyValues, y, logSumExp, heads).forward();
     }
 
     @Override
     public void attentionToEarlierBackward(
+            DType multiply,
             Tensor q,
             Tensor keyValues,
             Tensor y,

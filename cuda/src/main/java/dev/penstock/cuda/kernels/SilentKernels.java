@@ -74,10 +74,17 @@ public class SilentKernels implements CountedKernels {
 
     @Override
     public void attention(
-            Tensor qkv, Tensor y, Tensor logSumExp, int heads, int context, TokenBlocks blocks) {}
+            DType multiply,
+            Tensor qkv,
+            Tensor y,
+            Tensor logSumExp,
+            int heads,
+            int context,
+            TokenBlocks blocks) {}
 
     @Override
     public void attentionBackward(
+            DType multiply,
             Tensor qkv,
             Tensor y,
             Tensor logSumExp,
@@ -89,10 +96,11 @@ public class SilentKernels implements CountedKernels {
 
     @Override
     public void attentionToEarlier(
-            Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {}
+            DType multiply, Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {}
 
     @Override
     public void attentionToEarlierBackward(
+            DType multiply,
             Tensor q,
             Tensor keyValues,
             Tensor y,

@@ -61,6 +61,7 @@ public final class InferenceStage implements StageProgram {
     private final GptShape shape;
     private final StageRole role;
     private final Kernels kernels;
+    private final DType multiply;
     private final FiniteGuard guard;
     private final TextFeed texts;
     private final StageScopes scopes;
@@ -83,6 +84,7 @@ public final class InferenceStage implements StageProgram {
         this.shape = shape;
         this.role = role;
         this.kernels = kernels;
+        multiply = precision.multiply();
         this.texts = texts;
         this.scopes = scopes;
         guard = new FiniteGuard(kernels);
@@ -96,10 +98,7 @@ public final class InferenceStage implements StageProgram {
         layers =
                 new StageLayers(
                         new Compute(
-                                kernels,
-                                precision.multiply(),
-                                guard,
-                                new TensorShards(kernels, whole, null)),
+                                kernels, multiply, guard, new TensorShards(kernels, whole, null)),
                         whole,
                         role,
                         parameters,
@@ -167,6 +166,7 @@ public final class InferenceStage implements StageProgram {
         }
         return new TextAttention(
                 kernels,
+                multiply,
                 shape.heads(),
                 texts.cachedTokens(),
                 Math.min(REDUCTION_BLOCK, shape.context()),

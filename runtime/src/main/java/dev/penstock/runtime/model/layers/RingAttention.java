@@ -5,6 +5,7 @@ import static java.util.Objects.requireNonNull;
 import dev.penstock.actors.collective.Collective;
 import dev.penstock.actors.collective.CollectiveGroup;
 import dev.penstock.actors.collective.SoloGroup;
+import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
@@ -41,6 +42,7 @@ import java.util.List;
  */
 public final class RingAttention implements Attention {
     private final Kernels kernels;
+    private final DType multiply;
     private final RingBuffers buffers;
     private final int sequences;
     private final int tokens;
@@ -52,12 +54,14 @@ public final class RingAttention implements Attention {
 
     public RingAttention(
             Kernels kernels,
+            DType multiply,
             ShardShape shape,
             BatchShape batchOfPart,
             int parts,
             int part,
             RingBuffers buffers) {
         this.kernels = kernels;
+        this.multiply = multiply;
         this.buffers = buffers;
         this.parts = parts;
         this.part = part;
@@ -85,7 +89,7 @@ public final class RingAttention implements Attention {
     public void forward(Tensor qkv, LayerActivations a, TokenBlocks blocks) {
         RingBuffers moving = load(qkv, blocks);
         Collective pass = ring.pass(moving.keyValues().get(0), moving.keyValues().get(1));
-        kernels.attention(qkv, a.attended(), a.logSumExp(), heads, tokens, blocks);
+        kernels.attention(multiply, qkv, a.attended(), a.logSumExp(), heads, tokens, blocks);
         for (int hop = 1; hop < parts; hop++) {
             ring.await(pass);
             Tensor here = moving.keyValues().get(hop % 2);
@@ -95,6 +99,7 @@ public final class RingAttention implements Attention {
             for (Seen seen : seen(hop, blocks)) {
                 for (int b = 0; b < sequences; b++) {
                     kernels.attentionToEarlier(
+                            multiply,
                             queries(qkv, blocks, b, seen),
                             keyValues(here, blocks, b, seen),
                             inUnit(a.attended(), blocks, b, seen),
@@ -113,7 +118,7 @@ public final class RingAttention implements Attention {
         Collective pass = ring.pass(moving.keyValues().get(0), moving.keyValues().get(1));
         Collective gradientPass = SoloGroup.DONE;
         kernels.attentionBackward(
-                qkv, a.attended(), a.logSumExp(), dAttended, dQkv, heads, tokens, blocks);
+                multiply, qkv, a.attended(), a.logSumExp(), dAttended, dQkv, heads, tokens, blocks);
         for (int hop = 1; hop < parts; hop++) {
             ring.await(pass);
             Tensor here = moving.keyValues().get(hop % 2);
@@ -149,6 +154,7 @@ public final class RingAttention implements Attention {
         for (Seen seen : seen(hop, blocks)) {
             for (int b = 0; b < sequences; b++) {
                 kernels.attentionToEarlierBackward(
+                        multiply,
                         queries(qkv, blocks, b, seen),
                         keyValues(keyValues, blocks, b, seen),
                         inUnit(a.attended(), blocks, b, seen),

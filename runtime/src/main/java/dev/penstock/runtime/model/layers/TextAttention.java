@@ -1,5 +1,6 @@
 package dev.penstock.runtime.model.layers;
 
+import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
@@ -19,6 +20,7 @@ import java.util.function.Supplier;
  */
 public record TextAttention(
         Kernels kernels,
+        DType multiply,
         int heads,
         int tokens,
         int grid,
@@ -37,6 +39,7 @@ public record TextAttention(
             Tensor text = kept.get(run.text());
             kernels.copy(qkv.rows(first, count), text.rows(run.feed().position(), count));
             kernels.attention(
+                    multiply,
                     text,
                     a.attended().rows(first, count),
                     a.logSumExp().rows(first, count),

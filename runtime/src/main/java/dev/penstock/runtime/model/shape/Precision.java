@@ -7,8 +7,10 @@ public enum Precision {
     /** Single precision throughout. */
     FLOAT32(DType.F32),
     /**
-     * Factors are rounded to bfloat16; sums are F32. The master weights and the optimizer stay F32;
-     * a rounded copy of the matrices is refreshed after every update.
+     * Factors are rounded to bfloat16; sums are F32. On a GPU this holds inside attention too: of
+     * queries, keys, values, probabilities and their gradients where they are multiplied. The
+     * master weights and the optimizer stay F32; a rounded copy of the matrices is refreshed after
+     * every update.
      */
     BF16(DType.BF16);
 

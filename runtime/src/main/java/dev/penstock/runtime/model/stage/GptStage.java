@@ -13,6 +13,7 @@ import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepResult;
 import dev.penstock.actors.spi.TrainedState;
+import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
@@ -146,13 +147,20 @@ public final class GptStage implements StageProgram {
     }
 
     private Attention attention(RankPlace place, ShardShape shape) {
+        DType multiply = settings.precision().multiply();
         RingBuffers scratch = buffers.ring();
         if (scratch == null) {
-            return new WholeAttention(kernels, shape.heads(), batch.context());
+            return new WholeAttention(kernels, multiply, shape.heads(), batch.context());
         }
         ringAttention =
                 new RingAttention(
-                        kernels, shape, batch, settings.grid().context(), place.context(), scratch);
+                        kernels,
+                        multiply,
+                        shape,
+                        batch,
+                        settings.grid().context(),
+                        place.context(),
+                        scratch);
         return ringAttention;
     }
 
