@@ -10,6 +10,7 @@ import jcuda.driver.JCudaDriver;
 /** The kernels of {@code elements.cu}. */
 final class GpuElements {
     private static final int THREADS = 256;
+
     /** Floats that a thread reads by one instruction, where rows are aligned. */
     private static final int PER_ACCESS = 4;
 
@@ -99,7 +100,7 @@ final class GpuElements {
         int columns = flat ? (int) x.elements() : x.columns();
         launch.begin().view(x).view(y).integer(rows).integer(columns);
         overMatrix(
-                kernel, rows, kernel == narrow ? Math.ceilDiv(columns, PER_ACCESS) : columns);
+                kernel, rows, kernel.equals(narrow) ? Math.ceilDiv(columns, PER_ACCESS) : columns);
     }
 
     private void overMatrix(GpuModule.Function kernel, int rows, int columns) {
