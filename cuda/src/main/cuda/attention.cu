@@ -145,9 +145,10 @@ __device__ __forceinline__ void attention(const ConstFloats& q, const ConstFloat
     }
 }
 
-// delta[row, head] = dy . y of the head; a warp each.
+// delta[row, head] = dy . y of the head; a warp each. Where products round dy, so does this: what a query's probabilities
+// lose and gain must cancel out.
 extern "C" __global__ void attentionDelta(ConstFloats dy, ConstFloats y, float* __restrict__ delta, int rows, int heads,
-                                          int headWidth) {
+                                          int headWidth, int rounds) {
     int at = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (at >= rows * heads) {
         return;
@@ -155,7 +156,8 @@ extern "C" __global__ void attentionDelta(ConstFloats dy, ConstFloats y, float* 
     int row = at / heads, column = at % heads * headWidth;
     float sum = 0;
     for (int j = lane; j < headWidth; j += 32) {
-        sum += dy.at(row, column + j) * y.at(row, column + j);
+        float gradient = dy.at(row, column + j);
+        sum += (rounds ? fromBFloat16(toBFloat16(gradient)) : gradient) * y.at(row, column + j);
     }
     sum = warpSum(sum);
     if (lane == 0) {

@@ -110,7 +110,7 @@ class AttentionContractTest extends KernelContract {
             kernels.attentionBackward(
                     DType.BF16, qkv, y, logSumExp, dy, dQkv, heads, context, whole);
 
-            double tolerance = rounds(DType.BF16) ? 5e-3 : 1e-5;
+            double tolerance = within(1e-5, DType.BF16);
             for (int b = 0; b < sequences; b++) {
                 for (int h = 0; h < heads; h++) {
                     Tensor head = qkv.rows(b * context, context);

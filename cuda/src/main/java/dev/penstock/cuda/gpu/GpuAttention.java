@@ -172,7 +172,7 @@ final class GpuAttention {
         Span span = Span.ofSlice(blocks, context, y.columns() / heads, heads);
         Tensor q = queries(qkv, blocks);
         Tensor dq = queries(dQkv, blocks);
-        long deltas = deltas(y, dy, heads);
+        long deltas = deltas(multiply, y, dy, heads);
         backward(q, keys(qkv), values(qkv), logSumExp, deltas, dy);
         keyValueGradient(multiply, span, keys(dQkv), values(dQkv));
         backward(q, keys(qkv), values(qkv), logSumExp, deltas, dy);
@@ -190,7 +190,7 @@ final class GpuAttention {
             Tensor dKeyValues,
             int heads) {
         Span span = Span.ofEarlier(q.rows(), keyValues.rows(), q.columns() / heads, heads);
-        long deltas = deltas(y, dy, heads);
+        long deltas = deltas(multiply, y, dy, heads);
         backward(q, half(keyValues, 0), half(keyValues, 1), logSumExp, deltas, dy);
         keyValueGradient(multiply, span, half(dKeyValues, 0), half(dKeyValues, 1));
         backward(q, half(keyValues, 0), half(keyValues, 1), logSumExp, deltas, dy);
@@ -202,11 +202,12 @@ final class GpuAttention {
     }
 
     /** {@code dy . y} of each row and head. */
-    private long deltas(Tensor y, Tensor dy, int heads) {
+    private long deltas(DType multiply, Tensor y, Tensor dy, int heads) {
         int sums = y.rows() * heads;
         long deltas = scratch.reserve(deltaBytes(y, heads));
         launch.begin().view(dy).view(y).wide(deltas);
         launch.integer(y.rows()).integer(heads).integer(y.columns() / heads);
+        launch.integer(multiply == DType.BF16 ? 1 : 0);
         launch.run(delta, Math.ceilDiv(sums, DELTA_THREADS / 32), DELTA_THREADS);
         return deltas;
     }
