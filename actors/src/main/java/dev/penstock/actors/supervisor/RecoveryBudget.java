@@ -3,8 +3,8 @@ package dev.penstock.actors.supervisor;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.journal.JournalRecord;
 import java.util.ArrayDeque;
-import java.util.Collection;
 import java.util.Deque;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
@@ -28,9 +28,23 @@ final class RecoveryBudget {
         this.worldClockMs = worldClockMs;
     }
 
-    /** What earlier supervisors have spent. */
-    void takeUp(Collection<JournalRecord.Counted> earlier) {
-        spent.addAll(earlier);
+    /**
+     * What earlier supervisors have spent, on clocks that need not agree with this one's. Nothing
+     * happened after now, or after what was written behind it: what seems to is moved back, with
+     * all before it. A clock that was an hour ahead would use the budget up for an hour.
+     */
+    void takeUp(List<JournalRecord.Counted> earlier, long now) {
+        long latest = atMs(now);
+        long ahead = 0;
+        for (JournalRecord.Counted one : earlier.reversed()) {
+            ahead = Math.max(ahead, one.atMs() - latest);
+            latest = one.atMs() - ahead;
+            spent.addFirst(new JournalRecord.Counted(latest, one.cause()));
+        }
+    }
+
+    private long atMs(long now) {
+        return worldClockMs + TimeUnit.NANOSECONDS.toMillis(now);
     }
 
     /** Takes one recovery; why not, if that is one too many. */
@@ -42,7 +56,7 @@ final class RecoveryBudget {
      * The same for a recovery in which nothing died, which needs no leave to go on after deaths.
      */
     Optional<String> spendOnLiving(String cause, long now) {
-        long atMs = worldClockMs + TimeUnit.NANOSECONDS.toMillis(now);
+        long atMs = atMs(now);
         spent.removeIf(one -> atMs - one.atMs() > policy.window().toMillis());
         var counted = new JournalRecord.Counted(atMs, cause);
         spent.addLast(counted);

@@ -244,7 +244,7 @@ final class RecoveryCauses {
      * @param taken with the processes where the named ranks are
      */
     void takeUp(RunBeginning.TakenUp taken, long now) {
-        budget.takeUp(taken.run().counted());
+        budget.takeUp(taken.run().counted(), now);
         named = taken.asked() ? taken.run().placed() : Map.of();
         String cause = "the supervisor was gone, another took the run up";
         Timeouts limits = plan.timeouts();

@@ -127,7 +127,7 @@ final class RecoveryDriver {
     NextAction raise(RecoveryAttempt attempt, String cause, long now) {
         int epoch = ranks.epoch() + 1;
         startedOver = isUnderWay() ? startedOver + 1 : 0;
-        pausesUntilNanos = raisedNanos + apart();
+        pausesUntilNanos = startedOver <= AT_ONCE ? now : raisedNanos + apart(); // may be negative
         raisedNanos = now;
         LOG.warn("run {}: {}; recovering in epoch {}", plan.runId(), cause, epoch);
         ranks.enter(epoch);
@@ -152,12 +152,9 @@ final class RecoveryDriver {
      * @return how far apart tries are
      */
     private long apart() {
-        return startedOver <= AT_ONCE
-                ? 0
-                : Math.min(
-                        FIRST_PAUSE.toNanos()
-                                << Math.min(startedOver - AT_ONCE - 1, MOST_DOUBLINGS),
-                        plan.timeouts().lease().toNanos());
+        return Math.min(
+                FIRST_PAUSE.toNanos() << Math.min(startedOver - AT_ONCE - 1, MOST_DOUBLINGS),
+                plan.timeouts().lease().toNanos());
     }
 
     // ---- preparing ------------------------------------------------------------------------------

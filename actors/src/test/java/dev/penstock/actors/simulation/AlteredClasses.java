@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * The classes of a package and the packages below it once more, some of them compiled from sources
  * that were altered. All others are the ones of the test.
  */
-final class AlteredClasses extends ClassLoader {
+public final class AlteredClasses extends ClassLoader {
     private static final Path SOURCES = Path.of("src/main/java");
 
     private final String own;
@@ -32,7 +32,7 @@ final class AlteredClasses extends ClassLoader {
     /**
      * @param own package of which this has classes of its own
      */
-    AlteredClasses(String own) {
+    public AlteredClasses(String own) {
         super(AlteredClasses.class.getClassLoader());
         this.own = own + ".";
     }
@@ -43,7 +43,7 @@ final class AlteredClasses extends ClassLoader {
      * @param type of the module's main sources, such as {@code a/b/C}
      * @param from what stands in it exactly once
      */
-    void alter(String type, String from, String to) throws IOException {
+    public void alter(String type, String from, String to) throws IOException {
         String source = Files.readString(SOURCES.resolve(type + ".java"));
         int at = source.indexOf(from);
         if (at < 0 || source.indexOf(from, at + 1) >= 0) {

@@ -23,6 +23,7 @@ import java.util.Random;
  * @param clipNorm such that some steps are clipped
  * @param nanStep a number of this step is not finite; 0 for none
  * @param proofs whether the death of a process is seen by the supervisor's host
+ * @param skewed whether no two processes' clocks agree
  */
 record Scenario(
         int ranks,
@@ -36,7 +37,8 @@ record Scenario(
         RecoveryPolicy policy,
         boolean proofs,
         int spares,
-        List<Harm> harms) {
+        List<Harm> harms,
+        boolean skewed) {
     static final int MICRO_BATCHES = 2;
 
     /** Something that goes wrong at some time. */
@@ -75,6 +77,9 @@ record Scenario(
     /** All ranks are open by then. */
     private static final long OPENING_NANOS = 350 * World.MILLISECOND;
 
+    /** A draw of its own, which leaves all others as they are. */
+    private static final long SKEW = 1L << 40;
+
     static Scenario of(long seed) {
         var random = new Random(seed);
         int ranks = 2 + random.nextInt(4);
@@ -82,13 +87,11 @@ record Scenario(
         var nonFinite = one(random, RecoveryPolicy.NonFinite.values());
         boolean nan = random.nextInt(8) == 0;
         boolean strict = random.nextInt(8) == 0;
+        boolean skewed = new Random(seed + SKEW).nextInt(3) == 0;
+        Duration window = strict && skewed ? Duration.ofMillis(50) : Duration.ofMinutes(10);
         var policy =
                 new RecoveryPolicy(
-                        true,
-                        strict ? 1 : 100,
-                        Duration.ofMinutes(10),
-                        Duration.ofMinutes(10),
-                        nonFinite);
+                        true, strict ? 1 : 100, window, Duration.ofMinutes(10), nonFinite);
         return new Scenario(
                 ranks,
                 random.nextBoolean() ? "1f1b" : "gpipe",
@@ -101,7 +104,8 @@ record Scenario(
                 policy,
                 random.nextInt(3) > 0,
                 random.nextInt(2),
-                harms(random, steps));
+                harms(random, steps),
+                skewed);
     }
 
     /** Often close together: a recovery is when the next fault hurts most. */
@@ -146,7 +150,8 @@ record Scenario(
                 skips() ? policy : RecoveryPolicy.DEFAULT,
                 true,
                 0,
-                List.of());
+                List.of(),
+                false);
     }
 
     RunPlan plan() {

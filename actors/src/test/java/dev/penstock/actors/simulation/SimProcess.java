@@ -19,6 +19,7 @@ final class SimProcess {
 
     final NodeInfo info;
     final Optional<Integer> startedFor;
+    final SimClock clock;
     final List<SimRank> ranks = new ArrayList<>();
     private final World world;
     private final Map<Object, Long> lastArrivals = new HashMap<>();
@@ -39,7 +40,8 @@ final class SimProcess {
 
     int epoch;
 
-    SimProcess(World world, NodeInfo info, Optional<Integer> startedFor) {
+    SimProcess(World world, NodeInfo info, Optional<Integer> startedFor, SimClock clock) {
+        this.clock = clock;
         this.world = world;
         this.info = info;
         this.startedFor = startedFor;

@@ -123,7 +123,7 @@ final class SimRank {
             var told = supervisor;
             process.send(leases, () -> told.accept(lease));
             long renewal = resources.plan().timeouts().lease().toNanos() / LEASE_RENEWALS;
-            process.after(renewal, this::renewLease);
+            process.after(process.clock.until(renewal), this::renewLease);
         }
     }
 

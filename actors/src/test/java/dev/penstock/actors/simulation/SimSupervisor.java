@@ -20,6 +20,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
+import java.util.function.BiFunction;
 import java.util.function.Consumer;
 import java.util.function.Function;
 
@@ -39,6 +40,7 @@ final class SimSupervisor {
 
     private final Simulation simulation;
     private final World world;
+    private final SimClock clock;
     private final RunCoordinator coordinator;
     private final SimProcess process;
     private final Map<Integer, Stage> stages = new HashMap<>();
@@ -53,11 +55,16 @@ final class SimSupervisor {
 
     private int effectsToLive = Integer.MAX_VALUE;
 
-    SimSupervisor(Simulation simulation, int pid, RunCoordinator coordinator) {
+    /**
+     * @param beginning makes its coordinator, by its clock
+     */
+    SimSupervisor(Simulation simulation, int pid, Function<SimClock, RunCoordinator> beginning) {
         this.simulation = simulation;
         this.world = simulation.world;
-        this.coordinator = coordinator;
-        this.process = new SimProcess(world, TestNodes.ofAny("supervisor", pid), Optional.empty());
+        this.clock = simulation.anyClock();
+        this.coordinator = beginning.apply(clock);
+        this.process =
+                new SimProcess(world, TestNodes.ofAny("supervisor", pid), Optional.empty(), clock);
         tick();
     }
 
@@ -65,15 +72,20 @@ final class SimSupervisor {
         return process.isAlive();
     }
 
+    /** On its own clock. */
+    long now() {
+        return clock.now(world);
+    }
+
     private void tick() {
-        hear(it -> it.onTick(world.now()));
+        hear(it -> it.onTick(now()));
         if (++ticks % TICKS_TO_ASK_AGAIN == 0) {
             simulation.processes.stream()
                     .filter(SimProcess::isAlive)
                     .filter(node -> !known.contains(node) || coordinator.isSilent(node.info))
                     .forEach(this::ask);
         }
-        process.after(TICK, this::tick);
+        process.after(clock.until(TICK), this::tick);
     }
 
     void stopFor(long nanos) {
@@ -103,7 +115,11 @@ final class SimSupervisor {
     // ---- what it hears --------------------------------------------------------------------------
 
     /** It takes a message, unless it stands still. */
-    void hear(Function<RunCoordinator, List<Effect>> input) {
+    void hear(BiFunction<RunCoordinator, Long, List<Effect>> input) {
+        hear(it -> input.apply(it, now()));
+    }
+
+    private void hear(Function<RunCoordinator, List<Effect>> input) {
         process.after(
                 0,
                 () -> {
@@ -122,7 +138,7 @@ final class SimSupervisor {
                     if (simulation.isCurrent(this)) {
                         simulation.checks.heard(event);
                     }
-                    return it.onRankEvent(event, world.now());
+                    return it.onRankEvent(event, now());
                 });
     }
 
@@ -175,7 +191,7 @@ final class SimSupervisor {
                             world.between(0, 20 * World.MILLISECOND),
                             () -> {
                                 OptionalLong older = simulation.disk.newestBefore(damaged);
-                                hear(it -> it.onOlder(older, world.now()));
+                                hear(it -> it.onOlder(older, now()));
                             });
             case Effect.Notify(var call) -> {
                 if (simulation.isCurrent(this)) {
@@ -225,7 +241,7 @@ final class SimSupervisor {
                     if (simulation.isCurrent(this)) {
                         simulation.checks.roomGranted(granted); // in another epoch, perhaps
                     }
-                    hear(it -> it.onRoom(nodes, granted, world.now()));
+                    hear(it -> it.onRoom(nodes, granted, now()));
                 });
     }
 
@@ -238,7 +254,7 @@ final class SimSupervisor {
             }
         }
         Optional<VitalSigns> own = process.vitals();
-        hear(it -> it.onVitals(signs, own, world.now()));
+        hear(it -> it.onVitals(signs, own, now()));
     }
 
     private void publish(Effect.Publish publish) {
@@ -249,7 +265,7 @@ final class SimSupervisor {
                     publishing.remove(publish);
                     Optional<String> failure = simulation.publish(publish);
                     var publication = new Publication(publish.step(), publish.bytes(), 0, failure);
-                    hear(it -> it.onPublished(publication, world.now()));
+                    hear(it -> it.onPublished(publication, now()));
                 });
     }
 
@@ -287,7 +303,7 @@ final class SimSupervisor {
             RunCoordinator it, SimProcess node, int epoch, List<SimRank> living) {
         known.add(node);
         if (epoch > it.epoch()) {
-            List<Effect> raised = it.onHigherEpoch(node.info, epoch, world.now());
+            List<Effect> raised = it.onHigherEpoch(node.info, epoch, now());
             ask(node);
             return raised;
         }
@@ -296,7 +312,7 @@ final class SimSupervisor {
                         node.info,
                         epoch,
                         living.stream().map(SimSupervisor::hosted).toList(),
-                        world.now());
+                        now());
         living.stream()
                 .filter(each -> it.has(hosted(each), node.info))
                 .forEach(
@@ -343,7 +359,7 @@ final class SimSupervisor {
                 birth.rank(),
                 new Stage(birth.epoch(), hosted),
                 (old, young) -> young.epoch() > old.epoch() ? young : old);
-        return it.onHosted(birth.rank(), birth.epoch(), world.now());
+        return it.onHosted(birth.rank(), birth.epoch(), now());
     }
 
     /** Its process ends with it: it was for this rank alone. */

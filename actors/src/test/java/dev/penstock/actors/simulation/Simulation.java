@@ -58,7 +58,14 @@ final class Simulation {
         this.checks = new RunChecks(this, truth);
         this.supervisor =
                 new SimSupervisor(
-                        this, 1, TestCoordinators.begin(plan, scenario.policy(), world.now()));
+                        this,
+                        1,
+                        clock ->
+                                TestCoordinators.begin(
+                                        plan,
+                                        scenario.policy(),
+                                        clock.worldClockMs(world),
+                                        clock.now(world)));
         for (int rank = 0; rank < plan.ranks(); rank++) {
             start(Optional.of(rank));
         }
@@ -89,6 +96,10 @@ final class Simulation {
         outcome = end;
     }
 
+    SimClock anyClock() {
+        return scenario.skewed() ? SimClock.any(world) : SimClock.right();
+    }
+
     // ---- the supervisor -------------------------------------------------------------------------
 
     /** Whether this one has the journal that the next supervisor reads. */
@@ -103,7 +114,7 @@ final class Simulation {
 
     void died(SimProcess process, String how) {
         supervisor.hear(
-                it -> it.onProcessDied(process.info.pid(), process.startedFor, how, world.now()));
+                (it, now) -> it.onProcessDied(process.info.pid(), process.startedFor, how, now));
     }
 
     /** The members of a cluster are known, and what they host; whoever is no member is gone. */
@@ -116,18 +127,18 @@ final class Simulation {
                             .flatMap(process -> process.ranks.stream())
                             .anyMatch(r -> r.birth.rank() == each && !r.hasEnded());
             if (!somewhere) {
-                supervisor.hear(it -> it.onNowhere(each, world.now()));
+                supervisor.hear((it, now) -> it.onNowhere(each, now));
             }
         }
         world.after(World.SECOND, this::lookWhoIsNowhere);
     }
 
     void driverDied() {
-        supervisor.hear(it -> it.onLinkDied("", "killed", world.now()));
+        supervisor.hear((it, now) -> it.onLinkDied("", "killed", now));
     }
 
     void interrupt() {
-        supervisor.hear(it -> it.onInterrupt(world.now()));
+        supervisor.hear((it, now) -> it.onInterrupt(now));
     }
 
     void moveSomeRanks() {
@@ -135,7 +146,7 @@ final class Simulation {
         for (int i = 0; i < 1 + world.random.nextInt(2); i++) {
             ranks.add(world.random.nextInt(scenario.ranks()));
         }
-        supervisor.hear(it -> it.onMove(ranks, world.now()));
+        supervisor.hear((it, now) -> it.onMove(ranks, now));
     }
 
     void stopSupervisorFor(long nanos) {
@@ -185,13 +196,19 @@ final class Simulation {
                 new SimSupervisor(
                         this,
                         pids++,
-                        TestCoordinators.takeUp(run, plan, scenario.policy(), world.now()));
+                        clock ->
+                                TestCoordinators.takeUp(
+                                        run,
+                                        plan,
+                                        scenario.policy(),
+                                        clock.worldClockMs(world),
+                                        clock.now(world)));
         supervisor.introduceAll();
         if (wire.isDown()) {
             driverDied();
         } else {
             String directory = wire.driver();
-            supervisor.hear(it -> it.onLinkRestarted("", directory, world.now()));
+            supervisor.hear((it, now) -> it.onLinkRestarted("", directory, now));
         }
     }
 
@@ -221,7 +238,7 @@ final class Simulation {
             wire.driverStarts("driver-" + ++drivers);
         }
         String directory = wire.driver();
-        supervisor.hear(it -> it.onLinkRestarted("", directory, world.now()));
+        supervisor.hear((it, now) -> it.onLinkRestarted("", directory, now));
     }
 
     /** Why it could not be published, if it could not. */
@@ -246,7 +263,7 @@ final class Simulation {
         NodeInfo node =
                 rank.map(own -> TestNodes.of("node-" + own, pid, own))
                         .orElseGet(() -> TestNodes.spare("spare", pid));
-        var process = new SimProcess(world, node, rank);
+        var process = new SimProcess(world, node, rank, anyClock());
         processes.add(process);
         mirrors.put(process, new MirrorRegistry());
         process.after(world.between(0, 300 * World.MILLISECOND), () -> supervisor.introduceAll());

@@ -11,9 +11,9 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /** Virtual time: what happens when, and a seed that decides everything that chance does. */
-final class World {
-    static final long MILLISECOND = 1_000_000;
-    static final long SECOND = 1_000 * MILLISECOND;
+public final class World {
+    public static final long MILLISECOND = 1_000_000;
+    public static final long SECOND = 1_000 * MILLISECOND;
 
     /** The order of insertion settles equal times: what was promised first happens first. */
     private record Event(long at, long number, Runnable act) implements Comparable<Event> {
@@ -33,7 +33,7 @@ final class World {
 
     private static final int KEPT_LINES = 400;
 
-    final Random random;
+    public final Random random;
     private final PriorityQueue<Event> events = new PriorityQueue<>();
     private final Deque<Line> trace = new ArrayDeque<>();
     private final List<String> violations = new ArrayList<>();
@@ -41,28 +41,28 @@ final class World {
     private long scheduled;
     private long happened;
 
-    World(long seed) {
+    public World(long seed) {
         this.random = new Random(seed);
     }
 
-    long now() {
+    public long now() {
         return now;
     }
 
-    long happened() {
+    public long happened() {
         return happened;
     }
 
-    void after(long nanos, Runnable act) {
+    public void after(long nanos, Runnable act) {
         events.add(new Event(now + nanos, scheduled++, act));
     }
 
-    void at(long time, Runnable act) {
+    public void at(long time, Runnable act) {
         events.add(new Event(Math.max(now, time), scheduled++, act));
     }
 
     /** False when nothing will ever happen again. */
-    boolean step() {
+    public boolean step() {
         Event next = events.poll();
         if (next == null) {
             return false;
@@ -74,38 +74,38 @@ final class World {
     }
 
     /** Uniform, both ends included. */
-    long between(long least, long most) {
+    public long between(long least, long most) {
         return least + (long) (random.nextDouble() * (most - least + 1));
     }
 
-    boolean chance(double probability) {
+    public boolean chance(double probability) {
         return random.nextDouble() < probability;
     }
 
-    <T> T one(List<T> of) {
+    public <T> T one(List<T> of) {
         return of.get(random.nextInt(of.size()));
     }
 
     // ---- what is told of it ---------------------------------------------------------------------
 
-    void note(String format, @Nullable Object... values) {
+    public void note(String format, @Nullable Object... values) {
         trace.addLast(new Line(now, format, Arrays.asList(values)));
         if (trace.size() > KEPT_LINES) {
             trace.removeFirst();
         }
     }
 
-    void violated(String format, @Nullable Object... values) {
+    public void violated(String format, @Nullable Object... values) {
         String text = format.formatted(values);
         note("VIOLATED: %s", text);
         violations.add(text);
     }
 
-    List<String> violations() {
+    public List<String> violations() {
         return violations;
     }
 
-    String trace() {
+    public String trace() {
         return trace.stream().map(Line::text).collect(Collectors.joining(System.lineSeparator()));
     }
 }
